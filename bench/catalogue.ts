@@ -77,6 +77,8 @@ const NAMES = [
   "serve-hello",
   "serve-json",
   "serve-composition",
+  "serve-grpc",
+  "serve-python",
   "serve-sse",
   "serve-handle",
   "serve-start",

@@ -71,6 +71,8 @@ export function raySubject(context: SubjectContext, environment: RayEnvironment)
     // A token of this run's own, so that Ray writes none into the user's home.
     RAY_AUTH_TOKEN: randomBytes(32).toString("hex"),
     RAY_USAGE_STATS_ENABLED: "0",
+    // For clients that both sides start.
+    SHOAL_BENCH_NODE: process.execPath,
     // Its dashboard leaves temporary folders behind; there they go with the scratch folder.
     TMPDIR: context.scratchDirectory,
     SHOAL_BENCH_RAY_TEMP: join(context.scratchDirectory, "ray"),

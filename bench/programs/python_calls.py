@@ -10,6 +10,13 @@ class SmallValueActor:
         return b"ok"
 
 
+class Hello:
+    """A deployment of Serve."""
+
+    async def __call__(self, request):
+        return "hello world"
+
+
 def ends_of(array):
     import shoal
 

@@ -6,6 +6,7 @@ process, and a proxy that drains would take half a minute for what nobody measur
 """
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -15,10 +16,12 @@ import time
 import urllib.request
 
 PORT = 18427
+GRPC_PORT = 18428
 ADDRESS = f"http://127.0.0.1:{PORT}"
 AT_A_TIME = 100
 TOKENS_COUNT = 1000
 JSON_ECHO = os.path.join(os.path.dirname(__file__), "..", "json-echo.lua")
+GRPC_LOAD = os.path.join(os.path.dirname(__file__), "..", "programs", "grpc-load.ts")
 START_LIMIT_S = 45
 ANSWER_LIMIT_S = 10
 LOAD_GRACE_S = 20
@@ -149,6 +152,42 @@ def serve_composition(plan):
     return _rate(Both.bind(AddOne.bind(), Twice.bind()), plan)
 
 
+def serve_python(plan):
+    return serve_hello(plan)
+
+
+def add_echo_to_server(_servicer, server):
+    """Ray's proxies find it by the name of this module. The message of ../echo.proto has the form of the well-known one."""
+    import grpc
+    from google.protobuf.wrappers_pb2 import StringValue
+
+    say = grpc.unary_unary_rpc_method_handler(None, request_deserializer=StringValue.FromString, response_serializer=StringValue.SerializeToString)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("bench.Echo", {"Say": say}),))
+
+
+def serve_grpc(plan):
+    from ray import serve
+    from ray.serve.config import gRPCOptions
+
+    @serve.deployment(**OPTIONS)
+    class Echo:
+        async def Say(self, text):
+            return text
+
+    with _within(START_LIMIT_S, "its start"):
+        serve.start(
+            http_options={"host": "127.0.0.1", "port": PORT},
+            grpc_options=gRPCOptions(port=GRPC_PORT, grpc_servicer_functions=["serve_figures.add_echo_to_server"]),
+        )
+    with _within(START_LIMIT_S, "the start of the application"):
+        serve.run(Echo.bind())
+    for_ms = plan["windowMs"] * plan["windows"]
+    args = [os.environ["SHOAL_BENCH_NODE"], GRPC_LOAD, f"127.0.0.1:{GRPC_PORT}", str(plan["warmUpMs"]), str(for_ms)]
+    limit_s = (plan["warmUpMs"] + for_ms) / 1000 + LOAD_GRACE_S
+    measured = json.loads(subprocess.run(args, check=True, stdout=subprocess.PIPE, text=True, timeout=limit_s).stdout)
+    return {"samples": [measured["callsPerSecond"]], "details": {"p99Ms": measured["p99Ms"]}}
+
+
 def _answer_bytes(last):
     """The bytes of one whole answer as they come over the wire: by these a stream that wrk has read in part is counted."""
     with socket.create_connection(("127.0.0.1", PORT), ANSWER_LIMIT_S) as client:
@@ -248,6 +287,8 @@ SERVE_FIGURES = {
     "serve-hello": serve_hello,
     "serve-json": serve_json,
     "serve-composition": serve_composition,
+    "serve-grpc": serve_grpc,
+    "serve-python": serve_python,
     "serve-sse": serve_sse,
     "serve-handle": serve_handle,
     "serve-start": serve_start,

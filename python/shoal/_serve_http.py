@@ -91,22 +91,56 @@ class Url:
     __hash__ = None
 
 
+class _Made:
+    """A member that is made when it is first asked for: most code asks for few of them."""
+
+    def __init__(self, make):
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner, _cls=None):
+        if owner is None:
+            return self
+        made = owner.__dict__[self._make.__name__] = self._make(owner)
+        return made
+
+
+class State:
+    """What code lays on a request."""
+
+
 class Request:
     """A request of a client. Coroutines read its body as Starlette's: ``await request.json()``, ``request.stream()``; other code has the bytes in ``content``."""
 
     def __init__(self, given, feed=None):
+        self._given = given
         self.method = given["method"]
-        self.url = Url(given["url"])
-        self.path = self.url.path
-        flat = given["headers"]
-        self.headers = Headers(list(zip(flat[::2], flat[1::2])))
-        self.query_params = QueryParams(parse_qsl(self.url.query, keep_blank_values=True))
         self.path_params = {}
-        self.state = type("State", (), {})()
         #: Where the body comes from as long as nobody has read it.
         self._feed = feed
         self._content = bytes(given["body"] or b"") if feed is None else None
         self._is_streamed = False
+
+    @_Made
+    def url(self):
+        return Url(self._given["url"])
+
+    @_Made
+    def path(self):
+        return self.url.path
+
+    @_Made
+    def headers(self):
+        flat = self._given["headers"]
+        return Headers(list(zip(flat[::2], flat[1::2])))
+
+    @_Made
+    def query_params(self):
+        return QueryParams(parse_qsl(self.url.query, keep_blank_values=True))
+
+    @_Made
+    def state(self):
+        return State()
 
     @property
     def cookies(self):

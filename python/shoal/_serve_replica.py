@@ -88,8 +88,11 @@ class Replica:
         """:returns: ``[status, headers, body, number of the stream that is the body]``"""
         _serve_context.request.set(tuple(meta))
         try:
-            feed = Feed(self._gateway, given["feed"], given["body"]) if self._awaits_body else None
-            value = await self._run(self._method("__call__"), (Request(given, feed),))
+            # Most requests take this way, and what kind of function `__call__` is has been found out once.
+            if self._awaits_body:
+                value = await self._object(Request(given, Feed(self._gateway, given["feed"], given["body"])))
+            else:
+                value = await self._run(self._method("__call__"), (Request(given),))
         except Exception as error:
             status = getattr(error, "status_code", None)
             if not isinstance(status, int) or not 400 <= status <= 599:
@@ -99,10 +102,10 @@ class Replica:
             body = answer_of({"detail": getattr(error, "detail", None)})
             return [status, headers + body[1], body[2], 0]
         status, headers, body = answer_of(value)
-        if not is_stream(body) and not hasattr(body, "__iter__"):
-            raise TypeError("Cannot answer a request with a body of %s" % type(body).__name__)
         if isinstance(body, (bytes, bytearray, memoryview, str)):
             return [status, headers, body if isinstance(body, str) else bytes(body), 0]
+        if not is_stream(body) and not hasattr(body, "__iter__"):
+            raise TypeError("Cannot answer a request with a body of %s" % type(body).__name__)
         number = next(self._ids)
         self._streams[number] = body if hasattr(body, "__aiter__") else iter(body)
         return [status, headers, None, number]

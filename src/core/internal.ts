@@ -24,7 +24,7 @@ export {
   texts,
   timeLimit,
 } from "./options/option-kinds.ts";
-export { resolvePlacementGroupOptions } from "./options/group-options.ts";
+export { BUNDLES_MAX, resolvePlacementGroupOptions } from "./options/group-options.ts";
 export { isActorOption, isTaskOption } from "./options/options.ts";
 
 // A placement group that another process has made.

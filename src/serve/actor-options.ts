@@ -1,4 +1,4 @@
-/** Options of the actors in which replicas run: those of the core that a deployment may set, checked by the core itself. */
+/** Options of the actors in which replicas run: those of the core that a deployment may set, checked by the core itself; and what such an actor needs as a bundle. */
 import { remote } from "../core/index.ts";
 import { describeValue, isPlainObject } from "../core/internal.ts";
 
@@ -32,4 +32,21 @@ export function resolveActorOptionsFor(deployment: string, given: object | undef
       `Cannot set actorOptions of deployment ${deployment}: acceleratorType is a kind of GPU such as "H100": received ${describeValue(acceleratorType)}`,
     );
   return { ...rest, resources: { ...rest.resources, [`accelerator_type:${acceleratorType}`]: ACCELERATOR_SHARE } };
+}
+
+/** The resources of one replica as a bundle: those of a replica of a gang, where its deployment names no bundles. */
+export function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, number> {
+  const {
+    numCpus = 1,
+    numGpus = 0,
+    memoryBytes = 0,
+    resources = {},
+  } = options as {
+    numCpus?: number;
+    numGpus?: number;
+    memoryBytes?: number;
+    resources?: Readonly<Record<string, number>>;
+  };
+  const all = { CPU: numCpus, GPU: numGpus, memory: memoryBytes, ...resources };
+  return Object.fromEntries(Object.entries(all).filter(([, amount]) => amount > 0));
 }

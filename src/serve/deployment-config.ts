@@ -57,6 +57,7 @@ export interface DeploymentConfig {
   readonly actorOptions: Readonly<Record<string, unknown>>;
   readonly healthCheckPeriodMs: number;
   readonly healthCheckTimeoutMs: number;
+  readonly reconfigureTimeoutMs: number;
   readonly gracefulShutdownTimeoutMs: number;
   readonly maxConstructorRetryCount: number;
   readonly maxReplicasPerNode: number | undefined;

@@ -4,8 +4,9 @@
  * Decides the plain configuration that they become (`deployment-config.ts`), and takes the functions out of it, which travel as code. Called by `deployment` and by `options`,
  * so that a mistake is told before anything is started.
  */
-import { resolveActorOptionsFor } from "./actor-options.ts";
+import { bundleOf, resolveActorOptionsFor } from "./actor-options.ts";
 import {
+  BUNDLES_MAX,
   count,
   custom,
   describeValue,
@@ -103,6 +104,8 @@ export interface DeploymentOptions {
   healthCheckPeriodMs?: number | undefined;
   /** Default: 30,000. */
   healthCheckTimeoutMs?: number | undefined;
+  /** How long `reconfigure` may take in a replica that runs: one that has not returned by then is replaced. Default: 600,000. */
+  reconfigureTimeoutMs?: number | undefined;
   /** How long requests that are under way may take when their replica is to end. Default: 20,000. */
   gracefulShutdownTimeoutMs?: number | undefined;
   /** Failures to start before the deployment counts as failed, but three a replica at most. Default: 20. */
@@ -180,6 +183,7 @@ const DEPLOYMENT = {
     actorOptions: object<ReplicaActorOptions>("options"),
     healthCheckPeriodMs: milliseconds(10_000),
     healthCheckTimeoutMs: milliseconds(30_000),
+    reconfigureTimeoutMs: milliseconds(600_000),
     gracefulShutdownTimeoutMs: milliseconds(20_000),
     maxConstructorRetryCount: count({ min: 1 }, 20),
     maxReplicasPerNode: count({ min: 1 }, undefined),
@@ -290,10 +294,11 @@ export function resolveDeploymentOptions(
       `Cannot make deployment ${name}: requestRouterArgs are for a requestRouter, and there is none: received ${describeValue(read.requestRouterArgs)}`,
     );
   const tracing = resolveTracing(read.tracing);
+  const resolvedActorOptions = resolveActorOptionsFor(name, read.actorOptions);
   const {
     userConfig,
     backpressureConfig,
-    actorOptions,
+    actorOptions: _a,
     requestRouter,
     requestRouterArgs,
     numReplicas: _n,
@@ -307,14 +312,20 @@ export function resolveDeploymentOptions(
   } = read;
   const config = {
     ...rest,
-    ...groupOf(name, { bundles: placementGroupBundles, labels, isGang: gang !== undefined, read }),
+    ...groupOf(name, {
+      bundles: placementGroupBundles,
+      labels,
+      gangSize: gang?.gangSize,
+      actorOptions: resolvedActorOptions,
+      maxReplicasPerNode: read.maxReplicasPerNode,
+    }),
     name,
     numReplicas,
     autoscaling,
     gang,
     backpressure: readOptions(backpressureConfig, BACKPRESSURE),
     userConfig: userConfig === undefined ? undefined : JSON.stringify(userConfig),
-    actorOptions: resolveActorOptionsFor(name, actorOptions),
+    actorOptions: resolvedActorOptions,
     logging: resolveLogging(loggingConfig),
     tracing: tracing === undefined ? undefined : { setupId: undefined, samplingRatio: tracing.samplingRatio },
     routerId: undefined,
@@ -329,32 +340,59 @@ function groupOf(
   {
     bundles,
     labels,
-    isGang,
-    read: { actorOptions, maxReplicasPerNode },
+    gangSize,
+    actorOptions,
+    maxReplicasPerNode,
   }: {
     bundles: DeploymentConfig["placementGroupBundles"];
     labels: readonly LabelSelector[] | undefined;
-    isGang: boolean;
-    read: { actorOptions: ReplicaActorOptions | undefined; maxReplicasPerNode: number | undefined };
+    gangSize: number | undefined;
+    actorOptions: Readonly<Record<string, unknown>>;
+    maxReplicasPerNode: number | undefined;
   },
 ): Pick<DeploymentConfig, "placementGroupBundles" | "placementGroupBundleLabelSelector"> {
   const refused = (problem: string, received: unknown): TypeError =>
     new TypeError(`Cannot make deployment ${name}: ${problem}: received ${describeValue(received)}`);
+  const none = { placementGroupBundles: undefined, placementGroupBundleLabelSelector: undefined };
   if (bundles === undefined) {
     if (labels !== undefined) throw refused("placementGroupBundleLabelSelector is for placementGroupBundles, and there are none", labels);
-    if (!isGang) return { placementGroupBundles: undefined, placementGroupBundleLabelSelector: undefined };
+    if (gangSize === undefined) return none;
   }
-  const { fallbackStrategy, labelSelector } = actorOptions ?? {};
-  const what = isGang ? "replicas of a gang run in a placement group" : "its replicas run in placement groups";
+  const { fallbackStrategy, labelSelector } = actorOptions;
+  const what = gangSize === undefined ? "its replicas run in placement groups" : "replicas of a gang run in a placement group";
   if (fallbackStrategy !== undefined) throw refused(`${what}, which has no fallbackStrategy`, fallbackStrategy);
   if (maxReplicasPerNode !== undefined)
     throw refused(`${what}, whose strategy says how many are on a node: leave maxReplicasPerNode out`, maxReplicasPerNode);
-  if (bundles === undefined) return { placementGroupBundles: undefined, placementGroupBundleLabelSelector: undefined };
-  if (labelSelector !== undefined)
+  const each = bundles ?? [bundleOf(actorOptions)];
+  if (bundles === undefined && Object.keys(each[0] as object).length === 0)
+    throw refused(
+      `${what}, which reserves resources, and actorOptions ask for none: give numCpus or another amount above 0, or placementGroupBundles`,
+      actorOptions,
+    );
+  if (bundles !== undefined && labelSelector !== undefined)
     throw refused(`${what}: give placementGroupBundleLabelSelector instead of a labelSelector of actorOptions`, labelSelector);
-  const all = labels?.length === 1 ? bundles.map(() => labels[0] as LabelSelector) : labels;
-  resolvePlacementGroupOptions(bundles, { bundleLabelSelector: all });
-  return { placementGroupBundles: bundles, placementGroupBundleLabelSelector: all };
+  requireRoom(name, actorOptions, bundles?.[0]);
+  const all = labels?.length === 1 ? each.map(() => labels[0] as LabelSelector) : labels;
+  resolvePlacementGroupOptions(each, { bundleLabelSelector: all });
+  if (each.length * (gangSize ?? 1) > BUNDLES_MAX)
+    throw new RangeError(
+      `Cannot make deployment ${name}: ${what}, which has ${BUNDLES_MAX} bundles at most: received ${gangSize} replicas of ${each.length} bundles. Give a smaller gangSize`,
+    );
+  return bundles === undefined ? none : { placementGroupBundles: bundles, placementGroupBundleLabelSelector: all };
+}
+
+/** @throws RangeError where replicas would wait for ever, as the bundle in which they run is too small */
+function requireRoom(
+  name: string,
+  actorOptions: Readonly<Record<string, unknown>>,
+  first: Readonly<Record<string, number>> | undefined,
+): void {
+  if (first === undefined) return;
+  for (const [resource, amount] of Object.entries(bundleOf({ ...actorOptions, numCpus: actorOptions["numCpus"] ?? 0 })))
+    if (amount > (first[resource] ?? 0))
+      throw new RangeError(
+        `Cannot make deployment ${name}: its replicas run in the first of placementGroupBundles, which has less ${resource} than actorOptions ask for: received ${first[resource] ?? 0} and ${amount}`,
+      );
 }
 
 function autoscalingOf(

@@ -118,8 +118,6 @@ export const PUBLISH_EVERY_MS = 10;
 /** The first pause before a replica that did not start is started again; it doubles. */
 export const START_RETRY_MIN_MS = 100;
 export const START_RETRY_MAX_MS = 10_000;
-/** A replica that has not taken a new `userConfig` within that long hangs: models load in minutes. */
-export const RECONFIGURE_WITHIN_MS = 600_000;
 /** A replica that is busy with a `userConfig` for that long after another one was wanted is replaced: it may hang. */
 export const OUTDATED_CONFIG_WITHIN_MS = 10_000;
 /** Until a replica that did not take its rank is told it again. */
@@ -146,6 +144,8 @@ export const COMPONENT_START_WITHIN_MS = 60_000;
 export const API_PORT = 8265;
 /** A configuration has thousands of deployments at this size. */
 export const API_BODY_BYTES_MAX = 4 * 1024 * 1024;
+/** Aliases of YAML in a configuration: hundreds of applications that share their settings have fewer. */
+export const CONFIG_ALIASES_MAX = 1_000;
 /** How long a client of the REST API may take to send its request. */
 export const API_BODY_WITHIN_MS = 30_000;
 /** Loading the module of an application and building it: beyond that the module hangs. */

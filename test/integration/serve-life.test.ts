@@ -2,7 +2,7 @@
  * The life of deployments under constant load, with a client that counts: no request is lost or run twice in any planned change, and in unplanned ones only those fail that
  * were in flight.
  */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { actors, put, remote } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -246,6 +246,57 @@ test("a replica that retires ends what it has, disposes of its object, and waits
   expect((await broken).status).toBe(500);
   await until(async () => (await pidsOf("hasty")).length === 0, "the replica to end");
   expect(hasty.lines).not.toContain("done");
+});
+
+test("an application that is run again while it is deleted comes up, and the deletion ends", async () => {
+  const log = new Log(folder);
+  class Waits {
+    #file: string;
+    #word: string;
+    constructor(file: string, word: string) {
+      this.#file = file;
+      this.#word = word;
+    }
+    async fetch(request: Request): Promise<string> {
+      appendFileSync(this.#file, "begun\n");
+      const { existsSync } = await import("node:fs");
+      const until = new URL(request.url).searchParams.get("until") ?? "";
+      while (until !== "" && !existsSync(until)) await new Promise((resolve) => setTimeout(resolve, 5));
+      return this.#word;
+    }
+  }
+  const options = { name: "again", routePrefix: "/again" };
+  const Waiting = serve.deployment(Waits, { actorOptions: { numCpus: 0 }, gracefulShutdownTimeoutMs: 600_000 });
+  await serve.run(Waiting.bind(log.file, "first"), options);
+  const release = `${log.file}.release`;
+  const held = ask(address, `/again?until=${encodeURIComponent(release)}`);
+  await until(() => log.lines.length === 1, "the request to begin");
+  // The first replica cannot end before the request does, and so the deletion is not over when the application comes again.
+  const deleted = serve.delete("again");
+  await serve.run(Waiting.bind(log.file, "second"), options);
+  expect(await deleted).toBe(true);
+  expect((await ask(address, "/again")).body).toBe("second");
+  writeFileSync(release, "");
+  expect((await held).body).toBe("first");
+  expect(await serve.delete("again")).toBe(true);
+  expect(await serve.delete("again")).toBe(false);
+});
+
+test("of two applications that are run for one path at the same time one gets it", async () => {
+  const log = new Log(folder);
+  const names = ["left", "right"];
+  const settled = await Promise.allSettled(
+    names.map((name) => serve.run(Base.bind(`of-${name}`, log.file), { name, routePrefix: "/contested" })),
+  );
+  const [winner] = names.filter((_, index) => settled[index]?.status === "fulfilled");
+  const [refused] = settled.filter((outcome) => outcome.status === "rejected");
+  expect(settled.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect(String(refused?.reason)).toMatch(
+    /^RangeError: Cannot run application (left|right): application (left|right) has the routePrefix already: received "\/contested"$/,
+  );
+  expect(Object.keys((await serve.status()).applications)).toEqual([winner]);
+  expect((await ask(address, "/contested?n=1")).body).toMatch(new RegExp(`^of-${winner} `));
+  await serve.delete(winner as string);
 });
 
 test("the number of replicas follows the load, from and to zero; requests wait for the first", async () => {

@@ -35,6 +35,24 @@ class Chat {
           appendFileSync(this.#file, `closed ${code} ${reason} ${wasClean}\n`),
         );
         return;
+      case "/clumsy": {
+        const never = (): void => void socket.send("a removed listener");
+        socket.addEventListener("message", never);
+        socket.removeEventListener("message", never);
+        socket.addEventListener("error", () => {
+          throw new Error("and again");
+        });
+        socket.onerror = (event) => void socket.send(`failed: ${String((event as Event & { error?: Error }).error?.message)}`);
+        socket.addEventListener("message", ({ data }) => {
+          if (data === "throws") throw new Error("at once");
+        });
+        socket.addEventListener("message", async ({ data }) => {
+          await undefined;
+          if (data === "rejects") throw new Error("later");
+          if (data === "pid") await socket.send(String(process.pid));
+        });
+        return;
+      }
       case "/bye":
         void socket.send("last words");
         socket.close(4001, "enough");
@@ -160,6 +178,19 @@ test("listeners hear messages and the close, through Node's own client", async (
   const rude = await connect("/chat/events");
   rude.socket.terminate();
   await until(() => log.lines.includes("closed 1006  false"), "the end without a close to be heard");
+});
+
+test("listeners that fail do not end the replica: what they throw, or their promises reject with, is the event error", async () => {
+  const { socket, messages, closed } = await connect("/chat/clumsy");
+  socket.send("pid");
+  socket.send("throws");
+  socket.send("rejects");
+  await until(() => messages.length === 3, "the events");
+  socket.send("pid");
+  await until(() => messages.length === 4, "the last answer");
+  expect(messages).toEqual([expect.stringMatching(/^\d+$/), "failed: at once", "failed: later", messages[0]]);
+  socket.close(1000);
+  await closed;
 });
 
 test("the program's own close, its end and its failure have their codes", async () => {

@@ -1,6 +1,6 @@
 /**
- * Real FastAPI and Starlette in deployments of Python, asked by httpx and websockets: two versions of FastAPI, as included routers have been kept in another way since 0.137. The versions
- * are pinned, and installed below `.test-cache/` by the first run.
+ * Real FastAPI, Starlette and Django in deployments of Python, asked by httpx and websockets: two versions of FastAPI, as included routers have been kept in another way since 0.137. The
+ * versions are pinned, and installed below `.test-cache/` by the first run.
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -14,16 +14,26 @@ import { installed } from "./installed.ts";
 
 const FILE = new URL("python/fastapi_app.py", import.meta.url);
 const CLIENT = new URL("python/fastapi_client.py", import.meta.url);
+const DJANGO = new URL("python/django_app.py", import.meta.url);
+const DJANGO_CLIENT = new URL("python/django_client.py", import.meta.url);
 const folder = useFolder();
 useSession({ numCpus: 8 });
 
 let address = "";
 
-function environment(fastapi: string, ...more: string[]): string {
-  return installed(`fastapi-${fastapi}`, (place) => [
+/** A virtual environment that is named after its first package. */
+function environment(...packages: readonly string[]): string {
+  return installed((packages[0] as string).replace("==", "-"), (place) => [
     ["python3", "-m", "venv", place],
-    [join(place, "bin", "python3"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", `fastapi==${fastapi}`, ...more],
+    [join(place, "bin", "python3"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages],
   ]);
+}
+
+const WITH_CLIENTS = ["fastapi==0.165.0", "python-multipart==0.0.20", "httpx==0.28.1", "websockets==15.0.1"];
+/** What a program of Python with clients prints. */
+async function printed(program: URL, ...args: string[]): Promise<unknown> {
+  const python3 = join(environment(...WITH_CLIENTS), "bin", "python3");
+  return JSON.parse((await promisify(execFile)(python3, [fileURLToPath(program), ...args])).stdout);
 }
 
 class Lookup {
@@ -50,11 +60,11 @@ beforeAll(async () => {
 afterAll(() => serve.shutdown());
 
 test.each([
-  ["0.165.0", ["python-multipart==0.0.20", "httpx==0.28.1", "websockets==15.0.1"]],
-  ["0.115.12", ["python-multipart==0.0.20"]],
-])("FastAPI %s answers httpx and websockets", async (version, packages) => {
+  ["0.165", WITH_CLIENTS],
+  ["0.115", ["fastapi==0.115.12", "python-multipart==0.0.20"]],
+])("FastAPI %s answers httpx and websockets", async (_version, packages) => {
   const log = new Log(folder);
-  const venv = environment(version, ...packages);
+  const venv = environment(...packages);
   const options = { runtimeEnv: { python: venv, envVars: { FASTAPI_LOG: log.file } } };
   interface Scores {
     twice(value: number): number;
@@ -64,9 +74,7 @@ test.each([
     name: "scores",
     routePrefix: "/api",
   });
-  const client = join(environment("0.165.0"), "bin", "python3");
-  const { stdout } = await promisify(execFile)(client, [fileURLToPath(CLIENT), `${address}/api`]);
-  expect(JSON.parse(stdout)).toEqual({
+  expect(await printed(CLIENT, `${address}/api`)).toEqual({
     score: { score: 80, unit: "points" },
     refused: [
       422,
@@ -110,8 +118,40 @@ test.each([
 });
 
 test("an application of Starlette is a deployment by itself, and knows the path under which it is", async () => {
-  const options = { runtimeEnv: { python: environment("0.165.0"), envVars: { FASTAPI_LOG: new Log(folder).file } } };
+  const options = { runtimeEnv: { python: environment(...WITH_CLIENTS), envVars: { FASTAPI_LOG: new Log(folder).file } } };
   await serve.run(serve.deployment(python.actor(FILE, "starlette", options)).bind(), { name: "starlette", routePrefix: "/star" });
   expect(await (await fetch(`${address}/star/hello`)).text()).toBe(`hello from ${address}/star/hello`);
   expect((await fetch(`${address}/star/inner/hello`)).status).toBe(200);
+});
+
+test.each(["application", "channels"])("Django's %s answers httpx, and Channels websockets", async (name) => {
+  const log = new Log(folder);
+  const options = { runtimeEnv: { python: environment("django==5.2.6", "channels==4.3.2"), envVars: { DJANGO_LOG: log.file } } };
+  await serve.run(serve.deployment(python.actor(DJANGO, name, options)).bind(), { name: "django", routePrefix: "/shop" });
+  const found = (await printed(DJANGO_CLIENT, `${address}/shop`)) as Record<string, unknown>;
+  const host = new URL(address).host;
+  expect(found).toMatchObject({
+    index: { url: `${address}/shop/`, item: "/shop/items/7", visits: 2, host, secure: false, agent: "systems", from: true },
+    item: { number: 4, query: ["a b", "é"], method: "GET" },
+    missing: [404, true],
+    nowhere: 404,
+    forged: 403,
+    form: { fields: { name: ["x", "é&="] }, files: {} },
+    upload: { fields: { name: ["y"] }, files: { picture: ["a.bin", 5_000_003, "abc"] } },
+    moved: [302, "/shop/items/8", 8],
+    broken: [500, false],
+    forbidden: 403,
+    head: [200, "", "application/json"],
+    download: [200, 'attachment; filename="shop.py"', true, true],
+    text: ["gzip", 10_000],
+    events: ["data: 0", "data: 1", "data: 2"],
+  });
+  await until(() => log.lines.includes("events left"), "the stream to be left");
+  if (name === "channels") {
+    expect(found).toMatchObject({ protocol: "chat", chat: { to: "ada", said: "hello" }, closed: 4001, "refused /chat/nobody": 403 });
+    await until(() => log.lines.includes("chat left 4001"), "the chat to be left");
+  }
+  // What Django does not know, such as WebSockets of a project without Channels, is an error of the application.
+  expect(found["refused /nowhere/"]).toBe(500);
+  await serve.delete("django");
 });

@@ -39,7 +39,7 @@ interface ResolvedGroupOptions {
 }
 
 /** More bundles than this are a mistake: each is reserved by itself. */
-const BUNDLES_MAX = 10_000;
+export const BUNDLES_MAX = 10_000;
 
 /** @throws TypeError, RangeError */
 export function resolvePlacementGroupOptions(bundles: unknown, options?: PlacementGroupOptions): ResolvedGroupOptions {

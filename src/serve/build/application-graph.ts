@@ -41,6 +41,7 @@ const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
   "backpressure",
   "healthCheckPeriodMs",
   "healthCheckTimeoutMs",
+  "reconfigureTimeoutMs",
   "gracefulShutdownTimeoutMs",
   "maxConstructorRetryCount",
   "rollingUpdatePercentage",

@@ -1,9 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { changedFiles, changeWarning, filesOfCopy, packCode, unpackCode } from "./code-files.ts";
 import { digestsOf } from "./file-digest.ts";
+
+/** A process that loads its code when all is written. */
+const LATER = Number.POSITIVE_INFINITY;
 
 let folder = "";
 beforeEach(() => {
@@ -23,10 +26,22 @@ test("files with other bytes than at the deploy are found; what is gone is not t
   const paths = ["a.ts", "b.ts", "c.ts"].map((name) => join(folder, name));
   for (const path of paths) writeFileSync(path, "1");
   const files = digestsOf(paths);
-  expect(await changedFiles(files)).toEqual([]);
+  expect(await changedFiles(files, LATER)).toEqual([]);
   writeFileSync(join(folder, "b.ts"), "2");
   rmSync(join(folder, "c.ts"));
-  expect(await changedFiles(files)).toEqual([join(folder, "b.ts")]);
+  expect(await changedFiles(files, LATER)).toEqual([join(folder, "b.ts")]);
+});
+
+test("a file that was changed after the code was loaded is not told: the process runs what was deployed", async () => {
+  const path = join(folder, "a.ts");
+  writeFileSync(path, "1");
+  const files = digestsOf([path]);
+  const loadedMs = Date.now();
+  writeFileSync(path, "2");
+  // Tools that copy files set the time of their contents back.
+  utimesSync(path, 1, 1);
+  expect(await changedFiles(files, loadedMs)).toEqual([]);
+  expect(await changedFiles(files, LATER)).toEqual([path]);
 });
 
 test("files of a folder that replicas have a copy of are looked at in the copy", async () => {
@@ -43,9 +58,9 @@ test("files of a folder that replicas have a copy of are looked at in the copy",
   const cwd = vi.spyOn(process, "cwd").mockReturnValue(copy);
   try {
     writeFileSync(join(original, "a.py"), "2");
-    expect(await changedFiles(named)).toEqual([]);
+    expect(await changedFiles(named, LATER)).toEqual([]);
     writeFileSync(join(copy, "a.py"), "2");
-    expect(await changedFiles(named)).toEqual([resolve("a.py")]);
+    expect(await changedFiles(named, LATER)).toEqual([resolve("a.py")]);
   } finally {
     cwd.mockRestore();
   }

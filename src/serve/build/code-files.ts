@@ -12,6 +12,8 @@ import { digestOfBytes, type FileDigest } from "./file-digest.ts";
 import { statIfThere } from "./file-stat.ts";
 
 const LENGTH_BYTES = 4;
+/** How far the clock of a file system may be behind that of the process: a tick of the kernel. */
+const FILE_CLOCK_MS = 10;
 /** Files that a warning names. */
 const NAMED_FILES_MAX = 3;
 
@@ -39,14 +41,22 @@ export function filesOfCopy(files: readonly FileDigest[], workingDir: string): F
   });
 }
 
-/** Paths of files whose bytes are others than at the deploy, as they are on this machine. */
-export async function changedFiles(files: readonly FileDigest[]): Promise<string[]> {
+/**
+ * Paths of files whose bytes were others than at the deploy when this process loaded its code, as they are on this machine. A file that was changed later is not among them: the process runs
+ * what was deployed, and the change may be on its way to be.
+ *
+ * @param loadedMs - when the process began to load its code, in milliseconds since 1970
+ */
+export async function changedFiles(files: readonly FileDigest[], loadedMs: number): Promise<string[]> {
   const changed: string[] = [];
   // Files are read one after the other: requests go on meanwhile.
   for (const [path, digest] of files) {
     const file = resolve(localCodePath(path));
     const bytes = await readFile(file).catch(() => undefined);
-    if (bytes !== undefined && digestOfBytes(bytes) !== digest) changed.push(file);
+    if (bytes === undefined || digestOfBytes(bytes) === digest) continue;
+    // The time of the last change of the bytes or of the name, which no program sets: tools that copy files keep the other one.
+    const changedMs = statIfThere(file)?.ctimeMs;
+    if (changedMs !== undefined && changedMs < loadedMs - FILE_CLOCK_MS) changed.push(file);
   }
   return changed;
 }

@@ -30,7 +30,8 @@ const FLAG: ValueKind = { kind: "flag" };
 const ANY: ValueKind = { kind: "any" };
 const SECONDS: ValueKind = { kind: "number", min: 0 };
 const AMOUNT: ValueKind = { kind: "number", min: 0 };
-const whole = (min: number): ValueKind => ({ kind: "number", min, isWhole: true });
+const whole = (min: number, max?: number): ValueKind => ({ kind: "number", min, isWhole: true, ...(max !== undefined && { max }) });
+const PORT: ValueKind = whole(0, 65_535);
 const TEXT_OR_NULL: ValueKind = { kind: "either", kinds: [TEXT, { kind: "oneOf", values: [null] }] };
 const STRATEGY: ValueKind = { kind: "oneOf", values: ["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] };
 
@@ -109,6 +110,7 @@ const DEPLOYMENT: KeyTable = {
   max_queued_requests: { value: whole(-1), describe: "Requests that may wait; -1 is without limit." },
   user_config: { value: ANY, describe: "Given to reconfigure of each replica." },
   autoscaling_config: { value: { kind: "object", keys: AUTOSCALING }, describe: "How the number of replicas follows the load." },
+  reconfigure_timeout_s: { value: SECONDS, describe: "How long reconfigure may take. Not of Ray, which sets no limit." },
   graceful_shutdown_timeout_s: { value: SECONDS, describe: "How long requests may take when their replica is to end." },
   graceful_shutdown_wait_loop_s: { value: SECONDS, describe: "Of Ray; not needed here." },
   health_check_period_s: { value: SECONDS, describe: "How often replicas are asked for their health." },
@@ -164,7 +166,7 @@ const TRACING: KeyTable = {
   enabled: { value: FLAG, describe: "false: no tracing. Default: true where there is an exporter_import_path." },
   exporter_import_path: {
     value: TEXT,
-    describe: '"tracing.ts:setup": a module, then a function that registers an SDK or returns span processors.',
+    describe: '"tracing.ts:setup": a module of TypeScript or JavaScript, then a function that registers an SDK or returns span processors.',
   },
   sampling_ratio: { value: { kind: "number", min: 0, max: 1 }, describe: "Part of the traces that is kept, up to 1. Default: 1." },
 };
@@ -197,7 +199,7 @@ const OPTIONAL_SECONDS: ConfigKey = {
 
 const HTTP: KeyTable = {
   host: { value: TEXT, describe: "Default: 127.0.0.1, which nobody else reaches." },
-  port: { value: whole(0), describe: "Default: 8000; 0 is any that is free." },
+  port: { value: PORT, describe: "Default: 8000; 0 is any that is free." },
   root_path: { value: TEXT, describe: "Comes before each route_prefix." },
   request_timeout_s: OPTIONAL_SECONDS,
   keep_alive_timeout_s: { value: SECONDS, describe: "How long a connection without a request is kept." },
@@ -206,7 +208,7 @@ const HTTP: KeyTable = {
 
 const GRPC: KeyTable = {
   host: { value: TEXT, describe: "Default: 127.0.0.1, which nobody else reaches." },
-  port: { value: whole(0), describe: "Default: 9000; 0 is any that is free." },
+  port: { value: PORT, describe: "Default: 9000; 0 is any that is free." },
   grpc_servicer_functions: {
     value: TEXTS,
     describe:

@@ -36,7 +36,7 @@ export async function importApplication({ runtimeEnv, workingDir, ...target }: I
   const read = runtimeEnv === undefined ? {} : (await import("./read-config.ts")).readRuntimeEnv(runtimeEnv.text, runtimeEnv.source);
   const environment = workingDir === undefined ? read : { ...read, working_dir: workingDir };
   return await loadConfigApplication(
-    { ...target, runtimeEnv: environment, deployments: new Map(), logging: {}, tracing: {} },
+    { ...target, runtimeEnv: environment, deployments: new Map(), places: new Map(), logging: {}, tracing: {} },
     target.folder,
   );
 }
@@ -77,7 +77,16 @@ async function exportOf(importPath: string, folder: string): Promise<unknown> {
   return module[name];
 }
 
+/** @throws ServeConfigError for one of Python: policies run in the controller, routers in every process that sends, and tracing in the process of Node that each replica is */
 async function functionOf(importPath: string, folder: string): Promise<(...args: any) => any> {
+  const [place] = placeAndName(importPath);
+  const isModule = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(place) && !/\.[cm]?[jt]sx?$/.test(place) && !existsSync(resolve(folder, place));
+  if (place.endsWith(".py") || isModule)
+    throw refused(
+      importPath,
+      "it names a function of Python, and one of TypeScript or JavaScript is needed here",
+      'Name a module and its export, such as "settings.ts:setup".',
+    );
   const exported = await exportOf(importPath, folder);
   if (typeof exported !== "function") throw refused(importPath, `a function is needed: received ${describeValue(exported)}`);
   return exported as (...args: any) => any;
@@ -116,17 +125,21 @@ async function tracingOf(
 
 /** An application of a configuration with its options. @throws what `importApplication` and `withDeploymentOptions` throw */
 export async function loadConfigApplication(
-  given: Pick<ConfigApplication, "importPath" | "args" | "runtimeEnv" | "deployments" | "logging" | "tracing">,
+  given: Pick<ConfigApplication, "importPath" | "args" | "runtimeEnv" | "deployments" | "places" | "logging" | "tracing">,
   folder: string,
 ): Promise<Application> {
   const { importPath, args, runtimeEnv, logging } = given;
   const workingDir = workingDirOf(runtimeEnv, folder);
   const from = workingDir ?? folder;
   const application = await importExport({ importPath, args, folder: from });
-  return withDeploymentOptions(application, await withFunctions(given.deployments, from), {
-    runtimeEnv: { ...runtimeEnv, ...(workingDir !== undefined && { working_dir: workingDir }) },
-    logging,
-    tracing: await tracingOf(given.tracing, from),
+  return withDeploymentOptions(application, {
+    overrides: await withFunctions(given.deployments, from),
+    places: given.places,
+    settings: {
+      runtimeEnv: { ...runtimeEnv, ...(workingDir !== undefined && { working_dir: workingDir }) },
+      logging,
+      tracing: await tracingOf(given.tracing, from),
+    },
   });
 }
 
@@ -148,31 +161,50 @@ function pythonFileOf(place: string, folder: string): string | undefined {
 /**
  * A copy of an application with other options for its deployments; `settings` are for all of them.
  *
- * @throws ServeConfigError for a deployment that it does not have; TypeError, RangeError that name an option
+ * @throws ServeConfigError for a deployment that it does not have, and for options that it cannot have, with line and key; TypeError, RangeError that name an option of the settings
  */
 function withDeploymentOptions(
   application: Application,
-  overrides: ReadonlyMap<string, Fields>,
-  settings: ApplicationSettings,
+  {
+    overrides,
+    places,
+    settings,
+  }: { overrides: ReadonlyMap<string, Fields>; places: ReadonlyMap<string, string>; settings: ApplicationSettings },
 ): Application {
   const names = deploymentNames(application);
   const known = new Set(names.values());
   for (const name of overrides.keys())
-    if (!known.has(name)) throw refused(name, `the application has no deployment of this name: it has ${[...known].join(", ")}`);
+    if (!known.has(name))
+      throw unreadable(places.get(name), `the application has no deployment ${describeValue(name)}: it has ${[...known].join(", ")}`);
   const copies = new Map<Application<any>, Application<any>>();
   const copyOf = (original: Application<any>): Application<any> => {
     const copied = copies.get(original);
     if (copied !== undefined) return copied;
     const { deployment: bound, args } = applicationParts(original);
-    const fields = overrides.get(names.get(original) as string) ?? {};
+    const name = names.get(original) as string;
+    const options = deploymentOptionsOf(overrides.get(name) ?? {}, settings, bound.config.actorOptions);
     const copy = new Application<any>({
-      deployment: bound.options(deploymentOptionsOf(fields, settings, bound.config.actorOptions)),
+      deployment: optionsAt(places.get(name), () => bound.options(options)),
       args: replaceIn(args, (value) => (isApplication(value) ? copyOf(value) : value)) as unknown[],
     });
     copies.set(original, copy);
     return copy;
   };
   return copyOf(application);
+}
+
+/** Tells the place in the configuration with what is wrong there. @param place - undefined where the configuration says nothing of the deployment */
+function optionsAt<T>(place: string | undefined, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (place === undefined || !(error instanceof TypeError || error instanceof RangeError)) throw error;
+    throw unreadable(place, error.message);
+  }
+}
+
+function unreadable(place: string | undefined, reason: string): ServeConfigError {
+  return new ServeConfigError(`Cannot read ${place ?? "the configuration"}: ${reason}`, { reason, details: { place } });
 }
 
 function refused(what: string, problem: string, hint?: string): ServeConfigError {

@@ -109,13 +109,56 @@ test.each([
     'line 5: applications[0].deployments[1].name: another deployment has the name "A"',
   ],
   ["applications:\n- import_path: a.ts:app\n  import_path: b.ts:app", "line 3: Map keys must be unique"],
-  ["http_options: {port: -1}\napplications: []", "line 1: http_options.port: a whole number from 0 is needed: received -1"],
+  ["http_options: {port: -1}\napplications: []", "line 1: http_options.port: a whole number from 0 to 65535 is needed: received -1"],
   [
     "grpc_options:\n  grpc_servicer_functions: [a.b.add_ShopServicer_to_server]\napplications: []",
     'line 2: grpc_options.grpc_servicer_functions[0]: a .proto file and a service of it are needed, such as "shop.proto:shop.v1.Shop", in place',
   ],
+  ["applications: *nothing", "Unresolved alias (the anchor must be set before the alias): nothing"],
+  ["applications: &all [*all]", "Converting circular structure to JSON"],
+  [`a: &a [x]\nb: [${"*a, ".repeat(1001)}]`, "line 1: at most 1000 aliases are taken: received 1001"],
+  ["http_options: {port: 70000}\napplications: []", "line 1: http_options.port: a whole number from 0 to 65535 is needed: received 70000"],
+  ["http_options:\n  root_path: api\napplications: []", 'line 2: http_options.root_path: a path such as "/api" is needed: received "api"'],
+  [
+    "applications:\n- import_path: a.ts:app\n  route_prefix: /a/",
+    'line 3: applications[0].route_prefix: a path such as "/api" without a slash at its end, or null, is needed: received "/a/"',
+  ],
+  [
+    "applications:\n- {import_path: 'a.ts:app', name: a/b}",
+    'line 2: applications[0].name: text of 1 to 200 characters without "/" and "#"',
+  ],
+  [
+    "applications:\n- import_path: a.ts:app\n  runtime_env:\n    working_dir: https://example.com/app.zip",
+    'line 4: applications[0].runtime_env.working_dir: a folder is needed, as archives are not fetched: a path, or local:///FOLDER: received "https://example.com/app.zip"',
+  ],
+  [
+    "defaults: &d\n  num_replica: 2\napplications:\n- import_path: a.ts:app\n  deployments:\n  - {name: A, <<: *d}",
+    "line 1: defaults: there is no such key",
+  ],
 ])("%j is refused", (text, message) => {
   expect(() => readConfig(text, "serve.yaml")).toThrow(`Cannot read serve.yaml: ${message}`);
+});
+
+test("aliases and merged keys are read as PyYAML reads them: a map's own keys hold, and earlier sources before later ones", () => {
+  const text = `applications:
+- import_path: a.ts:app
+  deployments:
+  - &first
+    name: A
+    num_replicas: 2
+    ray_actor_options: &actor {num_cpus: 0.5}
+  - {<<: [{max_ongoing_requests: 7}, *first], name: B, num_replicas: 3}
+  - {name: C, ray_actor_options: *actor}
+`;
+  const [application] = readConfig(text, "serve.yaml").applications;
+  expect([...(application?.deployments.values() ?? [])]).toEqual([
+    { name: "A", num_replicas: 2, ray_actor_options: { num_cpus: 0.5 } },
+    { name: "B", num_replicas: 3, max_ongoing_requests: 7, ray_actor_options: { num_cpus: 0.5 } },
+    { name: "C", ray_actor_options: { num_cpus: 0.5 } },
+  ]);
+  expect(application?.places.get("C")).toBe("serve.yaml: line 9: applications[0].deployments[2]");
+  const wrong = text.replace("{max_ongoing_requests: 7}", "{max_ongoing_request: 7}");
+  expect(() => readConfig(wrong, "serve.yaml")).toThrow("line 8: applications[0].deployments[1].max_ongoing_request: there is no such key");
 });
 
 test("the schema for editors is the one that docs publish", async () => {

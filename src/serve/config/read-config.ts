@@ -4,10 +4,23 @@
  * Called by `deploy-config.ts`, the controller and `load-application.ts`, which import it when there is a text to read: every process of Serve would load `yaml` with it.
  * Nothing has been started or loaded when it throws. Names and routes that two applications share are refused here, too.
  */
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  visit,
+  type YAMLMap,
+} from "yaml";
 import { describeValue } from "../../core/internal.ts";
 import { ServeConfigError } from "../errors.ts";
-import { underRoot } from "../proxy/route-table.ts";
+import { CONFIG_ALIASES_MAX } from "../limits.ts";
+import { isPath, underRoot } from "../proxy/route-table.ts";
 import { CONFIG, type KeyTable, RUNTIME_ENV, type ValueKind } from "./config-keys.ts";
 
 /** A value of YAML, by Ray's keys. */
@@ -24,6 +37,8 @@ export interface ConfigApplication {
   readonly fields: Fields;
   /** By name, as they are written. */
   readonly deployments: ReadonlyMap<string, Fields>;
+  /** Where each of them stands, for errors that come later: `serve.yaml: line 5: applications[0].deployments[0]`. */
+  readonly places: ReadonlyMap<string, string>;
   /** The `logging_config` of the application, over that of the whole configuration. */
   readonly logging: Fields;
   readonly tracing: Fields;
@@ -70,13 +85,21 @@ export function readRuntimeEnv(text: string, source: string): Fields {
 
 function readWhole(text: string, source: string, keys: KeyTable): { whole: Fields; reader: Reader } {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const reader = new Reader(source, lines);
-  const [broken] = document.errors;
-  if (broken !== undefined)
-    throw reader.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
-  reader.check(document.contents, "", { kind: "object", keys });
-  return { whole: document.toJS() as Fields, reader };
+  try {
+    // As PyYAML does: `<<: *defaults` takes over the keys of another map.
+    const document = parseDocument(text, { lineCounter: lines, merge: true });
+    const reader = new Reader({ source, lines, document });
+    reader.requireReadable();
+    // Aliases that name nothing, or one another without end, are found before anything is looked at.
+    const whole = document.toJS() as Fields;
+    JSON.stringify(whole);
+    reader.check(document.contents, "", { kind: "object", keys });
+    return { whole, reader };
+  } catch (error) {
+    if (error instanceof ServeConfigError) throw error;
+    const reason = (error as Error).message.split("\n")[0] as string;
+    throw new ServeConfigError(`Cannot read ${source}: ${reason}`, { reason, details: { source } });
+  }
 }
 
 function readServices(whole: Fields, reader: Reader): ServeConfig["grpcServices"] {
@@ -91,6 +114,9 @@ function readServices(whole: Fields, reader: Reader): ServeConfig["grpcServices"
 
 function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
   const root = (whole["http_options"]?.["root_path"] ?? "") as string;
+  const rootKey = "http_options.root_path";
+  if (!isPath(root.replace(/\/+$/, "")) && !/^\/*$/.test(root))
+    throw reader.error(reader.lineOf(rootKey), rootKey, `a path such as "/api" is needed: received ${describeValue(root)}`);
   // The access log of the whole configuration is that of the proxies: a line for each request would stand there twice.
   const { enable_access_log: _ofProxies, ...logging } = (whole["logging_config"] ?? {}) as Fields;
   const names = new Set<string>();
@@ -101,6 +127,19 @@ function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
     const name = (fields["name"] ?? "default") as string;
     const refuse = (key: string, problem: string): ServeConfigError =>
       reader.error(reader.lineOf(`${at}.${key}`, at), `${at}.${key}`, problem);
+    if (name === "" || name.length > 200 || /[/#]/.test(name))
+      throw refuse("name", `text of 1 to 200 characters without "/" and "#" is needed: received ${describeValue(name)}`);
+    if (routePrefix !== null && routePrefix !== "/" && !isPath(routePrefix as string))
+      throw refuse(
+        "route_prefix",
+        `a path such as "/api" without a slash at its end, or null, is needed: received ${describeValue(routePrefix)}`,
+      );
+    const workingDir = fields["runtime_env"]?.["working_dir"] as string | null | undefined;
+    if (/^\w+:\/\//.test(workingDir ?? "") && workingDir?.startsWith("local://") !== true)
+      throw refuse(
+        "runtime_env.working_dir",
+        `a folder is needed, as archives are not fetched: a path, or local:///FOLDER: received ${describeValue(workingDir)}`,
+      );
     if (names.has(name)) throw refuse("name", `another application has the name ${JSON.stringify(name)}`);
     if (routePrefix !== null && routes.has(routePrefix as string))
       throw refuse("route_prefix", `another application has the route ${JSON.stringify(routePrefix)}`);
@@ -109,11 +148,14 @@ function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
     names.add(name);
     if (routePrefix !== null) routes.add(routePrefix as string);
     const deployments = new Map<string, Fields>();
+    const places = new Map<string, string>();
     for (const [number, deployment] of ((fields["deployments"] ?? []) as Fields[]).entries()) {
       const deploymentName = deployment["name"] as string;
       if (deployments.has(deploymentName))
         throw refuse(`deployments[${number}].name`, `another deployment has the name ${JSON.stringify(deploymentName)}`);
       deployments.set(deploymentName, deployment);
+      const key = `${at}.deployments[${number}]`;
+      places.set(deploymentName, `${reader.source}: line ${reader.lineOf(key)}: ${key}`);
     }
     return {
       name,
@@ -121,6 +163,7 @@ function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
       importPath,
       fields: { name, ...fields },
       deployments,
+      places,
       runtimeEnv: fields["runtime_env"] ?? {},
       args: fields["args"] ?? {},
       logging: { ...logging, ...(fields["logging_config"] as Fields | undefined) },
@@ -132,13 +175,16 @@ function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
 
 /** Holds the nodes of a document against the table of keys, and remembers where each key stands. */
 class Reader {
-  readonly #source: string;
+  /** The file's name. */
+  readonly source: string;
   readonly #lines: LineCounter;
+  readonly #document: Document;
   readonly #lineByKey = new Map<string, number>();
 
-  constructor(source: string, lines: LineCounter) {
-    this.#source = source;
+  constructor({ source, lines, document }: { source: string; lines: LineCounter; document: Document }) {
+    this.source = source;
     this.#lines = lines;
+    this.#document = document;
   }
 
   lineOf(...keys: string[]): number {
@@ -151,16 +197,27 @@ class Reader {
 
   error(line: number, key: string, problem: string): ServeConfigError {
     const where = key === "" ? "" : `${key}: `;
-    return new ServeConfigError(`Cannot read ${this.#source}: line ${line}: ${where}${problem}`, {
+    return new ServeConfigError(`Cannot read ${this.source}: line ${line}: ${where}${problem}`, {
       reason: problem,
-      details: { source: this.#source, line, key },
+      details: { source: this.source, line, key },
     });
+  }
+
+  /** @throws ServeConfigError for a text that is no YAML, or that would take long to read */
+  requireReadable(): void {
+    const [broken] = this.#document.errors;
+    if (broken !== undefined)
+      throw this.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
+    let aliases = 0;
+    visit(this.#document, { Alias: () => void (aliases += 1) });
+    // To look one up costs as much as the text is long.
+    if (aliases > CONFIG_ALIASES_MAX) throw this.error(1, "", `at most ${CONFIG_ALIASES_MAX} aliases are taken: received ${aliases}`);
   }
 
   check(node: unknown, at: string, value: ValueKind): void {
     const line = this.#lineAt(node, at);
     if (at !== "") this.#lineByKey.set(at, line);
-    const problem = this.#problemWith(node, at, value);
+    const problem = this.#problemWith(this.#meant(node), at, value);
     if (problem !== undefined) throw this.error(line, at, problem);
   }
 
@@ -175,14 +232,14 @@ class Reader {
         return undefined;
       case "record":
         if (!isMap(node)) return `names and their values are needed: received ${shown(node)}`;
-        for (const pair of node.items) this.check(pair.value, join(at, keyOf(pair.key)), value.of);
+        for (const pair of this.#pairsOf(node)) this.check(pair.value, join(at, keyOf(pair.key)), value.of);
         return undefined;
       case "list":
         if (!isSeq(node)) return `a list is needed: received ${shown(node)}`;
         for (const [index, item] of node.items.entries()) this.check(item, `${at}[${index}]`, value.of);
         return undefined;
       case "texts":
-        return isSeq(node) && node.items.every((item) => isScalar(item) && typeof item.value === "string")
+        return isSeq(node) && node.items.map((item) => this.#meant(item)).every((item) => isScalar(item) && typeof item.value === "string")
           ? undefined
           : `a list of texts is needed: received ${shown(node)}`;
       case "either":
@@ -194,9 +251,9 @@ class Reader {
     }
   }
 
-  #checkKeys(node: { items: readonly { key: unknown; value: unknown }[] }, at: string, keys: KeyTable): void {
+  #checkKeys(node: YAMLMap, at: string, keys: KeyTable): void {
     const given = new Set<string>();
-    for (const pair of node.items) {
+    for (const pair of this.#pairsOf(node)) {
       const name = keyOf(pair.key);
       const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
       const here = join(at, name);
@@ -204,12 +261,39 @@ class Reader {
         throw this.error(this.#lineAt(pair.key, at), here, `there is no such key: there are ${Object.keys(keys).join(", ")}`);
       given.add(name);
       // As Ray writes them: what is null is not given.
-      const isNull = pair.value === null || (isScalar(pair.value) && pair.value.value === null);
+      const meant = this.#meant(pair.value);
+      const isNull = meant === null || (isScalar(meant) && meant.value === null);
       if (!isNull || key.isNeeded === true) this.check(pair.value, here, key.value);
       else this.#lineByKey.set(here, this.#lineAt(pair.key, at));
     }
     for (const [name, { isNeeded }] of Object.entries(keys))
       if (isNeeded === true && !given.has(name)) throw this.error(this.#lineAt(node, at), join(at, name), "it is missing");
+  }
+
+  /** The node that an alias stands for. */
+  #meant(node: unknown): unknown {
+    return isAlias(node) ? node.resolve(this.#document) : node;
+  }
+
+  /** The pairs of a map, and those that it takes over from others: its own come first, and hold. */
+  #pairsOf(map: YAMLMap): Pair[] {
+    const pairs: Pair[] = [];
+    const merged: Pair[] = [];
+    for (const pair of map.items) {
+      if (!isMergeKey(pair.key)) {
+        pairs.push(pair);
+        continue;
+      }
+      const source = this.#meant(pair.value);
+      for (const one of isSeq(source) ? source.items : [source]) merged.push(...this.#pairsOf(this.#meant(one) as YAMLMap));
+    }
+    const known = new Set(pairs.map(({ key }) => keyOf(key)));
+    for (const pair of merged) {
+      const name = keyOf(pair.key);
+      if (!known.has(name)) pairs.push(pair);
+      known.add(name);
+    }
+    return pairs;
   }
 
   #lineAt(node: unknown, at: string): number {
@@ -235,6 +319,11 @@ function allowed(value: ValueKind): string {
   if (value.kind !== "number") return `a ${value.kind}`;
   const { min, max } = value;
   return `a ${value.isWhole === true ? "whole " : ""}number${min === undefined ? "" : ` from ${min}`}${max === undefined ? "" : ` to ${max}`}`;
+}
+
+/** `<<`, as it is read where merging is on. */
+function isMergeKey(key: unknown): boolean {
+  return isScalar(key) && typeof key.value === "symbol";
 }
 
 function keyOf(key: unknown): string {

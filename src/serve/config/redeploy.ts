@@ -37,7 +37,16 @@ export async function redeployApplication(
 ): Promise<void> {
   const read = given === undefined ? {} : (await import("./read-config.ts")).readRuntimeEnv(given.text, given.source);
   const runtimeEnv = workingDir === undefined ? read : { ...read, working_dir: workingDir };
-  const application = { ...target, ...readPlace(place), runtimeEnv, fields: undefined, deployments: new Map(), logging: {}, tracing: {} };
+  const application = {
+    ...target,
+    ...readPlace(place),
+    runtimeEnv,
+    fields: undefined,
+    deployments: new Map(),
+    places: new Map(),
+    logging: {},
+    tracing: {},
+  };
   await unlessAborted(signal, () => redeploy([application], signal));
 }
 

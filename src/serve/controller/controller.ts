@@ -141,12 +141,16 @@ export class Controller {
   #ticks = 0;
   #sleptMs = 0;
   #delayMs = 0;
+  /** All is being ended, and the controller with it: nothing new is taken over. */
+  #isEnding = false;
+  /** Configurations of the REST API are taken over, and all is ended by it, one after the other. */
+  #declaring: Promise<unknown> = Promise.resolve();
   /** All was ended by the REST API, or no proxy could listen: whoever starts Serve next says how. */
   #isCleared = false;
   #api: { readonly server: ApiServer; readonly opened: OpenedApi } | undefined;
   readonly #declared = new DeclaredApplications({
     build: buildInTask,
-    deploy: ({ target, code }) => this.#deploy(target, code),
+    deploy: ({ target, code }, isWanted) => this.#deploy(target, code, isWanted),
     apps: () => this.#state.apps,
     delete: (app) => this.#delete(app),
     settled: forgetUnbuilt,
@@ -202,7 +206,7 @@ export class Controller {
   /**
    * Takes over what is wanted of an application; `waitFor` tells when it is there.
    *
-   * @throws RangeError where another application has the path
+   * @throws RangeError where another application has the path; DeployFailedError while Serve is shut down
    */
   async deploy(target: ApplicationTarget, code: DeployedCode): Promise<void> {
     await this.#ready;
@@ -210,21 +214,31 @@ export class Controller {
     await this.#deploy(target, code);
   }
 
-  async #deploy(target: ApplicationTarget, { code, functions }: DeployedCode): Promise<void> {
-    const holder = this.#state.holderOf(target.routePrefix, target.name);
-    if (holder !== undefined)
-      throw new RangeError(
-        `Cannot run application ${target.name}: application ${holder} has the routePrefix already: received ${JSON.stringify(target.routePrefix)}`,
-      );
+  /** @param isWanted - asked when all is ready: it may have been ended meanwhile */
+  async #deploy(target: ApplicationTarget, { code, functions }: DeployedCode, isWanted: () => boolean = () => true): Promise<void> {
+    this.#requireTakable(target);
     for (const [id] of functions) this.#arriving.add(id);
     try {
-      await this.#take(target, { code, functions });
+      await this.#take(target, { code, functions }, isWanted);
     } finally {
       for (const [id] of functions) this.#arriving.delete(id);
     }
   }
 
-  async #take(target: ApplicationTarget, { code, functions }: DeployedCode): Promise<void> {
+  /** @throws RangeError where another application has the path; DeployFailedError while Serve is shut down */
+  #requireTakable({ name, routePrefix }: ApplicationTarget): void {
+    if (this.#isEnding) {
+      const reason = "Serve is being shut down";
+      throw new DeployFailedError(`Cannot run application ${name}: ${reason}`, { reason, hint: "Run it again once that is over." });
+    }
+    const holder = this.#state.holderOf(routePrefix, name);
+    if (holder !== undefined)
+      throw new RangeError(
+        `Cannot run application ${name}: application ${holder} has the routePrefix already: received ${JSON.stringify(routePrefix)}`,
+      );
+  }
+
+  async #take(target: ApplicationTarget, { code, functions }: DeployedCode, isWanted: () => boolean): Promise<void> {
     for (const [id, source] of functions) this.#save(() => saveCode(id, source));
     // Routers are told of their code when it can be read.
     if (functions.length > 0) await this.#saving;
@@ -237,6 +251,9 @@ export class Controller {
         return [version, this.#codes.get(version) ?? (await loadCode(version)) ?? source] as const;
       }),
     );
+    if (!isWanted()) return;
+    // Another application may have taken the path meanwhile, and Serve may end.
+    this.#requireTakable(target);
     // From here to the event nothing is awaited: a deploy of another application forgets code that no application is known to need.
     for (const [version, source] of codes) {
       this.#codes.set(version, source);
@@ -309,7 +326,7 @@ export class Controller {
     return found === undefined ? undefined : { deployment: found.name, streaming: found.target.streaming };
   }
 
-  /** Resolves when nothing of it is left. @returns whether there was one */
+  /** Resolves when nothing of it is left, or somebody has run it again. @returns whether there was one */
   async delete(app: string): Promise<boolean> {
     await this.#ready;
     const wasDeclared = this.#declared.forget(app);
@@ -319,7 +336,7 @@ export class Controller {
   async #delete(app: string): Promise<boolean> {
     if (this.#state.status(app) === undefined) return false;
     this.#happened({ kind: "delete", app });
-    await this.#until(() => this.#state.status(app) === undefined);
+    await this.#until(() => this.#state.status(app)?.status !== "DELETING");
     await this.#saving;
     return true;
   }
@@ -364,6 +381,7 @@ export class Controller {
   /** Ends all applications and proxies. The controller itself is ended by whoever asked. */
   async shutdown(): Promise<void> {
     await this.#ready;
+    this.#isEnding = true;
     this.#declared.clear();
     await Promise.all(this.#state.apps.map((app) => this.#delete(app)));
     await this.#proxies.shutdown(5_000);
@@ -410,8 +428,8 @@ export class Controller {
     return await outsideCalls(async () => {
       const server = new ApiServer(options, {
         details: (source) => this.#details(source),
-        put: (config) => this.#put(config),
-        clear: () => this.#clear(),
+        put: (config) => this.#inTurn(() => this.#put(config)),
+        clear: () => this.#inTurn(() => this.#clear()),
         metrics: () => this.metrics(),
       });
       const { address } = await server.listen();
@@ -419,6 +437,13 @@ export class Controller {
       this.#api = { server, opened };
       return opened;
     });
+  }
+
+  /** Else a configuration that comes while all is ended would run without proxies, and the text of one be kept with the applications of another. */
+  #inTurn(declare: () => Promise<void>): Promise<void> {
+    const declared = this.#declaring.then(declare);
+    this.#declaring = declared.catch(() => {});
+    return declared;
   }
 
   /** Takes over a configuration, and does not wait for its applications. @throws what is wrong with it */

@@ -13,7 +13,8 @@ import { reasonOf } from "./replica-starter.ts";
 /** Functions of the controller that it calls. */
 interface DeclaredPorts {
   build(application: ConfigApplication): Promise<BuiltInTask>;
-  deploy(built: BuiltInTask): Promise<void>;
+  /** @param isWanted - asked again before anything changes */
+  deploy(built: BuiltInTask, isWanted: () => boolean): Promise<void>;
   /** Names of the applications. */
   apps(): readonly string[];
   delete(app: string): Promise<unknown>;
@@ -55,7 +56,9 @@ export class DeclaredApplications {
     const deployedMs = Date.now();
     for (const { name, fields, routePrefix } of applications)
       this.#pending.set(name, { fields, routePrefix, deployedMs, failure: undefined });
-    void this.#deploy(applications, { generation, capacity });
+    this.#deploy(applications, { generation, capacity }).catch((error: unknown) =>
+      console.error("Cannot write to the cluster's store that all applications of the configuration are built:", error),
+    );
   }
 
   forget(app: string): boolean {
@@ -94,18 +97,22 @@ export class DeclaredApplications {
     );
     await Promise.all(
       applications.map(async (application) => {
+        const declared = this.#pending.get(application.name);
+        // It is not where another configuration has come, the application was deleted, or a program has run one of its name.
+        const isWanted = (): boolean => declared !== undefined && this.#pending.get(application.name) === declared;
         try {
           const { target, code } = await this.#ports.build(application);
           await ended;
-          if (generation !== this.#generation) return;
-          await this.#ports.deploy({ target: { ...target, capacity }, code });
-          if (generation === this.#generation) this.#pending.delete(application.name);
+          if (!isWanted()) return;
+          await this.#ports.deploy({ target: { ...target, capacity }, code }, isWanted);
+          if (isWanted()) this.#pending.delete(application.name);
         } catch (error) {
-          const declared = generation === this.#generation ? this.#pending.get(application.name) : undefined;
-          if (declared !== undefined) declared.failure = reasonOf(error);
+          if (declared !== undefined && isWanted()) declared.failure = reasonOf(error);
         }
       }),
     );
+    // Its failure is that of each application, where there are any.
+    await Promise.allSettled([ended]);
     if (generation === this.#generation) await this.#ports.settled();
   }
 }

@@ -12,7 +12,6 @@ import {
   HEALTH_FAILURES_MAX,
   OUTDATED_CONFIG_WITHIN_MS,
   RANK_AGAIN_MS,
-  RECONFIGURE_WITHIN_MS,
   SLOW_START_AGAIN_MS,
   SLOW_START_MS,
   START_RETRY_MAX_MS,
@@ -321,16 +320,18 @@ export class DeploymentState {
    * comes once the call that is under way has ended.
    */
   found(replica: FoundReplica, nowMs: number): ServeEffect[] {
-    const { id, version, userConfig, isMisconfigured, isReconfiguring, maxOngoing, rank, worldSize, gang, nodeId, pid, isDraining } =
-      replica;
+    const { id, version, userConfig, isMisconfigured, isReconfiguring, maxOngoing, rank, worldSize, gang, nodeId, pid } = replica;
+    const { isDraining, isRankTold } = replica;
     if (this.replicas.has(id)) return [];
     const phase = isDraining ? "retiring" : isReconfiguring ? "updating" : "running";
     const settings = { version, rank, worldSize, gang, userConfig, maxOngoing };
     const record: ReplicaRecord = { ...newRecord(id, settings, nowMs), phase, nodeId, pid };
     record.isMisconfigured = isMisconfigured && !isReconfiguring;
+    // The call that told it may be under way, or have failed where nobody was there to tell it again.
+    if (!isRankTold) record.rankFailedMs = nowMs;
     this.replicas.set(id, record);
     if (isDraining) return [{ kind: "retire", replica: id, withinMs: this.#target.config.gracefulShutdownTimeoutMs }];
-    return isReconfiguring ? [this.#publish(), this.#tell(record, RECONFIGURE_WITHIN_MS)] : [this.#publish()];
+    return isReconfiguring ? [this.#publish(), this.#tell(record, this.#target.config.reconfigureTimeoutMs)] : [this.#publish()];
   }
 
   /** The next steps. To be called after every event and from time to time. */
@@ -548,7 +549,7 @@ export class DeploymentState {
 
   /** A new `userConfig` or limit, in place: some replicas at a time. */
   #reconfigure(current: readonly ReplicaRecord[]): ServeEffect[] {
-    const { userConfig, maxOngoingRequests, rollingUpdatePercentage } = this.#target.config;
+    const { userConfig, maxOngoingRequests, rollingUpdatePercentage, reconfigureTimeoutMs } = this.#target.config;
     let room = Math.max(1, Math.floor(this.#count * rollingUpdatePercentage)) - current.filter(({ phase }) => phase === "updating").length;
     const effects: ServeEffect[] = [];
     for (const replica of current) {
@@ -561,7 +562,7 @@ export class DeploymentState {
       replica.isMisconfigured = false;
       replica.userConfig = userConfig;
       replica.maxOngoing = maxOngoingRequests;
-      effects.push(this.#tell(replica, RECONFIGURE_WITHIN_MS));
+      effects.push(this.#tell(replica, reconfigureTimeoutMs));
     }
     return effects;
   }

@@ -4,6 +4,7 @@
  * Each call here is one effect of the state; what comes of it is told as an event. Replicas are detached actors with names, so that they outlive a controller and the next one
  * finds them.
  */
+import { bundleOf } from "../actor-options.ts";
 import { SERVE_NAMESPACE, replicaActorName } from "../names.ts";
 import {
   ActorDiedError,
@@ -328,30 +329,9 @@ function bundlesText(bundles: readonly Readonly<Record<string, number>>[], label
   return texts.join(", ");
 }
 
-/** The resources of one replica of a gang. */
-function bundleOf(options: Readonly<Record<string, unknown>>): Record<string, number> {
-  const {
-    numCpus = 1,
-    numGpus,
-    memoryBytes,
-    resources = {},
-  } = options as {
-    numCpus?: number;
-    numGpus?: number;
-    memoryBytes?: number;
-    resources?: Record<string, number>;
-  };
-  return {
-    CPU: numCpus,
-    ...(numGpus === undefined ? {} : { GPU: numGpus }),
-    ...(memoryBytes === undefined ? {} : { memory: memoryBytes }),
-    ...resources,
-  };
-}
-
 /** Tells why a replica that does not take its configuration is given up, with the remedy. */
 function slowReconfigure(id: string, withinMs: number): string {
-  return `reconfigure() of replica ${id} had not returned after ${withinMs / 1000} s: let it begin slow work and return, or give what takes so long to the constructor, as an argument of bind()`;
+  return `reconfigure() of replica ${id} had not returned after ${withinMs / 1000} s: let it begin slow work and return, give what takes so long to the constructor, as an argument of bind(), or set a longer reconfigureTimeoutMs`;
 }
 
 /** The error of the user's code in one line, with its remedy, or the reason for which its process ended. */

@@ -48,6 +48,8 @@ export interface FoundReplica {
   readonly maxOngoing: number;
   readonly rank: number;
   readonly worldSize: number;
+  /** The user's code has taken that rank. */
+  readonly isRankTold: boolean;
   readonly gang: string | undefined;
   readonly nodeId: string;
   readonly pid: number;

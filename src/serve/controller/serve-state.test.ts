@@ -2,10 +2,12 @@ import { describe, expect, test } from "vitest";
 import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.ts";
 import { resolveDeploymentOptions } from "../deployment-options.ts";
 import type { DeploymentOptions } from "../deployment-options.ts";
-import { RECONFIGURE_WITHIN_MS } from "../limits.ts";
 import type { ReplicaSettings } from "../replica/taken-settings.ts";
-import type { ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
+import type { FoundReplica, ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";
+
+/** Of the options here; what is told of ranks alone has less time. */
+const RECONFIGURE_WITHIN_MS = 600_000;
 
 interface Simulated {
   readonly start: ReplicaStart;
@@ -220,11 +222,12 @@ function restored(world: World, replicas: readonly Simulated[]): void {
 function foundEvent(
   { start, nodeId }: Simulated,
   isDraining = false,
-  settings: Pick<ReplicaSettings, "rank" | "worldSize"> & { isMisconfigured?: boolean; isReconfiguring?: boolean } = start,
+  settings: Pick<ReplicaSettings, "rank" | "worldSize"> &
+    Partial<Pick<FoundReplica, "isMisconfigured" | "isReconfiguring" | "isRankTold">> = start,
 ): ServeEvent {
   const { id, app: name, deployment, version, userConfig, maxOngoingRequests: maxOngoing, gang } = start;
-  const { rank, worldSize, isMisconfigured = false, isReconfiguring = false } = settings;
-  const place = { gang: gang?.id, nodeId, pid: 1, isDraining, rank, worldSize, isMisconfigured, isReconfiguring };
+  const { rank, worldSize, isMisconfigured = false, isReconfiguring = false, isRankTold = true } = settings;
+  const place = { gang: gang?.id, nodeId, pid: 1, isDraining, rank, worldSize, isRankTold, isMisconfigured, isReconfiguring };
   return { kind: "found", replica: { id, app: name, deployment, version, userConfig, maxOngoing, ...place } };
 }
 
@@ -673,6 +676,32 @@ describe("ranks", () => {
     world.until(() => world.status("app") === "RUNNING");
     expect(world.ranks()).toEqual(contiguous(4));
   });
+});
+
+test("a rank that a replica failed to take is told again by the next controller, though the replica shows it already", () => {
+  const world = running("v1", { numReplicas: 2 });
+  const [first, second] = [...world.replicas.values()] as [Simulated, Simulated];
+  restored(world, [second]);
+  world.apply(foundEvent(first, false, { ...first.start, isRankTold: false }));
+  world.settings.clear();
+  world.until(() => world.status("app") === "RUNNING");
+  for (let steps = 0; steps < 30; steps += 1) world.step();
+  expect([...world.settings].map(([id, { rank, worldSize }]) => [id, rank, worldSize])).toEqual([[first.start.id, first.start.rank, 2]]);
+});
+
+test("the time that reconfigure may take is an option, which changes without new replicas", () => {
+  const world = running("v1", { numReplicas: 1, userConfig: 1 });
+  const [id] = world.replicas.keys() as Iterable<string> as [string];
+  const told = (options: DeploymentOptions): number[] => {
+    const withinMs: number[] = [];
+    for (const effect of world.state.apply({ kind: "deploy", target: app(target("v1", options)) }, world.nowMs))
+      if (effect.kind === "reconfigure") withinMs.push(effect.withinMs);
+    world.apply({ kind: "reconfigured", replica: id });
+    return withinMs;
+  };
+  expect(told({ numReplicas: 1, userConfig: 2 })).toEqual([RECONFIGURE_WITHIN_MS]);
+  expect(told({ numReplicas: 1, userConfig: 3, reconfigureTimeoutMs: 1500 })).toEqual([1500]);
+  expect([...(world.state.deployment("app", "D")?.replicas.keys() ?? [])]).toEqual([id]);
 });
 
 describe("deaths", () => {

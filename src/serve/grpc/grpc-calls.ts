@@ -1,7 +1,8 @@
 /**
- * A call of gRPC between a proxy and a replica: over the wire of requests, as a stream of messages whose method is `GRPC_METHOD`.
+ * A call of gRPC between a proxy and a replica: over the wire of requests, with the method `GRPC_METHOD`.
  *
- * The URL names the kind of the call and the method. Messages are objects in V8's own form, as both ends are of this session. The end has the status in its trailers. Pure.
+ * The URL names the kind of the call and the method. Messages are objects in V8's own form, as both ends are of this session. The end has the status in its trailers, or, where a call is one
+ * frame each way, in the headers of its answer. Pure.
  */
 import { deserialize, serialize } from "node:v8";
 import { Message } from "../wire/frames.ts";
@@ -23,8 +24,11 @@ export const GRPC_STATUS = {
   UNAVAILABLE: 14,
 } as const;
 
+/** Status of a RESPONSE that has the end of a call, and its one message. */
+export const ANSWERED = 200;
+
 /** The end of a call. */
-interface GrpcEnd {
+export interface GrpcEnd {
   readonly code: number;
   readonly details: string;
   /** Names and values in turn. */
@@ -50,7 +54,8 @@ export function encodeMessage(value: unknown): Message {
   return new Message(serialize(value), false);
 }
 
-export function decodeMessage({ bytes }: Message): unknown {
+/** The value may be made of views of the bytes. */
+export function decodeMessage({ bytes }: Pick<Message, "bytes">): unknown {
   return deserialize(bytes);
 }
 

@@ -8,7 +8,7 @@
 import type * as grpc from "@grpc/grpc-js";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createSecureServer } from "node:tls";
-import { CLIENTS_MAX, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
+import { CLIENTS_MAX, GATHERED_BODY_BYTES, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
@@ -16,7 +16,7 @@ import { readTlsContext, type ResolvedTlsOptions, watchTlsFiles } from "../proxy
 import { sessionHeaders } from "../routing/sessions.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { GRPC_METHOD, type Message, type ResponseHead } from "../wire/frames.ts";
-import { decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
+import { ANSWERED, decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
 import type { ResolvedGrpcOptions } from "./grpc-options.ts";
 import { HEALTH_SERVICE, RAY_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
 import { OwnStreams } from "./own-streams.ts";
@@ -229,9 +229,8 @@ class GrpcCall implements ReplyPort {
     this.#requestId = REQUEST_ID.test(given) ? given : newRequestId();
     const known = ports.applications();
     this.#app = named("application") || (known.length === 1 ? (known[0] as string) : "");
-    const header = new this.#setting.package_.Metadata();
-    header.set("request_id", this.#requestId);
-    this.#call.sendMetadata(header);
+    // One answer goes out with its head.
+    if (this.#reply === undefined) this.#sendHead();
     if (this.#setting.isLate) return this.#end(GRPC_STATUS.UNAVAILABLE, ENDING);
     if (!known.includes(this.#app)) {
       const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
@@ -251,14 +250,18 @@ class GrpcCall implements ReplyPort {
       client: this.#call.getPeer(),
       headers: [...flatMetadata(metadata), ...sessionHeaders(sessionId)],
     };
-    const body: StreamedBody = "request" in this.#call && this.#call.request !== undefined ? once(this.#call.request) : encoded(this.#call);
-    this.#exchange = ports.begin(this.#app, { head, body, sessionId }, this);
+    this.#exchange = ports.begin(this.#app, { head, body: this.#body(), sessionId }, this);
     this.#exchange.start();
   }
 
-  /** The replica has not taken the call. */
-  respond(head: ResponseHead): void {
-    this.#end(GRPC_STATUS.UNIMPLEMENTED, `the deployment answers no gRPC (${head.status})`);
+  /** The whole answer. With another status the replica has not taken the call. */
+  respond(head: ResponseHead, body: Uint8Array | BodyReceiver): void {
+    if (head.status !== ANSWERED || !(body instanceof Uint8Array))
+      return this.#end(GRPC_STATUS.UNIMPLEMENTED, `the deployment answers no gRPC (${head.status})`);
+    const { code, details, metadata } = readEnd(head.headers);
+    // A copy, as the bytes are lent for this call alone.
+    const whole = code === GRPC_STATUS.OK ? decodeMessage({ bytes: Buffer.from(body) }) : undefined;
+    this.#end(code, details, { whole, metadata });
   }
 
   refuse(status: number, { detail = "", isBackPressure = false }: { detail?: string; isBackPressure?: boolean }): void {
@@ -276,6 +279,20 @@ class GrpcCall implements ReplyPort {
 
   upgrade(_head: ResponseHead, messages: BodyReceiver<Message>): void {
     void this.#answer(messages);
+  }
+
+  /** The message of a client that sends one: with the head where it is small and one answer comes back. */
+  #body(): Uint8Array | StreamedBody {
+    const call = this.#call;
+    if (!("request" in call) || call.request === undefined) return encoded(call);
+    const message = encodeMessage(call.request);
+    return this.#reply !== undefined && message.bytes.byteLength <= GATHERED_BODY_BYTES ? message.bytes : once(message);
+  }
+
+  #sendHead(): void {
+    const head = new this.#setting.package_.Metadata();
+    head.set("request_id", this.#requestId);
+    this.#call.sendMetadata(head);
   }
 
   async #answer(messages: BodyReceiver<Message>): Promise<void> {
@@ -326,6 +343,7 @@ class GrpcCall implements ReplyPort {
     trailer.set("request_id", this.#requestId);
     for (let index = 0; index < metadata.length; index += 2) setIn(trailer, metadata[index] as string, metadata[index + 1] as string);
     if (this.#reply !== undefined) {
+      this.#sendHead();
       if (code === GRPC_STATUS.OK) this.#reply(null, whole ?? {}, trailer);
       else this.#reply({ code, details, metadata: trailer });
       return;
@@ -390,8 +408,8 @@ async function drained(call: Call): Promise<void> {
   });
 }
 
-async function* once(request: unknown): AsyncGenerator<Message, void, undefined> {
-  yield encodeMessage(request);
+async function* once(message: Message): AsyncGenerator<Message, void, undefined> {
+  yield message;
 }
 
 /** Reading a call to its end does not destroy it, as its answer may go on. */

@@ -11,7 +11,16 @@ import type { UserCode } from "../replica/user-object.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import type { Message } from "../wire/frames.ts";
 import type { ServedStream } from "../wire/request-server.ts";
-import { decodeMessage, encodeMessage, endTrailers, GRPC_STATUS, type GrpcTarget, readTarget } from "./grpc-calls.ts";
+import {
+  ANSWERED,
+  decodeMessage,
+  encodeMessage,
+  endTrailers,
+  GRPC_STATUS,
+  type GrpcEnd,
+  type GrpcTarget,
+  readTarget,
+} from "./grpc-calls.ts";
 
 /** Second argument of the ingress's methods, beside the message. */
 export interface GrpcContext {
@@ -61,8 +70,10 @@ export class GrpcRequests {
   serve(stream: ServedStream, call: LibraryCall, ended: (isFailed: boolean) => void): void {
     const { requestId, headers } = stream.head;
     stream.onCancel = (reason) => call.cancel(new RequestCancelledError(`Request ${requestId} was cancelled: ${reason}`, { reason }));
-    stream.begin({ status: 101, statusText: "", ongoing: this.#options.ongoing(), headers: [] });
-    stream.accept();
+    if (stream.messages !== undefined) {
+      stream.begin({ status: 101, statusText: "", ongoing: this.#options.ongoing(), headers: [] });
+      stream.accept();
+    }
     const context = { requestId, metadata: metadataOf(headers), signal: call.signal, trailers: new Map<string, string>() };
     void this.#run(stream, call, context).then(ended);
   }
@@ -70,18 +81,25 @@ export class GrpcRequests {
   /** @returns whether user code failed */
   async #run(stream: ServedStream, call: LibraryCall, context: GrpcContext): Promise<boolean> {
     try {
-      await call.run(() => this.#answer(stream, readTarget(stream.head.url), context));
-      stream.end(endTrailers({ code: GRPC_STATUS.OK, details: "", metadata: [...context.trailers].flat() }));
+      const whole = await call.run(() => this.#answer(stream, readTarget(stream.head.url), context));
+      this.#end(stream, { code: GRPC_STATUS.OK, details: "", metadata: [...context.trailers].flat() }, whole);
       return false;
     } catch (error) {
       if (stream.cancelled !== undefined) return false;
       const { code, details } = this.#statusOf(error, stream);
-      stream.end(endTrailers({ code, details, metadata: [...context.trailers].flat() }));
+      this.#end(stream, { code, details, metadata: [...context.trailers].flat() });
       return true;
     }
   }
 
-  async #answer(stream: ServedStream, target: GrpcTarget, context: GrpcContext): Promise<void> {
+  #end(stream: ServedStream, end: GrpcEnd, whole?: Message): void {
+    const headers = endTrailers(end);
+    if (stream.messages !== undefined) stream.end(headers);
+    else stream.respond({ status: ANSWERED, statusText: "", ongoing: this.#options.ongoing(), headers }, whole?.bytes);
+  }
+
+  /** @returns the one message of an answer that is a frame */
+  async #answer(stream: ServedStream, target: GrpcTarget, context: GrpcContext): Promise<Message | undefined> {
     const { user } = this.#options;
     const { kind, names } = target;
     const streamsOut = kind === "serverStream" || kind === "bidi";
@@ -92,18 +110,23 @@ export class GrpcRequests {
         GRPC_STATUS.UNIMPLEMENTED,
         `the deployment has no method ${names.join(" or ")}${streamsIn ? " that can read a stream" : ""}`,
       );
-    const messages = stream.messages as BodyReceiver<Message>;
-    const input = streamsIn ? decoded(messages) : decodeMessage((await messages.next()) as Message);
+    const { messages } = stream;
+    const first =
+      messages === undefined ? { bytes: stream.body as Uint8Array } : streamsIn ? undefined : ((await messages.next()) as Message);
+    const input = first === undefined ? decoded(messages as BodyReceiver<Message>) : decodeMessage(first);
     const output = await method(input, context);
     if (!streamsOut) {
-      await stream.writeMessage(encodeMessage(output ?? {}));
-      return;
+      const message = encodeMessage(output ?? {});
+      if (messages === undefined) return message;
+      await stream.writeMessage(message);
+      return undefined;
     }
     if (typeof output !== "object" || output === null || !(Symbol.asyncIterator in output || Symbol.iterator in output))
       throw new TypeError(
         `Cannot answer ${names[0]}: it has a stream of messages, which an async generator gives: received ${describeValue(output)}`,
       );
-    for await (const message of output as AsyncIterable<unknown>) if (!(await stream.writeMessage(encodeMessage(message)))) return;
+    for await (const message of output as AsyncIterable<unknown>) if (!(await stream.writeMessage(encodeMessage(message)))) break;
+    return undefined;
   }
 
   #statusOf(error: unknown, stream: ServedStream): { code: number; details: string } {

@@ -67,6 +67,8 @@ export interface ReplicaDescription {
   readonly maxOngoing: number;
   readonly rank: number;
   readonly worldSize: number;
+  /** False where the user's code may not have taken that rank: a call that tells it is under way, or has failed. */
+  readonly isRankTold: boolean;
   readonly gang: string | undefined;
   readonly group: ReplicaGroup | undefined;
   readonly isStarted: boolean;
@@ -136,6 +138,7 @@ export class Replica {
     if (logging !== undefined && !this.#spec.isInProcess) useReplicaLog(logging, context);
     if (tracing !== undefined)
       await setUpTracing(tracing, { application: context.appName, deployment: context.deployment, replicaId: context.replicaId });
+    const loadedMs = Date.now();
     const code = await this.#readCode();
     const startMs = performance.now();
     const user = await this.#userCode(code);
@@ -156,7 +159,7 @@ export class Replica {
     const isGrpcServer = grpcMethods.some((name) => user.grpcMethod([name], { streamsIn: false, streamsOut: false }) !== undefined);
     const answersClients = fetch !== undefined || websocket !== undefined || isGrpcServer;
     const lacks = answersClients ? [] : Object.values(user.clientMethods);
-    void this.#tellChangedFiles();
+    void this.#tellChangedFiles(loadedMs);
     return { nodeId: getRuntimeContext().nodeId, pid: process.pid, codeTookMs, lacks };
   }
 
@@ -234,7 +237,7 @@ export class Replica {
   /** Describes the replica for a new controller that adopts it. */
   describe(): ReplicaDescription {
     const { version, group, context } = this.#spec;
-    const { userConfig, isMisconfigured, isReconfiguring } = this.#settings;
+    const { userConfig, isMisconfigured, isReconfiguring, isRankTold } = this.#settings;
     return {
       version,
       userConfig,
@@ -243,6 +246,7 @@ export class Replica {
       maxOngoing: this.#maxOngoing,
       rank: context.rank,
       worldSize: context.worldSize,
+      isRankTold,
       gang: context.gangContext?.gangId,
       group,
       isStarted: this.#user !== undefined,
@@ -324,9 +328,9 @@ export class Replica {
     }
   }
 
-  async #tellChangedFiles(): Promise<void> {
+  async #tellChangedFiles(loadedMs: number): Promise<void> {
     if (!(this.#code instanceof Uint8Array)) return;
-    const warning = changeWarning(await changedFiles(unpackCode(this.#code).files), this.#spec.context.replicaId);
+    const warning = changeWarning(await changedFiles(unpackCode(this.#code).files, loadedMs), this.#spec.context.replicaId);
     if (warning !== undefined) console.warn(warning);
   }
 
@@ -428,7 +432,7 @@ export class Replica {
       stream.refuse(this.#ongoing);
       return;
     }
-    const requests = stream.messages === undefined ? this.#http : stream.head.method === GRPC_METHOD ? this.#grpc : this.#webSockets;
+    const requests = method === GRPC_METHOD ? this.#grpc : stream.messages === undefined ? this.#http : this.#webSockets;
     if (requests === undefined) {
       const missing = this.#user?.clientMethods[stream.messages === undefined ? "fetch" : "websocket"];
       stream.respond(

@@ -4,7 +4,7 @@
  * Owns the order of what is sent, and the end: whoever closes first decides the code. The client's handshake is answered at the first use (a listener, an iteration, `send`,
  * `accept`); until then user code can refuse it by throwing. Messages are taken of the wire one by one, so a handler that is slow holds its client up.
  */
-import { custom, describeValue, readOptions } from "../../core/internal.ts";
+import { custom, describeValue, isThenable, readOptions } from "../../core/internal.ts";
 import { SOCKET_BUFFER_BYTES_MAX } from "../limits.ts";
 import { Message } from "../wire/frames.ts";
 import type { ServedStream } from "../wire/request-server.ts";
@@ -213,17 +213,26 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     })();
   }
 
+  /** What a listener throws, or its promise rejects with, is the event `error`, as with `onmessage`. */
   override addEventListener<K extends keyof SocketEvents>(
     type: K,
-    listener: (event: SocketEvents[K]) => void,
+    listener: (event: SocketEvents[K]) => unknown,
     options?: Parameters<EventTarget["addEventListener"]>[2],
   ): void {
-    super.addEventListener(type, listener as (event: Event) => void, options);
+    super.addEventListener(type, guardedListener(listener as Listener), options);
     if (type !== "message" && type !== "close") return;
     this.#hasListener = true;
     this.accept();
     // Listeners that are added in the same turn hear the first message, too.
     if (type === "message") queueMicrotask(() => this.listen());
+  }
+
+  override removeEventListener<K extends keyof SocketEvents>(
+    type: K,
+    listener: (event: SocketEvents[K]) => unknown,
+    options?: Parameters<EventTarget["removeEventListener"]>[2],
+  ): void {
+    super.removeEventListener(type, guardedListener(listener as Listener), options);
   }
 
   /** Messages as they come, until the socket is closed by either side. Leaving the loop does not close it. */
@@ -279,12 +288,37 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     this.#ports.run(() => {
       const handler = event.type === "message" ? this.onmessage : event.type === "close" ? this.onclose : null;
       this.dispatchEvent(event);
-      try {
-        (handler as ((event: Event) => void) | null)?.call(this, event);
-      } catch (error) {
-        reportError(this, error);
-      }
+      if (handler !== null) guarded(this, event, handler as (event: Event) => unknown);
     });
+  }
+}
+
+/** A function, or an object with `handleEvent`. */
+type Listener = ((event: Event) => unknown) | { handleEvent(event: Event): unknown };
+
+/** One for each listener, so that it can be removed, and is added once. */
+const guardedListeners = new WeakMap<object, (this: ServerWebSocket, event: Event) => void>();
+
+/** Node ends the process with what a listener throws: one message of a client would end what all others have under way. */
+function guardedListener(listener: Listener | null | undefined): (event: Event) => void {
+  // The web takes it for none, and so does the class of Node.
+  if (listener === null || listener === undefined) return listener as never;
+  const known = guardedListeners.get(listener);
+  if (known !== undefined) return known;
+  const made = function (this: ServerWebSocket, event: Event): void {
+    guarded(this, event, typeof listener === "function" ? listener : (given) => listener.handleEvent(given));
+  };
+  guardedListeners.set(listener, made);
+  return made;
+}
+
+function guarded(socket: ServerWebSocket, event: Event, handler: (event: Event) => unknown): void {
+  const failed = (error: unknown): void => reportError(socket, event, error);
+  try {
+    const returned = handler.call(socket, event);
+    if (isThenable(returned)) returned.then(undefined, failed);
+  } catch (error) {
+    failed(error);
   }
 }
 
@@ -296,10 +330,12 @@ function headersVerdict(given: SocketAcceptOptions["headers"]): "ok" | "wrong ty
   }
 }
 
-/** Dispatches a handler's exception as the event `error` and logs it, because no caller receives it. */
-function reportError(socket: ServerWebSocket, error: unknown): void {
-  const event = Object.assign(new Event("error"), { error });
-  socket.dispatchEvent(event);
-  socket.onerror?.(event);
+/** Dispatches a handler's exception as the event `error` and logs it, because no caller receives it. That of a handler of `error` itself is logged alone. */
+function reportError(socket: ServerWebSocket, event: Event, error: unknown): void {
   console.error("A handler of a WebSocket failed:", error);
+  if (event.type === "error") return;
+  const told = Object.assign(new Event("error"), { error });
+  socket.dispatchEvent(told);
+  const { onerror } = socket;
+  if (onerror !== null) guarded(socket, told, onerror);
 }

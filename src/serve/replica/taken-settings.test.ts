@@ -27,9 +27,14 @@ function taken(): { code: Code; settings: TakenSettings; context: { rank: number
 test("a rank that the code failed to take is given to it again, and one that it has taken is not", async () => {
   const { code, settings, context } = taken();
   code.next = Promise.reject(new Error("no answer"));
-  await expect(settings.take({ ...started, worldSize: 2 }, code)).rejects.toThrow("no answer");
+  const first = settings.take({ ...started, worldSize: 2 }, code);
+  await Promise.resolve();
+  expect(settings.isRankTold).toBe(false);
+  await expect(first).rejects.toThrow("no answer");
+  expect(settings.isRankTold).toBe(false);
   code.next = Promise.resolve();
   await settings.take({ ...started, worldSize: 2 }, code);
+  expect(settings.isRankTold).toBe(true);
   await settings.take({ ...started, worldSize: 2 }, code);
   expect(code.given).toEqual([
     [0, 2],

@@ -22,7 +22,7 @@ export class TakenSettings {
   /** The user's code has not taken it yet, or failed to. */
   #isMisconfigured = false;
   #isReconfiguring = false;
-  /** The context shows the rank already. */
+  /** False where the context shows a rank that the user's code may not have taken. */
   #isRankTold = true;
   /** Settles with the last call. */
   #last: Promise<void> = Promise.resolve();
@@ -44,6 +44,11 @@ export class TakenSettings {
   /** The user's code is busy with the configuration. */
   get isReconfiguring(): boolean {
     return this.#isReconfiguring;
+  }
+
+  /** The user's code has taken the rank that the context shows. */
+  get isRankTold(): boolean {
+    return this.#isRankTold;
   }
 
   /** @throws what the user's `reconfigure` throws */

@@ -13,7 +13,8 @@
  *     BUSY      ←   number: requests under way   the replica is at its limit and has not begun the request
  *     MESSAGE   ↔                                a message of a WebSocket; costs credit; TEXT: it is text
  *
- * A call of gRPC is a REQUEST with `GRPC_METHOD`, and goes as a WebSocket does: status 101, messages, and the status of gRPC in END.
+ * A call of gRPC is a REQUEST with `GRPC_METHOD`. One with a small message and one answer is a frame each way, with the status of gRPC in the head of the RESPONSE; any other
+ * goes as a WebSocket does: status 101, messages, and the status of gRPC in END.
  *
  * A WebSocket is a REQUEST whose method is `WEBSOCKET_METHOD`, which no client can send. The replica takes it by a RESPONSE with status 101; messages go both ways, and
  * END carries the code and the reason of the close. Any other RESPONSE refuses it.

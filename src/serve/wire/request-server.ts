@@ -29,7 +29,7 @@ export class ServedStream {
   readonly head: RequestHead;
   /** All of the body where it came with the head, and a receiver otherwise. */
   readonly body: Uint8Array | BodyReceiver;
-  /** Messages from the client of a WebSocket; undefined for other requests. */
+  /** Messages from the client of a WebSocket or of gRPC; undefined for other requests, and for a call of gRPC whose one message is the body. */
   readonly messages: BodyReceiver<Message> | undefined;
   /** The client is gone, its time is over, or the proxy is. */
   onCancel: ((reason: string) => void) | undefined;
@@ -226,7 +226,8 @@ export class RequestServer {
     const first = body.subarray(number);
     const isWhole = (flags & FLAG.END) !== 0;
     const credit = (bytes: number): void => this.sendNumber(FRAME.CREDIT, callId, bytes);
-    const messages = head.method === WEBSOCKET_METHOD || head.method === GRPC_METHOD ? new BodyReceiver<Message>(credit) : undefined;
+    const isOfMessages = head.method === WEBSOCKET_METHOD || (head.method === GRPC_METHOD && !isWhole);
+    const messages = isOfMessages ? new BodyReceiver<Message>(credit) : undefined;
     const receiver = isWhole || messages !== undefined ? undefined : new BodyReceiver(credit);
     const own = first.byteLength === 0 ? NO_BYTES : Buffer.from(first);
     if (receiver !== undefined) receiver.arrived(own);

@@ -5,8 +5,11 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { count, custom, describeValue, flag, isPlainObject, isTaskOption, readOptions, text } from "../core/internal.ts";
-import { shownPath } from "../storage/paths.ts";
+import { count, custom, describeValue, flag, isPlainObject, isTaskOption, oneOf, readOptions, text } from "../core/internal.ts";
+import type { ListedFile } from "../storage/file-system.ts";
+import { folderExists } from "../storage/folders.ts";
+import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
+import { resolveFolder } from "../storage/places.ts";
 import { type Block, vectorOf } from "./blocks/block.ts";
 import { keepOrigin, noteFile } from "./blocks/origin.ts";
 import { type DataType, INT64, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
@@ -59,6 +62,12 @@ export interface ReadCsvOptions extends ReadFilesOptions {
   header?: boolean | readonly string[] | undefined;
   /** What is between two fields: one character. Default: `","`. */
   delimiter?: string | undefined;
+  /** The character that stands before a quote in a field in quotes, and before itself: `"\\\\"` for files of Spark. Default: quotes are doubled. */
+  escape?: string | undefined;
+  /** What stands before the digits of a fraction: `","` in files of Excel in many languages, where `1,5` is a number then and `1.5` none. Default: `"."`. */
+  decimalSeparator?: "." | "," | undefined;
+  /** `"null"`: fields that a row lacks at its end are empty. Default: `"error"`. */
+  shortRows?: "error" | "null" | undefined;
   /** Only these columns are read, in this order. Default: all. */
   columns?: readonly string[] | undefined;
   /** Texts without quotes that are null beside the empty one: `["NA", "NULL"]`. Default: none. */
@@ -134,6 +143,9 @@ const CSV = {
     typeof value === "boolean" || isNames(value) ? "ok" : "wrong type",
   ),
   delimiter: text(","),
+  escape: text(undefined),
+  decimalSeparator: oneOf([".", ","], "."),
+  shortRows: oneOf(["error", "null"], "error"),
   columns: NAMES,
   nullValues: NAMES,
   schema: SCHEMA,
@@ -148,6 +160,10 @@ const OTHER_NAMES = {
   dtype: 'it is schema: { id: "int64" }',
   na_values: "it is nullValues",
   lines: "lines and arrays are told apart without it",
+  quotechar: "fields are quoted by \"",
+  escapechar: "it is escape",
+  decimal: 'it is decimalSeparator: ","',
+  skiprows: "a first line such as sep=; is skipped by itself",
   compression: "it follows from the extension: .gz, .br or .zst",
 };
 const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA };
@@ -192,18 +208,20 @@ const PARQUET = {
  */
 export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, CSV);
-  const { header, delimiter, columns, nullValues, schema, encoding, ...files } = readOptions(own, {
+  const { header, delimiter, escape, decimalSeparator, shortRows, columns, nullValues, schema, encoding, ...files } = readOptions(own, {
     of: "readCsv",
     otherNames: OTHER_NAMES,
     options: CSV,
   });
   if (new TextEncoder().encode(delimiter).length !== 1)
     throw new RangeError(`readCsv takes one character as delimiter: received ${JSON.stringify(delimiter)}`);
+  if (escape !== undefined && (new TextEncoder().encode(escape).length !== 1 || escape === delimiter))
+    throw new RangeError(`readCsv takes one character as escape, another one than the delimiter: received ${JSON.stringify(escape)}`);
   return fileDataset("readCsv", paths, {
     files,
     tasks,
     reader: readCsvFile as Reader,
-    args: [definedOptions({ header, delimiter, columns, nullValues, schema, encoding })],
+    args: [definedOptions({ header, delimiter, escape, decimalSeparator, shortRows, columns, nullValues, schema, encoding })],
   });
 }
 
@@ -325,6 +343,7 @@ async function parquetParts(
   leavesOut: (error: unknown) => boolean,
 ): Promise<SourcePart[]> {
   const { listed, columnsOfPath } = await filesToRead("readParquet", paths, files);
+  await refuseTables(paths, listed);
   const asked = wanted.filters.flatMap(columnsOf);
   const readable = await inParallel(listed, ({ path }) =>
     readParquetFooter(path, asked).catch((error: unknown) => {
@@ -347,9 +366,28 @@ async function parquetParts(
     const excluded = excludedGroups(footer, columnsOfPath(footer.path), wanted.filters);
     return partsOf(footer, partsOfFooter(footer, excluded));
   });
-  const first = footers.find(({ rowGroups }) => rowGroups.length > 0);
-  // Where nothing is left, one part without rows still says which columns there are.
-  return all.length > 0 || first === undefined ? all : partsOf(first, [{ path: first.path, rowGroups: [], firstRows: [], rowCount: 0 }]);
+  const [first] = footers;
+  if (all.length > 0 || first === undefined) return all;
+  // Where nothing is left, as of a dataset of Spark without rows, one part without rows still says which columns there are.
+  return partsOf(first, [{ path: first.path, rowGroups: [], firstRows: [], rowCount: 0, sparkTimes: first.sparkTimes }]);
+}
+
+/** Folders within that of a table, of which only a log tells which files are of it: the others are removed or older rows, which would be read with them. */
+const TABLE_LOGS: Readonly<Record<string, string>> = { _delta_log: "Delta Lake", ".hoodie": "Hudi" };
+
+async function refuseTables(paths: Paths, listed: readonly ListedFile[]): Promise<void> {
+  const files = new Set(listed.map(({ path }) => path));
+  for (const path of typeof paths === "string" ? [paths] : paths) {
+    if (schemeOf(path) === "http") continue;
+    const folder = await resolveFolder(path);
+    // A file that is named itself is meant.
+    if (files.has(folder)) continue;
+    for (const [log, format] of Object.entries(TABLE_LOGS))
+      if (await folderExists(joinPath(folder, log)))
+        throw new DataError(`readParquet: ${shownPath(folder)} is a table of ${format}, whose log ${log} tells which of its files have its rows`, {
+          hint: "give the paths of these files, as the table's own library lists them, or write the rows to a folder of Parquet by Spark",
+        });
+  }
 }
 
 /** The row groups of which the filters keep no row, by their statistics and by what the path says. */
@@ -397,8 +435,8 @@ async function inParallel<T, U>(items: readonly T[], run: (item: T) => Promise<U
 }
 
 /** Row groups that follow each other and are not excluded, as long as they are no more than a block. */
-function partsOfFooter({ path, rowGroups }: ParquetFooter, excluded: ReadonlySet<number>): ParquetPart[] {
-  const parts: { path: string; rowGroups: number[]; firstRows: number[]; rowCount: number }[] = [];
+function partsOfFooter({ path, rowGroups, sparkTimes }: ParquetFooter, excluded: ReadonlySet<number>): ParquetPart[] {
+  const parts: (ParquetPart & { rowGroups: number[]; firstRows: number[]; rowCount: number })[] = [];
   let bytes = Number.POSITIVE_INFINITY;
   let nextRow = 0;
   rowGroups.forEach((group, index) => {
@@ -406,7 +444,7 @@ function partsOfFooter({ path, rowGroups }: ParquetFooter, excluded: ReadonlySet
     nextRow += group.rowCount;
     if (excluded.has(index)) return;
     if (bytes + group.sizeBytes > BLOCK_BYTES_MAX) {
-      parts.push({ path, rowGroups: [], firstRows: [], rowCount: 0 });
+      parts.push({ path, rowGroups: [], firstRows: [], rowCount: 0, sparkTimes });
       bytes = 0;
     }
     const part = parts.at(-1) as (typeof parts)[number];

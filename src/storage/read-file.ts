@@ -24,6 +24,24 @@ export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void
   else yield* decompressed(raw, shownPath(path), compression.decompress);
 }
 
+/**
+ * {@link readChunks} of a file of text. By its extension it may be compressed in a way that Node does not know, and its bytes would be no text.
+ *
+ * @throws StorageError for such an extension
+ */
+export async function* readTextChunks(path: string): AsyncGenerator<Uint8Array, void, undefined> {
+  const shown = shownPath(path);
+  const extension = shown.slice(shown.lastIndexOf(".") + 1).toLowerCase();
+  if (FOREIGN_COMPRESSIONS.includes(extension))
+    throw new StorageError(`Cannot decompress ${shown}: files that end in .${extension} are not read here`, {
+      hint: "write it as .gz or .zst, in Spark by option(\"compression\", \"gzip\"), or decompress it before",
+    });
+  yield* readChunks(path);
+}
+
+/** Those of Hadoop, and archives. */
+const FOREIGN_COMPRESSIONS: readonly string[] = ["bz2", "snappy", "lz4", "lzo", "xz", "zip", "7z", "tar", "tgz"];
+
 type Decompress = NonNullable<ReturnType<typeof compressionOf>>["decompress"];
 
 async function* decompressed(

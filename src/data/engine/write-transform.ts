@@ -8,13 +8,15 @@ import { FileWriter } from "../../storage/file-writer.ts";
 import { shownPath } from "../../storage/paths.ts";
 import { removeFiles } from "../../storage/places.ts";
 import { type Block, blockOfRows, columnReader, sliceBlock, takeBlock, unifySchemas, alignBlock, schemaOf } from "../blocks/block.ts";
-import type { Vector } from "../blocks/vector.ts";
+import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
+import { ByteSink } from "../formats/byte-sink.ts";
 import { csvChunks } from "../formats/csv-writer.ts";
 import { jsonLines } from "../formats/json-writer.ts";
 import { type ImageFormat, imageFiles } from "../formats/images.ts";
 import { npyFile } from "../formats/numpy-writer.ts";
 import { type ParquetCodec, parquetFile } from "../formats/parquet-writer.ts";
+import { plainWriter, type ValueWriter } from "../formats/value-text.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
 import { PARTITIONS_OF_TASK_MAX } from "../limits.ts";
@@ -175,7 +177,7 @@ function partitionsOf(block: Block, { partitionBy }: WriteTransform): { partitio
     vectors: kept.map((i) => block.vectors[i] as Vector),
   };
   const ordered = takeBlock(others, rows);
-  const readers = keys.map((key, i) => columnReader(partitionBy[i] as string, key));
+  const readers = keys.map((key, i) => keyReader(partitionBy[i] as string, key));
   return Array.from(firstRows, (row, group) => ({
     partition: readers.map((read, i) => `${hivePart(partitionBy[i] as string)}=${hivePart(read(row))}`).join("/"),
     rows: sliceBlock(ordered, starts[group] as number, starts[group + 1] as number),
@@ -185,14 +187,37 @@ function partitionsOf(block: Block, { partitionBy }: WriteTransform): { partitio
 /** What Hive, Spark and pyarrow call a null in a folder's name. */
 export const HIVE_NULL = "__HIVE_DEFAULT_PARTITION__";
 
-/** A name or value in a folder's name: what is special there is escaped by percent signs, so that no value leaves the folder. */
-function hivePart(value: unknown): string {
+/**
+ * A name or value in a folder's name: what is special there is escaped by percent signs, so that no value leaves the folder. Characters beyond ASCII stand as they are: Spark and Hive take
+ * each escape for a character, and not for a byte of one.
+ */
+function hivePart(value: string | null): string {
   if (value === null) return HIVE_NULL;
-  return encodeURIComponent(keyText(value)).replace(/\./g, (dot, at: number) => (at === 0 ? "%2E" : dot));
+  return value.replace(/[^\w.~!*'()\u{80}-\u{10FFFF}-]|^\./gu, (special) => `%${hexOf(special)}`);
 }
 
-function keyText(value: unknown): string {
-  if (value instanceof Date) return value.toISOString();
+function hexOf(special: string): string {
+  return special.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0");
+}
+
+/** The texts of a column's values, null for nulls. Days and times have the digits of their type. */
+function keyReader(name: string, key: Vector): (row: number) => string | null {
+  if (key.type.kind === "date" || key.type.kind === "timestamp") {
+    const sink = new ByteSink();
+    const write = plainWriter(key, sink, { column: name, nonFinite: String }) as ValueWriter;
+    return (row) => {
+      if (isNull(key, row)) return null;
+      sink.length = 0;
+      write(row);
+      return Buffer.from(sink.taken()).toString("latin1");
+    };
+  }
+  const read = columnReader(name, key);
+  return (row) => keyText(read(row));
+}
+
+function keyText(value: unknown): string | null {
+  if (value === null) return null;
   if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
   return typeof value === "string" ? value : (value as number | bigint | boolean).toString();
 }

@@ -10,7 +10,7 @@ import { isNull, newValueArray, nullVector, packVector, type ValueArray, type Ve
 import { valueReader } from "../blocks/value-reader.ts";
 import { buildVector, encodeVector } from "../blocks/vector-builder.ts";
 import { ByteSink } from "../formats/byte-sink.ts";
-import { PLAIN } from "../formats/csv-fields.ts";
+import { PLAIN, QUOTE } from "../formats/csv-fields.ts";
 import { FieldMisfit, textColumn } from "../formats/text-columns.ts";
 import { plainWriter } from "../formats/value-text.ts";
 import { decimalToNumber, toDecimal } from "./decimal-cast.ts";
@@ -160,7 +160,7 @@ function toText(vector: Vector): Vector | undefined {
     );
   }
   const sink = new ByteSink();
-  const write = plainWriter(vector, sink, String);
+  const write = plainWriter(vector, sink, { nonFinite: String });
   if (write === undefined) return undefined;
   const offsets = new Int32Array(length + 1);
   for (let row = 0; row < length; row += 1) {
@@ -203,7 +203,7 @@ function fromText(input: Operand, to: DataType): Vector | undefined {
     else if (starts[row] === ends[row]) throw misfit(row, '""', to);
   }
   try {
-    column.append({ starts, ends, columns: 1, rows: length, kinds: new Uint8Array(length).fill(PLAIN) }, values, 0);
+    column.append({ starts, ends, columns: 1, rows: length, kinds: new Uint8Array(length).fill(PLAIN), escape: QUOTE }, values, 0);
   } catch (error) {
     if (!(error instanceof FieldMisfit)) throw error;
     const text = JSON.stringify(read(error.field));

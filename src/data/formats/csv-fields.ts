@@ -2,15 +2,16 @@
  * The fields of CSV records (RFC 4180): where each begins and ends, without a look at what it says.
  *
  * Fields are separated by the delimiter, records by LF or CRLF. A field that begins with a quote ends with one, may contain delimiters and newlines, and has its own quotes
- * doubled. A quote amid a field without is an ordinary character. Lines without any character are skipped where records have several fields.
+ * doubled. Spark and MySQL write an escape before a quote instead, such as `\\"`, which may be asked for. A quote amid a field without is an ordinary character. Lines without any
+ * character are skipped where records have several fields.
  */
 const LF = 10;
 const CR = 13;
-const QUOTE = 34;
+export const QUOTE = 34;
 
 export const PLAIN = 0;
 const QUOTED = 1;
-/** Quoted, with doubled quotes inside. */
+/** Quoted, with quotes inside that are doubled or escaped. */
 export const ESCAPED = 2;
 
 /** What is wrong with the record after the last good one. */
@@ -19,11 +20,23 @@ type RecordProblem =
   | { readonly kind: "after quote"; readonly at: number };
 
 /** Where fields of text lie in their bytes: what columns read them by. */
-export type Fields = Pick<FieldTable, "starts" | "ends" | "kinds" | "columns" | "rows">;
+export type Fields = Pick<FieldTable, "starts" | "ends" | "kinds" | "columns" | "rows" | "escape">;
+
+/** How records are written. */
+export interface CsvForm {
+  /** The byte between two fields. */
+  readonly delimiter: number;
+  /** The byte before a quote, or before itself, in a field in quotes. Default: none, quotes are doubled. */
+  readonly escape?: number | undefined;
+  /** Whether fields may be missing at the end of a record, and are empty then. Default: false. */
+  readonly isShortAllowed?: boolean;
+}
 
 /** The fields of some records, row after row. The indices are those of the bytes that were scanned; quotes around a field do not belong to it. */
 export class FieldTable {
   readonly columns: number;
+  /** The byte that stands before a quote in quotes: a quote, unless the file has another one for it. */
+  readonly escape: number;
   readonly starts: Int32Array;
   readonly ends: Int32Array;
   /** {@link PLAIN}, {@link QUOTED} or {@link ESCAPED}. */
@@ -35,6 +48,7 @@ export class FieldTable {
   end = 0;
   problem: RecordProblem | undefined;
   readonly #delimiter: number;
+  readonly #isShortAllowed: boolean;
   /** Of the field in quotes that was found last. */
   #isEscaped = false;
   #newlines = 0;
@@ -43,10 +57,12 @@ export class FieldTable {
    * @param columns - fields of a record; 0 to have them counted, as `problem`
    * @param capacity - fields that the table has room for, at least
    */
-  constructor(columns: number, delimiter: number, capacity: number) {
+  constructor(columns: number, { delimiter, escape = QUOTE, isShortAllowed = false }: CsvForm, capacity: number) {
     const fields = Math.max(capacity, columns);
     this.columns = columns;
+    this.escape = escape;
     this.#delimiter = delimiter;
+    this.#isShortAllowed = isShortAllowed && columns > 0;
     this.starts = new Int32Array(fields);
     this.ends = new Int32Array(fields);
     this.kinds = new Uint8Array(fields);
@@ -110,7 +126,13 @@ export class FieldTable {
         }
         break;
       }
-      if (count !== columns) {
+      if (count < columns && this.#isShortAllowed) {
+        for (let field = first + count; field < first + columns; field += 1) {
+          starts[field] = at;
+          ends[field] = at;
+          kinds[field] = PLAIN;
+        }
+      } else if (count !== columns) {
         this.problem = { kind: "ragged", at: this.end, fields: count };
         return;
       }
@@ -127,13 +149,17 @@ export class FieldTable {
 
   /** Where the closing quote stands; at or behind `end` where it is not among the bytes. */
   #closingQuote(bytes: Uint8Array, from: number, end: number): number {
+    const { escape } = this;
     this.#isEscaped = false;
     for (let at = from; at < end; at += 1) {
-      if (bytes[at] === LF) this.#newlines += 1;
-      if (bytes[at] !== QUOTE) continue;
-      if (bytes[at + 1] !== QUOTE || at + 1 >= end) return at;
-      this.#isEscaped = true;
-      at += 1;
+      const byte = bytes[at];
+      if (byte === LF) this.#newlines += 1;
+      if (byte !== QUOTE && byte !== escape) continue;
+      const next = at + 1 < end ? bytes[at + 1] : undefined;
+      if (next === QUOTE || (byte !== QUOTE && next === escape)) {
+        this.#isEscaped = true;
+        at += 1;
+      } else if (byte === QUOTE) return at;
     }
     return end;
   }
@@ -145,19 +171,33 @@ function blankLine(bytes: Uint8Array, at: number): number {
   return bytes[at] === CR && bytes[at + 1] === LF ? 2 : 0;
 }
 
-/** Copies the bytes of a field with doubled quotes made single. Gives where the copy ends. */
-export function unescapeInto(target: Uint8Array, to: number, bytes: Uint8Array, start: number, end: number): number {
+/** Copies the bytes of an {@link ESCAPED} field without what stands before its quotes. Gives where the copy ends. */
+export function unescapeInto(target: Uint8Array, to: number, bytes: Uint8Array, { start, end, escape }: EscapedField): number {
   let at = to;
   for (let i = start; i < end; i += 1) {
     const byte = bytes[i] as number;
-    target[at++] = byte;
-    if (byte === QUOTE) i += 1;
+    const next = i + 1 < end ? bytes[i + 1] : undefined;
+    if ((byte === QUOTE || byte === escape) && (next === QUOTE || (byte !== QUOTE && next === escape))) i += 1;
+    target[at++] = bytes[i] as number;
   }
   return at;
 }
 
-/** The text of a field. */
-export function fieldText(bytes: Uint8Array, start: number, end: number, kind: number): string {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
-  return kind === ESCAPED ? text.replaceAll('""', '"') : text;
+interface EscapedField {
+  readonly start: number;
+  readonly end: number;
+  readonly escape: number;
+}
+
+/** The text of a field of a table. */
+export function tableText({ starts, ends, kinds, escape }: Fields, bytes: Uint8Array, field: number): string {
+  const [start, end] = [starts[field] as number, ends[field] as number];
+  if (kinds[field] !== ESCAPED) return fieldText(bytes, start, end);
+  const text = new Uint8Array(end - start);
+  return fieldText(text, 0, unescapeInto(text, 0, bytes, { start, end, escape }));
+}
+
+/** The text of bytes that have no escapes. */
+export function fieldText(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
 }

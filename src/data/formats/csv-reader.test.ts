@@ -212,6 +212,78 @@ test("files as Excel writes them where numbers have a decimal comma", async () =
   for (const chunkBytes of [1, 7, 1 << 20]) expect(await read(file, { delimiter: ";" }, chunkBytes)).toEqual({ types: texts, rows });
 });
 
+test("a decimal comma makes numbers where it is asked for, and a point none", async () => {
+  const file = "Ware;Preis;Menge;Alt;Tag\r\nBrot, frisch;-1,5;3;1.234,56;2026-01-31 10:00:00,25\r\nMilch;,75;\"4\";0,5;2026-01-31\r\n;;;;\r\n";
+  for (const chunkBytes of [1, 7, 1 << 20])
+    expect(await read(file, { delimiter: ";", decimalSeparator: "," }, chunkBytes)).toEqual({
+      types: { Ware: "string", Preis: "float64", Menge: "int64", Alt: "string", Tag: "timestamp[ms]" },
+      rows: [
+        ["Brot, frisch", -1.5, 3, "1.234,56", new Date("2026-01-31T10:00:00.250Z")],
+        ["Milch", 0.75, 4, "0,5", new Date("2026-01-31T00:00:00Z")],
+        [null, null, null, null, null],
+      ],
+    });
+  // A point does not stand for a comma: 1.5 may be fifteen of something.
+  expect((await read("a;b\n1.5;x\n", { delimiter: ";", decimalSeparator: "," })).types).toEqual({ a: "string", b: "string" });
+  const schema = { p: "decimal<9, 2>", n: "int32", x: "float64" };
+  expect(await read("p;n;x\n1234567,89;5;1e3\n", { delimiter: ";", decimalSeparator: ",", schema })).toEqual({
+    types: schema,
+    rows: [["1234567.89", 5, 1000]],
+  });
+  const error = await errorOf("p;n;x\n1,5;5;1.234,5\n", { delimiter: ";", decimalSeparator: ",", schema });
+  expect(error.message).toBe('a.csv: row 1 (line 2) has "1.234,5" in column "x", and the column is float64');
+  const whole = await errorOf("n\n1,5\n", { delimiter: ";", decimalSeparator: ",", schema: { n: "int64" } });
+  expect([whole.message, whole.hint]).toEqual([
+    'a.csv: row 1 (line 2) has "1,5" in column "n", and the column is int64',
+    'give the column a type that holds it: schema: { "n": "float64" }',
+  ]);
+});
+
+test("a first line that tells Excel the delimiter goes before the option, and is no row", async () => {
+  const rows = [[1, "x;y"]];
+  for (const first of ["sep=;\r\n", "SEP=;\n", '"sep=;"\r\n', "sep=;;;\r\n"])
+    for (const chunkBytes of [1, 1 << 20])
+      for (const delimiter of [",", ";", "\t"])
+        expect((await read(`${first}a;b\r\n1;"x;y"\r\n`, { delimiter }, chunkBytes)).rows).toEqual(rows);
+  expect((await read(Buffer.from("\uFEFFsep=\t\r\na\tb\r\n1\tx;y\r\n", "utf16le"))).rows).toEqual(rows);
+  expect((await read("sep=;\n1;x;y\n", { header: ["a", "b", "c"] })).rows).toEqual([[1, "x", "y"]]);
+  expect((await errorOf("sep=;\na;b\n1;2\n3\n")).message).toBe("a.csv: row 2 (line 4, byte 14) has 1 fields, and the header has 2");
+  expect(await blocksOf("sep=;")).toEqual([]);
+  expect((await read("sep=x,b\n1,2\n")).types).toEqual({ "sep=x": "int64", b: "int64" });
+});
+
+test("quotes behind an escape, as Spark writes them", async () => {
+  const file = '"say \\"hi\\", twice","C:\\\\dir\\\\","a \\ b","""doubled"""\n\\"plain\\,x,"\\\\\\"",""\n';
+  for (const chunkBytes of [1, 3, 1 << 20])
+    expect((await read(file, { header: false, escape: "\\" }, chunkBytes)).rows).toEqual([
+      ['say "hi", twice', "C:\\dir\\", "a \\ b", '"doubled"'],
+      ['\\"plain\\', "x", '\\"', ""],
+    ]);
+  expect((await read('a\n"x\\"\n', {})).rows).toEqual([["x\\"]]);
+  expect((await errorOf('a\n"x\\"\n', { escape: "\\" })).message).toContain("opens a quote that the file does not close");
+  expect(await errorOf('a,b\n1,"say \\"hi\\""\n')).toMatchObject({
+    message: "a.csv: row 1 (line 2, byte 13) goes on behind a closing quote",
+    hint: expect.stringContaining('escape: "\\\\"'),
+  });
+  await expect(read("a\n1\n", { escape: "ab" })).rejects.toThrow("The escape of CSV is one ASCII character");
+});
+
+test("fields that a row lacks at its end are null where that is asked for", async () => {
+  const file = 'a,b,c\n1,x\n2\n\n3,"y",5\n,,\n';
+  for (const chunkBytes of [1, 1 << 20])
+    expect(await read(file, { shortRows: "null" }, chunkBytes)).toEqual({
+      types: { a: "int64", b: "string", c: "int64" },
+      rows: [
+        [1, "x", null],
+        [2, null, null],
+        [3, "y", 5],
+        [null, null, null],
+      ],
+    });
+  expect(await errorOf(file)).toMatchObject({ hint: expect.stringContaining('shortRows: "null"') });
+  expect((await errorOf("a,b\n1,2,3\n", { shortRows: "null" })).message).toBe("a.csv: row 1 (line 2, byte 4) has 3 fields, and the header has 2");
+});
+
 test("headers: none, given, equal and empty names", async () => {
   expect((await read("1,x\n2,y\n", { header: false })).types).toEqual({ column1: "int64", column2: "string" });
   expect((await read("1,x\n2,y\n", { header: ["id", "t"] })).rows).toEqual([
@@ -273,7 +345,7 @@ test("empty files, headers alone, one column with nulls", async () => {
   expect(await blocksOf("")).toEqual([]);
   expect(await blocksOf("\uFEFF")).toEqual([]);
   expect(await blocksOf("\n\r\n")).toEqual([]);
-  expect(await read("a,b")).toEqual({ types: { a: "string", b: "string" }, rows: [] });
+  expect(await read("a,b")).toEqual({ types: { a: "null", b: "null" }, rows: [] });
   expect((await read("a\n1\n\n2\n")).rows).toEqual([[1], [null], [2]]);
 });
 

@@ -5,13 +5,13 @@
  * too many fields, and bytes that are none of the file's encoding are errors that name the file and the place. Lines and rows count from 1; rows do not count the header.
  */
 import { shownPath } from "../../storage/paths.ts";
-import { readChunks } from "../../storage/read-file.ts";
+import { readTextChunks } from "../../storage/read-file.ts";
 import type { Block } from "../blocks/block.ts";
-import { type DataType, parseType, STRING, TYPE_NAMES, typeName } from "../blocks/data-type.ts";
+import { type DataType, parseType, STRING, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
 import { DataError } from "../errors.ts";
 import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
-import { FieldTable, fieldText, PLAIN } from "./csv-fields.ts";
+import { type CsvForm, FieldTable, PLAIN, tableText } from "./csv-fields.ts";
 import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
 import { UTF8, utf8Text } from "./text-encoding.ts";
 import { ColumnInference } from "./text-inference.ts";
@@ -19,6 +19,12 @@ import { ColumnInference } from "./text-inference.ts";
 export interface CsvOptions {
   /** One ASCII character. Default: a comma. */
   readonly delimiter?: string;
+  /** The character before a quote in a field in quotes, and before itself. Default: quotes are doubled. */
+  readonly escape?: string;
+  /** What stands before the digits of a fraction. Default: `"."`. */
+  readonly decimalSeparator?: "." | ",";
+  /** Whether fields that a record lacks at its end are null, or an error. Default: `"error"`. */
+  readonly shortRows?: "error" | "null";
   /** True: the first record has the names of the columns. False: they are `column1`, `column2` and so on. A list: these are the names, and the first record is data. Default: true. */
   readonly header?: boolean | readonly string[];
   /** Types of columns by name, in place of those that would be inferred: `{ zip: "string", id: "int64 as bigint" }`. */
@@ -34,6 +40,8 @@ export interface CsvOptions {
 }
 
 const CR = 13;
+const COMMA = 44;
+const DOT = 46;
 
 /** Fields that are found before their columns are read: they and their bytes stay in the processor's cache. */
 const FIELDS_AT_ONCE = 16_384;
@@ -44,7 +52,7 @@ const FIELDS_AT_ONCE = 16_384;
  * @throws DataError for what is no CSV, and for values that do not fit
  */
 export function readCsvFile(path: string, options: CsvOptions = {}): AsyncGenerator<Block, void, undefined> {
-  return csvBlocks(readChunks(path), shownPath(path), options);
+  return csvBlocks(readTextChunks(path), shownPath(path), options);
 }
 
 /** {@link readCsvFile} for bytes from elsewhere. `file` names them in errors. */
@@ -59,8 +67,9 @@ export async function* csvBlocks(
     await window.fill(INFERENCE_BYTES);
     window.endLastLine();
     window.skipByteOrderMark();
-    const header = await readHeader(window, options);
-    if (header !== undefined) yield* new CsvBlocks(window, header, options).blocks();
+    const form = formOf(window, options);
+    const header = await readHeader(window, options, form);
+    if (header !== undefined) yield* new CsvBlocks(window, header, { options, form }).blocks();
   } finally {
     await window.close();
   }
@@ -72,10 +81,33 @@ interface Header {
   readonly line: number;
 }
 
+interface FileForm extends CsvForm {
+  /** Lines before the header. */
+  readonly linesBefore: number;
+}
+
+/** A first line such as `sep=;`, by which Excel is told the delimiter, goes before the option, as a mark goes before the encoding. It is no record, and the window is moved behind it. */
+function formOf(window: ByteWindow, options: CsvOptions): FileForm {
+  const form = {
+    delimiter: delimiterByte(options),
+    escape: options.escape === undefined ? undefined : escapeByte(options.escape),
+    isShortAllowed: options.shortRows === "null",
+  };
+  const head = Buffer.from(window.bytes.buffer, window.bytes.byteOffset + window.start, Math.min(window.length, SEP_LINE_BYTES));
+  const [line, , delimiter] = SEP_LINE.exec(head.toString("latin1")) ?? [];
+  if (line === undefined) return { ...form, linesBefore: 0 };
+  window.start += line.length;
+  return { ...form, delimiter: delimiterByte({ delimiter: delimiter as string }), linesBefore: 1 };
+}
+
+const SEP_LINE = /^("?)sep=([!#-~\t ])\1[;,\t]*\r?\n/i;
+/** Excel ends the line with empty fields where it saves it again. */
+const SEP_LINE_BYTES = 4096;
+
 /** Finds the columns and moves the window behind the header. Undefined where there is not one record. */
-async function readHeader(window: ByteWindow, options: CsvOptions): Promise<Header | undefined> {
-  const delimiter = delimiterByte(options);
-  const counting = new FieldTable(0, delimiter, 0);
+async function readHeader(window: ByteWindow, options: CsvOptions, form: FileForm): Promise<Header | undefined> {
+  const counting = new FieldTable(0, form, 0);
+  const firstLine = 1 + form.linesBefore;
   for (;;) {
     counting.scan(window.bytes, window.start, window.end, 1);
     if (counting.problem !== undefined || window.isLast) break;
@@ -85,20 +117,20 @@ async function readHeader(window: ByteWindow, options: CsvOptions): Promise<Head
   const { problem } = counting;
   if (problem?.kind !== "ragged") {
     if (problem === undefined && counting.end >= window.end) return undefined;
-    throw badRecord(window, counting, { rows: 0, line: 1 });
+    throw badRecord(window, counting, { rows: 0, line: firstLine });
   }
   const { header = true } = options;
-  const table = new FieldTable(problem.fields, delimiter, 0);
+  const table = new FieldTable(problem.fields, form, 0);
   table.scan(window.bytes, window.start, window.end, 1);
   if (endsLinesWithCr(window.bytes, table))
     throw new DataError(`${window.file}: its lines end with CR alone, and records end with LF or CRLF`, {
       hint: "convert it, such as by: tr '\\r' '\\n'; a CR within a field stands in quotes",
     });
-  if (header !== true) return { names: givenNames(window.file, header, problem.fields), line: 1 };
+  if (header !== true) return { names: givenNames(window.file, header, problem.fields), line: firstLine };
   window.checkUtf8(table.end);
-  const names = Array.from(table.starts, (start, i) => fieldText(window.bytes, start, table.ends[i] as number, table.kinds[i] as number));
+  const names = Array.from(table.starts, (_, i) => tableText(table, window.bytes, i));
   window.start = table.end;
-  return { names: uniqueNames(names), line: 1 + table.lines };
+  return { names: uniqueNames(names), line: firstLine + table.lines };
 }
 
 /** Old programs of the Macintosh write so: the whole file would be one record, and taken for the header. */
@@ -107,10 +139,18 @@ function endsLinesWithCr(bytes: Uint8Array, { starts, ends, kinds }: FieldTable)
 }
 
 function delimiterByte({ delimiter = "," }: CsvOptions): number {
-  const code = delimiter.charCodeAt(0);
-  if (delimiter.length !== 1 || code > 127 || '"\r\n'.includes(delimiter))
-    throw new DataError(`The delimiter of CSV is one ASCII character, and no quote or newline: got ${JSON.stringify(delimiter)}`);
-  return code;
+  return asciiByte("delimiter", delimiter, '"\r\n');
+}
+
+function escapeByte(escape: string): number {
+  return asciiByte("escape", escape, "\r\n");
+}
+
+function asciiByte(of: string, text: string, excluded: string): number {
+  const code = text.charCodeAt(0);
+  if (text.length === 1 && code <= 127 && !excluded.includes(text)) return code;
+  const not = excluded.startsWith('"') ? "quote or newline" : "newline";
+  throw new DataError(`The ${of} of CSV is one ASCII character, and no ${not}: got ${JSON.stringify(text)}`);
 }
 
 function givenNames(file: string, header: false | readonly string[], fields: number): readonly string[] {
@@ -144,6 +184,8 @@ interface ReadColumn {
   readonly field: number;
   readonly column: TextColumn;
   readonly isInferred: boolean;
+  /** Whether its fields are numbers with a comma before the fraction. */
+  readonly hasCommas: boolean;
 }
 
 /** Reads records behind the header. */
@@ -159,21 +201,23 @@ class CsvBlocks {
   /** From the last block. */
   #bytesPerRow = 0;
 
-  constructor(window: ByteWindow, { names, line }: Header, options: CsvOptions) {
+  constructor(window: ByteWindow, { names, line }: Header, { options, form }: { options: CsvOptions; form: CsvForm }) {
     this.#window = window;
     this.#place = { rows: 0, line };
     this.#blockBytes = options.blockBytes ?? READ_BLOCK_BYTES;
     this.#nullValues = (options.nullValues ?? []).map((text) => Buffer.from(text));
-    this.#table = new FieldTable(names.length, delimiterByte(options), FIELDS_AT_ONCE);
+    this.#table = new FieldTable(names.length, form, FIELDS_AT_ONCE);
     const fixed = fixedTypes(window.file, names, options);
     const inference = names.map((name) => (fixed.has(name) ? undefined : new ColumnInference()));
-    this.#inferredRows = this.#infer(inference);
+    const hasCommas = options.decimalSeparator === ",";
+    this.#inferredRows = this.#infer(inference, hasCommas);
     this.#columns = selectedColumns(window.file, names, options).map((name) => {
       const field = names.indexOf(name);
-      const type = fixed.get(name) ?? inference[field]?.type(window.isLast && this.#inferredRows > 0) ?? STRING;
+      const type = fixed.get(name) ?? inference[field]?.type(window.isLast) ?? STRING;
       const column = textColumn(type, !fixed.has(name));
       if (column === undefined) throw new DataError(`${window.file}: column ${JSON.stringify(name)} cannot be ${typeName(type)} in CSV`);
-      return { name, field, column, isInferred: !fixed.has(name) };
+      const isText = valueType(type).kind === "string" || type.kind === "null";
+      return { name, field, column, isInferred: !fixed.has(name), hasCommas: hasCommas && !isText };
     });
   }
 
@@ -196,7 +240,7 @@ class CsvBlocks {
   }
 
   /** Looks at the records that are in the window. Gives how many those were. */
-  #infer(inference: readonly (ColumnInference | undefined)[]): number {
+  #infer(inference: readonly (ColumnInference | undefined)[], hasCommas: boolean): number {
     const { bytes, end } = this.#window;
     const table = this.#table;
     let rows = 0;
@@ -205,7 +249,12 @@ class CsvBlocks {
       if (table.rows === 0) return rows;
       rows += table.rows;
       this.#dropNullValues();
-      for (const [field, column] of inference.entries()) column?.add(table, bytes, field);
+      for (const [field, column] of inference.entries()) {
+        if (column === undefined) continue;
+        if (hasCommas) swapPoints(table, bytes, field);
+        column.add(table, bytes, field);
+        if (hasCommas) swapPoints(table, bytes, field);
+      }
     }
   }
 
@@ -216,11 +265,15 @@ class CsvBlocks {
     table.scan(window.bytes, window.start, window.end, this.#rowsWanted());
     window.checkUtf8(table.end);
     this.#dropNullValues();
-    try {
-      for (const { column, field } of this.#columns) column.append(table, window.bytes, field);
-    } catch (error) {
-      if (error instanceof FieldMisfit) throw this.#misfit(error);
-      throw error;
+    for (const { column, field, hasCommas } of this.#columns) {
+      if (hasCommas) swapPoints(table, window.bytes, field);
+      try {
+        column.append(table, window.bytes, field);
+      } catch (error) {
+        if (!(error instanceof FieldMisfit)) throw error;
+        if (hasCommas) swapPoints(table, window.bytes, field);
+        throw this.#misfit(error);
+      }
     }
     if (table.problem !== undefined) throw badRecord(window, table, this.#place);
     this.#blockRows += table.rows;
@@ -265,10 +318,10 @@ class CsvBlocks {
   }
 
   #misfit({ field, remedy }: FieldMisfit): DataError {
-    const { columns, starts, ends, kinds } = this.#table;
+    const { columns, starts } = this.#table;
     const { bytes, file } = this.#window;
     const { name, column, isInferred } = this.#columns.find((candidate) => candidate.field === field % columns) as ReadColumn;
-    const text = fieldText(bytes, starts[field] as number, ends[field] as number, kinds[field] as number);
+    const text = tableText(this.#table, bytes, field);
     const row = this.#place.rows + Math.floor(field / columns) + 1;
     const line = this.#place.line + this.#window.countLines(starts[field] as number);
     const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
@@ -277,6 +330,16 @@ class CsvBlocks {
     return new DataError(`${where}, and the column is ${typeName(column.type)}${origin}`, {
       hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(remedy)} }`,
     });
+  }
+}
+
+/** Points for commas and commas for points, in the fields of one column: what has a comma before its fraction is a number then, and `1.234` is none. Twice it changes nothing. */
+function swapPoints({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
+  for (let row = 0, field = column; row < rows; row += 1, field += columns) {
+    const end = ends[field] as number;
+    for (let at = starts[field] as number; at < end; at += 1)
+      if (bytes[at] === COMMA) bytes[at] = DOT;
+      else if (bytes[at] === DOT) bytes[at] = COMMA;
   }
 }
 
@@ -316,13 +379,16 @@ function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataErr
   const line = place.line + window.countLines(at);
   const where = `${window.file}: row ${place.rows + rows + 1} (line ${line}, ${window.placeOf(at)})`;
   if (problem?.kind === "ragged")
-    return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`, {
-      hint:
-        columns === 1
-          ? 'is it another character that parts the fields? then name it, such as delimiter: ";" or "\\t"'
-          : "a field with the delimiter in it stands in quotes",
-    });
+    return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`, { hint: raggedHint(problem.fields, columns) });
   if (problem?.kind === "after quote")
-    return new DataError(`${where} goes on behind a closing quote`, { hint: 'a quote inside of quotes is doubled: "a ""b"" c"' });
+    return new DataError(`${where} goes on behind a closing quote`, {
+      hint: 'a quote inside of quotes is doubled: "a ""b"" c"; for files that write \\" in its place, as Spark does, there is escape: "\\\\"',
+    });
   return new DataError(`${where} opens a quote that the file does not close`, { hint: "is the file cut off?" });
+}
+
+function raggedHint(fields: number, columns: number): string {
+  if (columns === 1) return 'is it another character that parts the fields? then name it, such as delimiter: ";" or "\\t"';
+  if (fields < columns) return 'where empty fields at the end of a row were left out, as Excel does, there is shortRows: "null"';
+  return "a field with the delimiter in it stands in quotes";
 }

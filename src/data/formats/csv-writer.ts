@@ -63,7 +63,7 @@ function presentWriter(vector: Vector, name: string, sink: ByteSink): ValueWrite
     const write = presentWriter(dictionaryOf(vector), name, sink);
     return (row) => write(codes[row] as number);
   }
-  const plain = plainWriter(vector, sink, (value) => (Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "-inf"));
+  const plain = plainWriter(vector, sink, { column: name, nonFinite: nonFiniteText });
   if (plain !== undefined) return plain;
   const json = new ByteSink();
   const write = jsonWriter(vector, name, json);
@@ -98,4 +98,8 @@ function needsQuotes(bytes: Uint8Array, start: number, end: number): boolean {
     if (byte <= COMMA && (byte === COMMA || byte === QUOTE || byte === LF || byte === CR)) return true;
   }
   return start === end;
+}
+
+function nonFiniteText(value: number): string {
+  return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "-inf";
 }

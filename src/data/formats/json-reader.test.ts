@@ -135,9 +135,30 @@ test("decimals are made of texts and whole numbers of any length, and of numbers
     "0.01",
   ]);
   expect((await errorOf('{"p":1.005}', { schema })).message).toContain('column "p" is 1.005, and the column has the type decimal<30, 2>');
-  expect((await errorOf('{"p":0.1234567890123456}', { schema: { p: "decimal<30, 20>" } })).message).toContain(
-    "decimals are made of texts alone",
-  );
+});
+
+test("decimals have all digits of numbers with a point, and parts of their name in other columns stay numbers", async () => {
+  const line = '{"p":1234567890123456789012345678.0123456789,"q":{"p":1234567890123456.75},"s":"p: 1234567890123456789.5,"}';
+  for (const text of [line, `[\n${line}\n]`])
+    expect(await read(text, { schema: { p: "decimal<38, 10>" } })).toEqual({
+      types: { p: "decimal<38, 10>", q: "struct<p: float64>", s: "string" },
+      rows: [{ p: "1234567890123456789012345678.0123456789", q: { p: 1234567890123456.75 }, s: "p: 1234567890123456789.5," }],
+    });
+  expect((await read('{"p":12345678901234567.00}\n{"p":0.1234567890123456}', { schema: { p: "decimal<38, 16>" } })).rows).toEqual([
+    { p: "12345678901234567.0000000000000000" },
+    { p: "0.1234567890123456" },
+  ]);
+});
+
+test("texts for numbers that JSON has not are floats where schema says so, and the error before says that", async () => {
+  const text = '{"x":1.5}\n{"x":"NaN"}\n{"x":"-Infinity"}\n{"x":null}';
+  expect((await read(text, { schema: { x: "float64" } })).rows).toEqual([{ x: 1.5 }, { x: Number.NaN }, { x: Number.NEGATIVE_INFINITY }, { x: null }]);
+  expect((await read('{"x":"Infinity"}', { schema: { x: "float32" } })).rows).toEqual([{ x: Number.POSITIVE_INFINITY }]);
+  expect(await errorOf(text)).toMatchObject({
+    message: 'a.json: line 2: column "x" is a string, and the rows before are float64',
+    hint: 'give the column a type that holds it: schema: { "x": "float64" }',
+  });
+  expect((await errorOf('{"x":"many"}', { schema: { x: "float64" } })).message).toContain('a.json: line 1: column "x"');
 });
 
 test("options: schema and columns", async () => {

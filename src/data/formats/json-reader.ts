@@ -5,7 +5,7 @@
  * not go together with those before is an error that names file, line and column.
  */
 import { shownPath } from "../../storage/paths.ts";
-import { readChunks } from "../../storage/read-file.ts";
+import { readTextChunks } from "../../storage/read-file.ts";
 import { type Block, sliceBlock } from "../blocks/block.ts";
 import { type DataType, parseType, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
@@ -16,6 +16,7 @@ import { ByteWindow } from "./byte-window.ts";
 import { conform } from "./json-values.ts";
 import { JsonInference } from "./json-inference.ts";
 import { type JsonRow, type RecordReader, recordReader } from "./json-records.ts";
+import { numberWord } from "./number-text.ts";
 
 export interface JsonOptions {
   /** Types of columns by name, in place of those that would be inferred: `{ id: "int64 as bigint", at: "timestamp[ms]" }`. `string` takes every value, as its JSON. */
@@ -32,7 +33,7 @@ export interface JsonOptions {
  * @throws DataError for what is no JSON, and for values that do not go together
  */
 export function readJsonFile(path: string, options: JsonOptions = {}): AsyncGenerator<Block, void, undefined> {
-  return jsonBlocks(readChunks(path), shownPath(path), options);
+  return jsonBlocks(readTextChunks(path), shownPath(path), options);
 }
 
 /** {@link readJsonFile} for bytes from elsewhere. `file` names them in errors. */
@@ -48,7 +49,7 @@ export async function* jsonBlocks(
     await window.fill(INFERENCE_BYTES);
     window.endLastLine();
     window.skipByteOrderMark();
-    const reader = recordReader(window);
+    const reader = recordReader(window, columns.decimals);
     // The first block has all from which types are inferred, and is cut into smaller ones where those are wanted.
     let wanted = Math.max(blockBytes, INFERENCE_BYTES);
     while (await readRows(window, reader, columns, wanted)) {
@@ -109,6 +110,11 @@ class JsonColumns {
     for (const name of columns ?? []) this.#begin(name);
   }
 
+  /** The columns that are to be decimals. */
+  get decimals(): readonly string[] {
+    return Array.from(this.#fixed).flatMap(([name, { kind }]) => (kind === "decimal" ? [name] : []));
+  }
+
   add(row: JsonRow, line: number, bytes: number): void {
     const index = this.#lines.length;
     this.#lines.push(line);
@@ -118,7 +124,7 @@ class JsonColumns {
       if (column === undefined) continue;
       const value = row[name];
       const problem = column.inference === undefined ? unsafeNumber(value, column.fixed) : column.inference.add(value);
-      if (problem !== undefined) throw this.#misfit(column, index, problem, typeof value === "bigint" ? "int64 as bigint" : "string");
+      if (problem !== undefined) throw this.#misfit(column, index, problem, remedyFor(value));
       // Rows before that have no such part are nulls.
       while (column.values.length < index) column.values.push(null);
       column.values.push(value);
@@ -162,6 +168,12 @@ class JsonColumns {
       hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(type)} }`,
     });
   }
+}
+
+/** A type that holds the value: Spark and pandas write numbers that JSON has not as texts, such as `"NaN"`. */
+function remedyFor(value: unknown): string {
+  if (typeof value === "bigint") return "int64 as bigint";
+  return typeof value === "string" && numberWord(value) !== undefined ? "float64" : "string";
 }
 
 function unsafeNumber(value: unknown, type: DataType | undefined): string | undefined {

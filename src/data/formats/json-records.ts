@@ -29,17 +29,21 @@ export interface RecordReader {
   end(): void;
 }
 
-/** The reader for the form that the window's beginning has. */
-export function recordReader(window: ByteWindow): RecordReader {
+/**
+ * The reader for the form that the window's beginning has.
+ *
+ * @param decimals - columns whose numbers of many digits are given as the texts that they are written as
+ */
+export function recordReader(window: ByteWindow, decimals: readonly string[]): RecordReader {
   let start = window.start;
   while (start < window.end && isSpace(window.bytes[start] as number)) start += 1;
   const end = window.bytes.indexOf(LF, start);
   try {
-    if (isPlainRow(JSON.parse(textOf(window, start, end < 0 || end > window.end ? window.end : end)))) return new LineReader(window);
+    if (isPlainRow(JSON.parse(textOf(window, start, end < 0 || end > window.end ? window.end : end)))) return new LineReader(window, decimals);
   } catch {
     // It is the beginning of a longer record, or bad, as the other reader finds out.
   }
-  return new ValueReader(window);
+  return new ValueReader(window, decimals);
 }
 
 function textOf(window: ByteWindow, start: number, end: number): string {
@@ -50,10 +54,12 @@ function textOf(window: ByteWindow, start: number, end: number): string {
 /** JSON lines. */
 class LineReader implements RecordReader {
   readonly #window: ByteWindow;
+  readonly #decimals: readonly string[];
   #line = 1;
 
-  constructor(window: ByteWindow) {
+  constructor(window: ByteWindow, decimals: readonly string[]) {
     this.#window = window;
+    this.#decimals = decimals;
   }
 
   read(take: TakeRow): void {
@@ -64,7 +70,7 @@ class LineReader implements RecordReader {
     window.checkUtf8(after);
     for (let at = window.start; at < after; this.#line += 1) {
       const end = bytes.indexOf(LF, at);
-      if (!isBlank(bytes, at, end)) take(parseRow(window, at, end, this.#line), this.#line, end - at);
+      if (!isBlank(bytes, at, end)) take(parseRow(window, at, end, { line: this.#line, decimals: this.#decimals }), this.#line, end - at);
       at = end + 1;
     }
     window.start = after;
@@ -87,6 +93,7 @@ function isSpace(byte: number): boolean {
 /** The elements of one array, or objects that follow each other. */
 class ValueReader implements RecordReader {
   readonly #window: ByteWindow;
+  readonly #decimals: readonly string[];
   #line = 1;
   /** Undefined before the first byte that is no space. */
   #isArray: boolean | undefined;
@@ -94,8 +101,9 @@ class ValueReader implements RecordReader {
   /** A comma, or the end of the array, must come before the next element. */
   #needsComma = false;
 
-  constructor(window: ByteWindow) {
+  constructor(window: ByteWindow, decimals: readonly string[]) {
     this.#window = window;
+    this.#decimals = decimals;
   }
 
   read(take: TakeRow): void {
@@ -109,7 +117,7 @@ class ValueReader implements RecordReader {
       const end = objectEnd(bytes, start, window.end);
       if (end < 0) return;
       window.checkUtf8(end);
-      take(parseRow(window, start, end, this.#line), this.#line, end - start);
+      take(parseRow(window, start, end, { line: this.#line, decimals: this.#decimals }), this.#line, end - start);
       this.#line += window.countLines(end);
       window.start = end;
       this.#needsComma = true;
@@ -165,7 +173,15 @@ function objectEnd(bytes: Uint8Array, start: number, end: number): number {
 /** A whole number of so many digits that a JavaScript number may not hold it; in a text it does no harm. */
 const LONG_INTEGER = /[:[,\s]-?[0-9]{16,}\s*[,\]}]/;
 
-function parseRow(window: ByteWindow, start: number, end: number, line: number): JsonRow {
+/** A number with a fraction and more digits than a JavaScript number is sure to hold; in a text it does no harm. */
+const LONG_FRACTION = /[:[,\s]-?(?=[0-9.]{17})[0-9]+\.[0-9]/;
+
+interface RowPlace {
+  readonly line: number;
+  readonly decimals: readonly string[];
+}
+
+function parseRow(window: ByteWindow, start: number, end: number, { line, decimals }: RowPlace): JsonRow {
   const text = textOf(window, start, end);
   let row: unknown;
   try {
@@ -176,7 +192,7 @@ function parseRow(window: ByteWindow, start: number, end: number, line: number):
     throw new DataError(`${window.file}: line ${line} is no JSON: ${(error as Error).message}`, { cause: error });
   }
   if (text.length > 2 * JSON_LEVELS_MAX && isDeeper(row, JSON_LEVELS_MAX)) throw tooDeep(window, line);
-  if (isPlainRow(row)) return row;
+  if (isPlainRow(row)) return decimals.length > 0 && LONG_FRACTION.test(text) ? withTexts(row, text, decimals) : row;
   throw new DataError(`${window.file}: line ${line} is ${describeValue(row)}, and rows are objects`);
 }
 
@@ -191,6 +207,15 @@ function tooDeep({ file }: ByteWindow, line: number): DataError {
   return new DataError(`${file}: line ${line} is nested more than ${JSON_LEVELS_MAX} levels deep`, {
     hint: "read the file with readText, and take what is needed from its lines",
   });
+}
+
+/** The row with the texts of numbers that have a fraction, in these columns. */
+function withTexts(row: JsonRow, text: string, decimals: readonly string[]): JsonRow {
+  const texts = JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) =>
+    typeof value === "number" && context?.source?.includes(".") === true ? context.source : value,
+  ) as JsonRow;
+  const changed = decimals.filter((name) => typeof row[name] === "number").map((name) => [name, texts[name]] as const);
+  return { ...row, ...Object.fromEntries(changed) };
 }
 
 function keepLongIntegers(_key: string, value: unknown, context?: { readonly source?: string }): unknown {

@@ -8,6 +8,7 @@ import { type DataType, typeName, valueType } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { FieldTable, PLAIN } from "./csv-fields.ts";
+import { numberWord } from "./number-text.ts";
 import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
 
 /** @throws MisfitError */
@@ -40,7 +41,11 @@ function checkDigits(values: readonly unknown[]): void {
 function conformValue(value: unknown, type: DataType): unknown {
   if (value === null || value === undefined) return null;
   if (valueType(type).kind === "string") return typeof value === "string" ? value : jsonOf(value);
-  if (typeof value === "bigint" && (type.kind === "float64" || type.kind === "float32")) return Number(value);
+  if (type.kind === "float64" || type.kind === "float32") {
+    if (typeof value === "bigint") return Number(value);
+    // What JSON has no number for is a text in files of Spark: "NaN", "Infinity".
+    return typeof value === "string" ? (numberWord(value) ?? value) : value;
+  }
   if (type.kind === "list") return (value as readonly unknown[]).map((element) => conformValue(element, type.of));
   if (type.kind !== "struct") return value;
   const parts = value as Readonly<Record<string, unknown>>;
@@ -61,7 +66,7 @@ function jsonOf(value: unknown): string {
 function timeVector(values: readonly unknown[], type: DataType): Vector {
   const texts = values.map((value, row) => (value === null || value === undefined ? "" : timeText(value, row, type)));
   const bytes = Buffer.from(texts.join(""));
-  const table = new FieldTable(1, 0, texts.length);
+  const table = new FieldTable(1, { delimiter: 0 }, texts.length);
   let at = 0;
   for (const [row, text] of texts.entries()) {
     table.starts[row] = at;

@@ -84,7 +84,7 @@ function presentWriter(vector: Vector, name: string, sink: ByteSink): ValueWrite
     case "time32":
     case "time64":
     case "timestamp": {
-      const write = plainWriter(vector, sink, () => "null") as ValueWriter;
+      const write = plainWriter(vector, sink, { column: name, nonFinite: () => "null" }) as ValueWriter;
       return (row) => {
         sink.byte(QUOTE);
         write(row);
@@ -96,7 +96,7 @@ function presentWriter(vector: Vector, name: string, sink: ByteSink): ValueWrite
         hint: 'make them text before: Buffer.from(bytes).toString("base64")',
       });
     default:
-      return plainWriter(vector, sink, () => "null") as ValueWriter;
+      return plainWriter(vector, sink, { column: name, nonFinite: () => "null" }) as ValueWriter;
   }
 }
 

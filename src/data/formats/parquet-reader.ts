@@ -10,7 +10,8 @@ import type { Block } from "../blocks/block.ts";
 import { noteFile } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import type { ColumnFacts } from "../expressions/may-match.ts";
-import { factsOfGroup, topLevelElements } from "./parquet-statistics.ts";
+import { footerInMicroseconds, sparkInt96Leaves, TRAILER_BYTES } from "./parquet-int96.ts";
+import { columnOfRepeatedMaps, factsOfGroup, topLevelElements } from "./parquet-statistics.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { FileBytes } from "../../storage/file-system.ts";
 import { shownPath } from "../../storage/paths.ts";
@@ -23,6 +24,14 @@ export interface ParquetPart {
   /** How many rows of the file are before each of them. */
   readonly firstRows: readonly number[];
   readonly rowCount: number;
+  /** Of the footer. */
+  readonly sparkTimes?: SparkTimes | undefined;
+}
+
+/** Times of Spark in INT96, and where the file's footer begins, in which they are to be microseconds. */
+interface SparkTimes {
+  readonly leaves: readonly number[];
+  readonly footerAt: number;
 }
 
 interface RowGroup {
@@ -39,6 +48,7 @@ export interface ParquetFooter {
   readonly rowGroups: readonly RowGroup[];
   /** Columns of 64-bit whole numbers that have values beyond 2^53, by their statistics. */
   readonly wideColumns: readonly string[];
+  readonly sparkTimes: SparkTimes | undefined;
 }
 
 /**
@@ -49,6 +59,8 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
   await using bytes = await openBytes(path);
   const byteLength = bytes.sizeBytes;
   if (byteLength < LEAST_BYTES) throw notParquet(path, `it has ${byteLength} bytes, and the shortest such file has ${LEAST_BYTES}`);
+  const mark = Buffer.from(await bytes.read(byteLength - 4, byteLength)).toString("latin1");
+  if (mark === ENCRYPTED_MARK) throw encrypted(path, "its footer");
   const slice = (start: number, end = byteLength): Promise<ArrayBuffer> => bytes.read(start, end);
   const metadata = await naming(
     path,
@@ -61,8 +73,17 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
       const { min_value: least, max_value: most } = column?.statistics ?? {};
       if (isWide(least) || isWide(most)) wideColumns.add(column?.path_in_schema[0] as string);
     }
+  const repeated = columnOfRepeatedMaps(metadata.schema);
+  if (repeated !== undefined)
+    throw new DataError(`Cannot read ${shownPath(path)}: column ${JSON.stringify(repeated)} has lists of maps in the old form of two levels`, {
+      hint: "write it without spark.sql.parquet.writeLegacyFormat",
+    });
+  const locked = metadata.row_groups.flatMap(({ columns }) => columns).findIndex(({ crypto_metadata }) => crypto_metadata !== undefined);
+  if (locked >= 0) throw encrypted(path, "at least one of its columns");
+  const leaves = sparkInt96Leaves(metadata.schema, metadata.key_value_metadata);
   return {
     path,
+    sparkTimes: leaves.length === 0 ? undefined : { leaves, footerAt: byteLength - TRAILER_BYTES - metadata.metadata_length },
     columns: topLevelElements(metadata.schema).map(({ name }) => name),
     rowGroups: metadata.row_groups.map((group) => ({
       rowCount: Number(group.num_rows),
@@ -79,7 +100,7 @@ function isWide(value: unknown): boolean {
 
 /** The blocks of a part. Runs in workers. */
 export async function* readParquetPart(
-  { path, rowGroups, firstRows }: ParquetPart,
+  { path, rowGroups, firstRows, sparkTimes }: ParquetPart,
   columns: readonly string[] | undefined,
   bigintColumns: readonly string[],
   decimal?: "text" | "number",
@@ -87,7 +108,14 @@ export async function* readParquetPart(
   const { ParquetFile, wasmMemory } = await import("parquet-wasm");
   await using opened = await openBytes(path);
   const bytes = new DecoderBytes(opened);
-  const file = await bytes.naming(path, "its footer", () => ParquetFile.fromFile(bytes as unknown as Blob));
+  const open = () =>
+    bytes.naming(path, "its footer", () => ParquetFile.fromFile(bytes as unknown as Blob));
+  let file = await open();
+  if (sparkTimes !== undefined) {
+    await bytes.changeFooter(sparkTimes, file.schema().intoIPCStream());
+    file.free();
+    file = await open();
+  }
   try {
     const wide = new Set(bigintColumns);
     // Without row groups the stream has the columns alone.
@@ -124,6 +152,8 @@ const ROWS_PER_BATCH = 1_048_576;
  */
 class DecoderBytes {
   readonly #bytes: FileBytes;
+  /** What is shown from here on instead of the file's own footer. */
+  #footer: { readonly from: number; readonly bytes: Uint8Array } | undefined;
   readonly #failure = Promise.withResolvers<never>();
   hasFailed = false;
   /** The bytes that the decoder has asked for since it began with a part of the file. */
@@ -136,13 +166,30 @@ class DecoderBytes {
   }
 
   get size(): number {
-    return this.#bytes.sizeBytes;
+    return this.#footer === undefined ? this.#bytes.sizeBytes : this.#footer.from + this.#footer.bytes.length;
+  }
+
+  /** Shows the decoder a footer in which times of Spark are microseconds. */
+  async changeFooter({ leaves, footerAt: from }: SparkTimes, schemaStream: Uint8Array): Promise<void> {
+    const own = new Uint8Array(await this.#bytes.read(from, this.#bytes.sizeBytes));
+    this.#footer = { from, bytes: footerInMicroseconds(own, schemaStream, leaves) };
+  }
+
+  async #read(start: number, end: number): Promise<ArrayBuffer> {
+    const footer = this.#footer;
+    if (footer === undefined || end <= footer.from) return this.#bytes.read(start, end);
+    const before = start < footer.from ? await this.#bytes.read(start, footer.from) : new ArrayBuffer(0);
+    const shown = footer.bytes.subarray(Math.max(0, start - footer.from), end - footer.from);
+    const joined = new Uint8Array(before.byteLength + shown.length);
+    joined.set(new Uint8Array(before));
+    joined.set(shown, before.byteLength);
+    return joined.buffer;
   }
 
   slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> } {
     this.#from = Math.min(this.#from, start);
     this.#to = Math.max(this.#to, end);
-    return { arrayBuffer: () => this.#guardedPromise(this.#bytes.read(start, end)) };
+    return { arrayBuffer: () => this.#guardedPromise(this.#read(start, end)) };
   }
 
   /** Runs the decoder on a part of the file, and names file, part and bytes where they are damaged. */
@@ -204,6 +251,15 @@ async function naming<T>(path: string, run: () => Promise<T>, place: () => strin
 
 /** The mark at the beginning and at the end, and the length of the footer. */
 const LEAST_BYTES = 12;
+
+/** At the end of a file whose footer is encrypted. */
+const ENCRYPTED_MARK = "PARE";
+
+function encrypted(path: string, what: string): DataError {
+  return new DataError(`Cannot read ${shownPath(path)}: ${what} is encrypted, and readers here take no keys`, {
+    hint: "write the rows without encryption, by a program that has the keys",
+  });
+}
 
 function notParquet(path: string, problem: string, cause?: unknown): DataError {
   return new DataError(`Cannot read ${shownPath(path)} as Parquet: ${problem}`, {

@@ -22,6 +22,19 @@ export function topLevelElements(schema: readonly SchemaElement[]): SchemaElemen
   return elements;
 }
 
+/** The column with a map that is repeated itself, which the decoder refuses with the whole file. */
+export function columnOfRepeatedMaps(schema: readonly SchemaElement[]): string | undefined {
+  const isRepeatedMap = ({ repetition_type, converted_type }: SchemaElement): boolean =>
+    repetition_type === "REPEATED" && (converted_type === "MAP" || converted_type === "MAP_KEY_VALUE");
+  const at = schema.findIndex((element, i) => isRepeatedMap(element) && !isMap(schema[i - 1]));
+  return at < 0 ? undefined : topLevelElements(schema).findLast((element) => schema.indexOf(element) <= at)?.name;
+}
+
+/** Within a map stands its repeated pair of key and value, which older files mark as a map, too. */
+function isMap(element: SchemaElement | undefined): boolean {
+  return element?.converted_type === "MAP" || element?.logical_type?.type === "MAP";
+}
+
 /** By name, of those that are asked for and known. Parts of structs and lists are not. */
 export function factsOfGroup(
   schema: readonly SchemaElement[],

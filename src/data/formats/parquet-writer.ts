@@ -20,6 +20,11 @@ export async function parquetFile(blocks: readonly Block[], codec: ParquetCodec)
     throw new DataError("Cannot write a Parquet file without columns", {
       hint: "a dataset without rows has none: see what gives its rows",
     });
+  const empty = first.names.find((_, i) => hasEmptyStruct((first.vectors[i] as Vector).type));
+  if (empty !== undefined)
+    throw new DataError(`Cannot write column ${JSON.stringify(empty)} as Parquet: it has objects without a part, which Parquet has not`, {
+      hint: "leave the column out (dropColumns), or give its objects a part",
+    });
   const { Compression, Table, writeParquet, WriterPropertiesBuilder } = await import("parquet-wasm");
   const compression = {
     snappy: Compression.SNAPPY,
@@ -33,6 +38,11 @@ export async function parquetFile(blocks: readonly Block[], codec: ParquetCodec)
   for (const column of columnsOfManyValues(first)) properties = properties.setColumnDictionaryEnabled(column, false);
   const written = blocks.map((block) => ({ ...block, vectors: block.vectors.map(withoutSeconds) }));
   return writeParquet(Table.fromIPCStream(arrowOfBlocks(written)), properties.build());
+}
+
+function hasEmptyStruct(type: DataType): boolean {
+  if (type.kind === "list") return hasEmptyStruct(type.of);
+  return type.kind === "struct" && (type.fields.length === 0 || type.fields.some((field) => hasEmptyStruct(field.type)));
 }
 
 /** Rows that show whether a column has about as many values as rows, and the fewest that do. */

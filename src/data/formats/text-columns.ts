@@ -186,7 +186,7 @@ function oddNumber(bytes: Uint8Array, start: number, end: number, field: number)
   const [first, last] = trimmed(bytes, start, end);
   const value = parseFloat64(bytes, first, last);
   if (!Number.isNaN(value)) return value;
-  const word = last - first > 9 ? undefined : numberWord(fieldText(bytes, first, last, PLAIN));
+  const word = last - first > 9 ? undefined : numberWord(fieldText(bytes, first, last));
   if (word === undefined) throw new FieldMisfit(field);
   return word;
 }
@@ -246,7 +246,7 @@ class Uint64Column extends ArrayColumn<BigUint64Array> {
         this.markNull(this.length + row);
         continue;
       }
-      const text = fieldText(bytes, start, end, PLAIN);
+      const text = fieldText(bytes, start, end);
       const value = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n;
       if (value < 0n || BigInt.asUintN(64, value) !== value) throw new FieldMisfit(field);
       if (this.type.kind === "uint64" && this.type.as === "number" && value > BigInt(Number.MAX_SAFE_INTEGER))
@@ -322,7 +322,7 @@ class TimeOfDayColumn extends ArrayColumn<Int32Array | BigInt64Array> {
         this.markNull(this.length + row);
         continue;
       }
-      const text = fieldText(bytes, start, end, PLAIN);
+      const text = fieldText(bytes, start, end);
       const count = parseTimeOfDay(text, unit);
       if (count === undefined) {
         const finer = FINER.find((other) => parseTimeOfDay(text, other) !== undefined);
@@ -366,7 +366,7 @@ class DecimalColumn extends TextColumn {
         this.markNull(this.length + row);
         continue;
       }
-      const unscaled = parseDecimal(fieldText(bytes, start, end, PLAIN), this.#type);
+      const unscaled = parseDecimal(fieldText(bytes, start, end), this.#type);
       if (unscaled === undefined) throw new FieldMisfit(field);
       setUnscaled(this.#values, this.length + row, this.#type, unscaled);
     }
@@ -417,7 +417,7 @@ function parseBoolean(bytes: Uint8Array, start: number, end: number): boolean | 
   if (end - start === 4 && bytes[start] === 116 && bytes[start + 1] === 114 && bytes[start + 2] === 117 && bytes[start + 3] === 101)
     return true;
   const [first, last] = trimmed(bytes, start, end);
-  return last - first > 5 ? undefined : booleanWord(fieldText(bytes, first, last, PLAIN));
+  return last - first > 5 ? undefined : booleanWord(fieldText(bytes, first, last));
 }
 
 /** Longer texts are copied by a call of the runtime; for shorter ones that costs more than a loop. */
@@ -439,7 +439,7 @@ class StringColumn extends TextColumn {
   }
 
   protected fill(table: Fields, bytes: Uint8Array, column: number): void {
-    const { starts, ends, kinds, columns, rows } = table;
+    const { starts, ends, kinds, columns, rows, escape } = table;
     if (rows === 0) return;
     this.#reserve(sumOfLengths(table, column));
     const [offsets, text, length] = [this.#offsets, this.#text, this.length];
@@ -449,7 +449,7 @@ class StringColumn extends TextColumn {
       const end = ends[field] as number;
       const kind = kinds[field] as number;
       if (start === end && kind === PLAIN) this.markNull(length + row);
-      else if (kind === ESCAPED) at = unescapeInto(text, at, bytes, start, end);
+      else if (kind === ESCAPED) at = unescapeInto(text, at, bytes, { start, end, escape });
       else if (end - start > LOOP_BYTES) {
         text.set(bytes.subarray(start, end), at);
         at += end - start;

@@ -17,6 +17,9 @@ const utf16 = (text: string): number[] => [...Buffer.from(text, "utf16le")];
 test.each([
   ["windows-1252", [0x80, 0x41, 0xe9, 0x9f], "€AéŸ"],
   ["iso-8859-15", [0xa4], "€"],
+  ["cp850", [0x8e, 0x20, 0xd5, 0x61, 0xff], "Ä ıa\u00a0"],
+  ["IBM437", [0x84, 0x0a, 0xe1, 0x9e], "ä\nß₧"],
+  ["cp852", [0x88, 0xa5], "łą"],
   ["koi8-r", [0xed, 0xc9, 0xd2], "Мир"],
   ["utf-16le", utf16("a\r\n€😀\uFEFFz"), "a\r\n€😀\uFEFFz"],
   ["utf-16be", [...Buffer.from(utf16("a€😀")).swap16()], "a€😀"],

@@ -11,6 +11,16 @@ export const UTF8 = "utf-8";
 /** Characters of two bytes and more, none of whose later bytes is below `0`. */
 const MULTI_BYTE = ["gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr"];
 
+/** Code pages of DOS, in which Excel's "CSV (MS-DOS)" is written and which `TextDecoder` does not have: the characters of their bytes from 128 on. */
+const DOS_PAGES: Readonly<Record<string, string>> = {
+  ibm437:
+    "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0",
+  ibm850:
+    "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0",
+  ibm852:
+    "ÇüéâäůćçłëŐőîŹÄĆÉĹĺôöĽľŚśÖÜŤťŁ×čáíóúĄąŽžĘę¬źČş«»░▒▓│┤ÁÂĚŞ╣║╗╝Żż┐└┴┬├─┼Ăă╚╔╩╦╠═╬¤đĐĎËďŇÍÎě┘┌█▄ŢŮ▀ÓßÔŃńňŠšŔÚŕŰýÝţ´\u00ad˝˛ˇ˘§÷¸°¨˙űŘř■\u00a0",
+};
+
 /** The meaning of bytes depends on all before them. */
 const WITH_STATES = "iso-2022-jp";
 
@@ -24,22 +34,39 @@ export const ENCODINGS: readonly string[] = [
   "koi8-r",
   "koi8-u",
   "ibm866",
+  ...Object.keys(DOS_PAGES),
   "macintosh",
   "x-mac-cyrillic",
   ...MULTI_BYTE,
   WITH_STATES,
 ];
 
-type Decoder = InstanceType<typeof TextDecoder>;
+interface Decoder {
+  readonly encoding: string;
+  /** @throws for bytes that are none of its characters */
+  decode(bytes: Uint8Array): string;
+}
 
 /** The decoder of a name or of another label; undefined where there is none. Marks are left to their texts. */
 function decoderOf(label: string): Decoder | undefined {
+  const page = label.trim().toLowerCase().replace(/^cp/, "ibm");
+  if (Object.hasOwn(DOS_PAGES, page)) return dosDecoder(page, DOS_PAGES[page] as string);
   try {
     const decoder = new TextDecoder(label, { fatal: true, ignoreBOM: true });
     return ENCODINGS.includes(decoder.encoding) ? decoder : undefined;
   } catch {
     return undefined;
   }
+}
+
+function dosDecoder(encoding: string, upper: string): Decoder {
+  const decode = (bytes: Uint8Array): string => {
+    // Of each byte the character that has its number, of which those of the upper half are then replaced.
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+      .toString("latin1")
+      .replace(/[\u0080-\u00ff]/g, (character) => upper.charAt(character.charCodeAt(0) - 128));
+  };
+  return { encoding, decode };
 }
 
 export function isEncoding(label: string): boolean {

@@ -5,7 +5,7 @@
  * A byte that is none of the file's encoding is an error that names the file and the place.
  */
 import { shownPath } from "../../storage/paths.ts";
-import { readChunks } from "../../storage/read-file.ts";
+import { readTextChunks } from "../../storage/read-file.ts";
 import type { Block } from "../blocks/block.ts";
 import { STRING } from "../blocks/data-type.ts";
 import { READ_BLOCK_BYTES } from "../limits.ts";
@@ -31,7 +31,7 @@ const CR = 13;
  * @throws DataError for bytes that are no text in the encoding
  */
 export function readTextFile(path: string, options: TextOptions = {}): AsyncGenerator<Block, void, undefined> {
-  return textBlocks(readChunks(path), shownPath(path), options);
+  return textBlocks(readTextChunks(path), shownPath(path), options);
 }
 
 /** {@link readTextFile} for bytes from elsewhere. `file` names them in errors. */

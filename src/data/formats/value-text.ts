@@ -16,15 +16,19 @@ import { DIGITS_OF_UNIT } from "./time-text.ts";
 /** Writes the value of a row that is no null. */
 export type ValueWriter = (row: number) => void;
 
-/** How a format writes numbers that JSON does not have. */
-type NonFinite = (value: number) => string;
+interface TextOptions {
+  /** The column, for errors. Default: they name none. */
+  readonly column?: string;
+  /** How the format writes numbers that JSON does not have. */
+  readonly nonFinite: (value: number) => string;
+}
 
 const MS_PER_DAY = 86_400_000;
 /** From here on JavaScript writes numbers with an exponent. */
 const EXPONENT_FROM = 1e21;
 
 /** The writer of a column of numbers, booleans, days or moments; undefined for other types. */
-export function plainWriter(vector: Vector, sink: ByteSink, nonFinite: NonFinite): ValueWriter | undefined {
+export function plainWriter(vector: Vector, sink: ByteSink, { column, nonFinite }: TextOptions): ValueWriter | undefined {
   const { type, values, bitOffset } = vector;
   switch (type.kind) {
     case "null":
@@ -48,16 +52,16 @@ export function plainWriter(vector: Vector, sink: ByteSink, nonFinite: NonFinite
     case "date":
       return (row) => {
         const date = new Date(((values as Int32Array)[row] as number) * MS_PER_DAY);
-        sink.ascii(isoText(date, type).slice(0, -"T00:00:00.000Z".length));
+        sink.ascii(isoText(date, column, type).slice(0, -"T00:00:00.000Z".length));
       };
     case "timestamp":
       return (row) => {
-        sink.ascii(momentText((values as BigInt64Array)[row] as bigint, type));
+        sink.ascii(momentText((values as BigInt64Array)[row] as bigint, column, type));
       };
     case "time32":
     case "time64":
       return (row) => {
-        sink.ascii(timeOfDayText(Number((values as Int32Array | BigInt64Array)[row]), type));
+        sink.ascii(timeOfDayText(Number((values as Int32Array | BigInt64Array)[row]), column, type));
       };
     case "int64":
     case "uint64":
@@ -81,7 +85,7 @@ function wideWriter(values: BigInt64Array, isSigned: boolean, sink: ByteSink): V
   };
 }
 
-function writeNumber(sink: ByteSink, value: number, nonFinite: NonFinite): void {
+function writeNumber(sink: ByteSink, value: number, nonFinite: TextOptions["nonFinite"]): void {
   if (Number.isSafeInteger(value) && !Object.is(value, -0)) writeInteger(sink, value);
   else if (Object.is(value, -0)) sink.ascii("-0.0");
   else if (!Number.isFinite(value)) sink.ascii(nonFinite(value));
@@ -116,8 +120,8 @@ function writeInteger(sink: ByteSink, value: number): void {
 
 const PER_MS: Readonly<Record<TimeUnit, bigint>> = { s: 1n, ms: 1n, us: 1000n, ns: 1_000_000n };
 
-function momentText(value: bigint, type: DataType & { kind: "timestamp" }): string {
-  const text = isoText(new Date(timestampToMs(value, type.unit)), type);
+function momentText(value: bigint, column: string | undefined, type: DataType & { kind: "timestamp" }): string {
+  const text = isoText(new Date(timestampToMs(value, type.unit)), column, type);
   if (type.unit === "s") return `${text.slice(0, -".000Z".length)}Z`;
   if (type.unit === "ms") return text;
   const perMs = PER_MS[type.unit];
@@ -127,17 +131,21 @@ function momentText(value: bigint, type: DataType & { kind: "timestamp" }): stri
 
 const SECONDS_PER_DAY = 86_400;
 
-function timeOfDayText(count: number, type: DataType & { kind: "time32" | "time64" }): string {
+function timeOfDayText(count: number, column: string | undefined, type: DataType & { kind: "time32" | "time64" }): string {
   const digits = DIGITS_OF_UNIT[type.unit];
   const perSecond = 10 ** digits;
   const seconds = Math.floor(count / perSecond);
   if (seconds < 0 || seconds >= SECONDS_PER_DAY)
-    throw new DataError(`A ${typeName(type)} of ${count} is no time of a day and cannot be written as text`);
+    throw new DataError(`A ${typeName(type)} of ${count}${placeOf(column)} is no time of a day and cannot be written as text`);
   const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map((part) => String(part).padStart(2, "0"));
   return parts.join(":") + (digits === 0 ? "" : `.${String(count % perSecond).padStart(digits, "0")}`);
 }
 
-function isoText(date: Date, type: DataType): string {
+function isoText(date: Date, column: string | undefined, type: DataType): string {
   if (!Number.isNaN(date.getTime())) return date.toISOString();
-  throw new DataError(`A ${typeName(type)} beyond the year 275,760 cannot be written as text`);
+  throw new DataError(`A ${typeName(type)}${placeOf(column)} is beyond the year 275,760 and cannot be written as text`);
+}
+
+function placeOf(column: string | undefined): string {
+  return column === undefined ? "" : ` in column ${JSON.stringify(column)}`;
 }

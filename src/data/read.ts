@@ -5,7 +5,7 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { count, custom, describeValue, flag, isPlainObject, isTaskOption, readOptions, text } from "../core/internal.ts";
+import { count, custom, describeValue, flag, isPlainObject, isTaskOption, oneOf, readOptions, text } from "../core/internal.ts";
 import { shownPath } from "../storage/paths.ts";
 import { type Block, vectorOf } from "./blocks/block.ts";
 import { keepOrigin, noteFile } from "./blocks/origin.ts";
@@ -65,6 +65,13 @@ export interface ReadCsvOptions extends ReadFilesOptions {
   nullValues?: readonly string[] | undefined;
   /** Types of columns that are not to be inferred. Default: all are inferred from the first 4 MiB of a file. */
   schema?: SchemaOption | undefined;
+  /** Lines before the header, or before the data where there is none, that are left out. Default: 0. */
+  skipLines?: number | undefined;
+  /**
+   * What becomes of a row with another number of fields than the header: `"error"`; `"fill"`, nulls in place of fields that are missing, while one too many is an error; or `"skip"`, which leaves it out.
+   * Default: `"error"`.
+   */
+  raggedRows?: "error" | "fill" | "skip" | undefined;
   /** A name or label of the Encoding Standard, such as `"windows-1252"` or `"utf-16le"`. A file that begins with the mark of UTF-8 or UTF-16 is read as that. Default: `"utf-8"`. */
   encoding?: string | undefined;
 }
@@ -137,6 +144,8 @@ const CSV = {
   columns: NAMES,
   nullValues: NAMES,
   schema: SCHEMA,
+  skipLines: count({ min: 0 }, 0),
+  raggedRows: oneOf(["error", "fill", "skip"], "error"),
   encoding: ENCODING,
 };
 /** Names of the readers' options in pandas and Ray, each with a hint. */
@@ -147,6 +156,11 @@ const OTHER_NAMES = {
   usecols: "it is columns",
   dtype: 'it is schema: { id: "int64" }',
   na_values: "it is nullValues",
+  skiprows: "it is skipLines",
+  on_bad_lines: 'it is raggedRows: "skip"',
+  parse_dates: 'days and moments of ISO 8601 are found without it; others are texts, for str.replaceRegex and cast("date")',
+  thousands: 'such numbers are texts: col("km").str.replace(",", "").cast("float64") makes numbers of them',
+  decimal: 'such numbers are texts: col("km").str.replace(",", ".").cast("float64") makes numbers of them',
   lines: "lines and arrays are told apart without it",
   compression: "it follows from the extension: .gz, .br or .zst",
 };
@@ -192,7 +206,7 @@ const PARQUET = {
  */
 export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, CSV);
-  const { header, delimiter, columns, nullValues, schema, encoding, ...files } = readOptions(own, {
+  const { header, delimiter, columns, nullValues, schema, skipLines, raggedRows, encoding, ...files } = readOptions(own, {
     of: "readCsv",
     otherNames: OTHER_NAMES,
     options: CSV,
@@ -203,7 +217,7 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
     files,
     tasks,
     reader: readCsvFile as Reader,
-    args: [definedOptions({ header, delimiter, columns, nullValues, schema, encoding })],
+    args: [definedOptions({ header, delimiter, columns, nullValues, schema, skipLines, raggedRows, encoding })],
   });
 }
 

@@ -352,6 +352,54 @@ test("ragged rows, open quotes and text behind quotes name row, line and byte", 
   expect((await errorOf(TRICKY)).message).toContain("goes on behind a closing quote");
 });
 
+test("ragged rows are filled with nulls or left out where the options say so, at every cut of the bytes", async () => {
+  const text = 'a,b,c\r\n1,2,3\r\n4\r\n5,"6\n6"\r\n\r\n7,8,9\r\n';
+  for (const chunk of [1, 3, 1 << 20]) {
+    expect((await read(text, { raggedRows: "fill" }, chunk)).rows).toEqual([
+      [1, "2", 3],
+      [4, null, null],
+      [5, "6\n6", null],
+      [7, "8", 9],
+    ]);
+    expect(await read(`${text}1,2,3,4\n10,11,12`, { raggedRows: "skip" }, chunk)).toEqual({
+      types: { a: "int64", b: "int64", c: "int64" },
+      rows: [
+        [1, 2, 3],
+        [7, 8, 9],
+        [10, 11, 12],
+      ],
+    });
+  }
+  expect((await errorOf("a,b\n1\n1,2,3\n", { raggedRows: "fill" })).message).toBe(
+    "a.csv: row 2 (line 3, byte 6) has 3 fields, and the header has 2",
+  );
+  expect((await errorOf('a,b\n1\n3,"4\n', { raggedRows: "skip" })).message).toContain(
+    "(line 3, byte 6) opens a quote that the file does not close",
+  );
+  expect((await errorOf("a,b\n1\n1,x\n", { raggedRows: "skip", schema: { b: "int64" } })).message).toContain(
+    '(line 3) has "x" in column "b"',
+  );
+  expect((await read("a,b\n1\n2\n", { raggedRows: "skip" })).rows).toEqual([]);
+  expect((await errorOf("a,b\n1\n")).hint).toContain('raggedRows: "fill"');
+  expect((await errorOf("a,b\n1,2,3\n")).hint).toContain('raggedRows: "skip"');
+  // A footer that other programs write.
+  expect((await read("a,b\n1,2\nTotal: 1 row\n", { raggedRows: "skip" })).rows).toEqual([[1, 2]]);
+});
+
+test("lines before the header are left out, and lines are counted with them", async () => {
+  const text = 'Report of "today, or so\n\nfrom, to, by\na,b\n1,2\n';
+  for (const chunk of [1, 1 << 20]) {
+    expect(await read(text, { skipLines: 3 }, chunk)).toEqual({ types: { a: "int64", b: "int64" }, rows: [[1, 2]] });
+    expect((await read(text, { skipLines: 4, header: ["x", "y"] }, chunk)).rows).toEqual([[1, 2]]);
+    expect(await blocksOf(text, { skipLines: 5 }, chunk)).toEqual([]);
+    expect(await blocksOf(text, { skipLines: 99 }, chunk)).toEqual([]);
+    expect((await errorOf(`${text}3\n`, { skipLines: 3 })).message).toBe(
+      "a.csv: row 2 (line 6, byte 46) has 1 fields, and the header has 2",
+    );
+  }
+  expect((await errorOf("Report\na,b\n1,2\n")).hint).toContain("skipLines: 1");
+});
+
 test("lines that end with CR alone are refused, and no header of all the file", async () => {
   for (const options of [{}, { header: false }, { header: ["a", "b"] }])
     expect((await errorOf("a,b\r1,2\r3,4\r", options)).message).toBe("a.csv: its lines end with CR alone, and records end with LF or CRLF");

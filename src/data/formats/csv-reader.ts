@@ -11,7 +11,7 @@ import { type DataType, parseType, STRING, TYPE_NAMES, typeName } from "../block
 import { DataError } from "../errors.ts";
 import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
-import { FieldTable, fieldText, PLAIN } from "./csv-fields.ts";
+import { FieldTable, fieldText, PLAIN, type RaggedRows } from "./csv-fields.ts";
 import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
 import { UTF8, utf8Text } from "./text-encoding.ts";
 import { ColumnInference } from "./text-inference.ts";
@@ -29,10 +29,15 @@ export interface CsvOptions {
   readonly nullValues?: readonly string[];
   /** A name or label of the Encoding Standard. A byte order mark in the file goes before it. Default: `utf-8`. */
   readonly encoding?: string;
+  /** Lines before the first record. Default: 0. */
+  readonly skipLines?: number;
+  /** Default: `"error"`. */
+  readonly raggedRows?: RaggedRows;
   /** About the size of a block in memory. Default: 8 MiB. */
   readonly blockBytes?: number;
 }
 
+const LF = 10;
 const CR = 13;
 
 /** Fields that are found before their columns are read: they and their bytes stay in the processor's cache. */
@@ -59,10 +64,29 @@ export async function* csvBlocks(
     await window.fill(INFERENCE_BYTES);
     window.endLastLine();
     window.skipByteOrderMark();
+    const { skipLines = 0 } = options;
+    await skip(window, skipLines);
     const header = await readHeader(window, options);
-    if (header !== undefined) yield* new CsvBlocks(window, header, options).blocks();
+    if (header !== undefined) yield* new CsvBlocks(window, { ...header, line: header.line + skipLines }, options).blocks();
   } finally {
     await window.close();
+  }
+}
+
+/** Moves the window behind so many lines, or to its end. */
+async function skip(window: ByteWindow, lines: number): Promise<void> {
+  for (let left = lines; left > 0; ) {
+    const end = window.bytes.indexOf(LF, window.start);
+    if (end >= 0 && end < window.end) {
+      window.start = end + 1;
+      left -= 1;
+    } else if (window.isLast) {
+      window.start = window.end;
+      return;
+    } else {
+      await window.grow();
+      window.endLastLine();
+    }
   }
 }
 
@@ -85,7 +109,7 @@ async function readHeader(window: ByteWindow, options: CsvOptions): Promise<Head
   const { problem } = counting;
   if (problem?.kind !== "ragged") {
     if (problem === undefined && counting.end >= window.end) return undefined;
-    throw badRecord(window, counting, { rows: 0, line: 1 });
+    throw badRecord(window, counting, { rows: 0, line: 1 + (options.skipLines ?? 0) });
   }
   const { header = true } = options;
   const table = new FieldTable(problem.fields, delimiter, 0);
@@ -164,7 +188,7 @@ class CsvBlocks {
     this.#place = { rows: 0, line };
     this.#blockBytes = options.blockBytes ?? READ_BLOCK_BYTES;
     this.#nullValues = (options.nullValues ?? []).map((text) => Buffer.from(text));
-    this.#table = new FieldTable(names.length, delimiterByte(options), FIELDS_AT_ONCE);
+    this.#table = new FieldTable(names.length, delimiterByte(options), FIELDS_AT_ONCE, options.raggedRows);
     const fixed = fixedTypes(window.file, names, options);
     const inference = names.map((name) => (fixed.has(name) ? undefined : new ColumnInference()));
     this.#inferredRows = this.#infer(inference);
@@ -319,8 +343,10 @@ function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataErr
     return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`, {
       hint:
         columns === 1
-          ? 'is it another character that parts the fields? then name it, such as delimiter: ";" or "\\t"'
-          : "a field with the delimiter in it stands in quotes",
+          ? 'is it another character that parts the fields? then name it, such as delimiter: ";" or "\\t"; are there lines before the header? then leave them out: skipLines: 1'
+          : problem.fields < columns
+            ? 'to have nulls in place of fields that are missing: raggedRows: "fill"; to leave such rows out: raggedRows: "skip"'
+            : 'a field with the delimiter in it stands in quotes; to leave such rows out: raggedRows: "skip"',
     });
   if (problem?.kind === "after quote")
     return new DataError(`${where} goes on behind a closing quote`, { hint: 'a quote inside of quotes is doubled: "a ""b"" c"' });

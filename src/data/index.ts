@@ -79,6 +79,8 @@ export {
   udf,
   unnest,
   uuid,
+  When,
+  when,
 } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {

@@ -21,6 +21,7 @@ const GUIDES = [
   "testing",
   "utilities",
   "data",
+  "data-recipes",
   "train",
   "tune",
   "tune-search",

@@ -28,6 +28,8 @@ import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./da
 import { type BlockRef, keptBlock } from "./engine/operator.ts";
 import {
   aggregateStep,
+  distinctStep,
+  type DropDuplicatesOptions,
   type ExchangeStep,
   type GroupByOptions,
   groupPartitions,
@@ -42,8 +44,8 @@ import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
 import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { type Download, Expression, type NamedExpression, type Star, type Unnest } from "./expressions/expression.ts";
-import type { ValueIn, WithColumn, WithColumns, WithFields } from "./expressions/expression-types.ts";
-import { type DatasetKind, Groups, type ResultOf } from "./groups.ts";
+import type { SumOf, ValueIn, WithColumn, WithColumns, WithFields } from "./expressions/expression-types.ts";
+import { type AggregatesOf, type DatasetKind, Groups, type ResultOf } from "./groups.ts";
 import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
@@ -407,6 +409,19 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
+   * The rows without those that have the same values in some columns as one before. Null equals null here, and NaN equals NaN. In which order the rows come is not specified; to have them in that
+   * of a column, sort them.
+   *
+   * @param keys - a column, or several
+   * @throws TypeError for what is no name of a column, and for wrong options. When it runs: DataError for a column of lists or structs
+   * @example
+   * const newest = versions.sort("savedAt").dropDuplicates("id", { keep: "last" });
+   */
+  dropDuplicates(keys: (keyof R & string) | readonly (keyof R & string)[], options: DropDuplicatesOptions = {}): Dataset<R> {
+    return this.#exchange(distinctStep(keys, options));
+  }
+
+  /**
    * The rows of this dataset with those of another one that have equal keys. A null key equals none; NaN equals NaN. The keys come once, under the names of this side.
    *
    * Rows come in no particular order, but in the same one each time. The rows of the other dataset that meet in one task have to fit into its memory, so the smaller dataset is the one to pass.
@@ -430,38 +445,47 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#derived({ kind: "combine", name: join.name, inputs, combine: join, partitions });
   }
 
-  /** The aggregates of all rows, as one row. */
-  async aggregate<const A extends Readonly<Record<string, Aggregate>>>(aggregates: A, options: ConsumeOptions = {}): Promise<ResultOf<A>> {
-    const [row] = await this.#exchange<ResultOf<A>>(aggregateStep([], aggregates)).takeAll(options);
-    return row ?? (emptyResult(aggregates) as ResultOf<A>);
+  /**
+   * The aggregates of all rows, as one row.
+   *
+   * @typeParam S - the rows, never given: with `R` in the result, a dataset of more columns would be none of fewer to the compiler
+   */
+  async aggregate<const A extends AggregatesOf<R>, S = R>(aggregates: A, options: ConsumeOptions = {}): Promise<ResultOf<S, A>> {
+    const [row] = await this.#exchange<ResultOf<S, A>>(aggregateStep([], aggregates)).takeAll(options);
+    return row ?? (emptyResult(aggregates) as ResultOf<S, A>);
   }
 
-  /** The sum of a column of numbers; null where it has no value. That of bigints is a bigint, and that of decimals is as they are read: `sum<bigint>("id")`. */
-  async sum<T extends number | bigint | string = number>(
-    column: keyof R & string,
+  /** The sum of a column of numbers; null where it has no value. That of bigints is a bigint, and that of decimals is as they are read. */
+  async sum<K extends keyof R & string, V = R[K]>(
+    column: K,
     { signal, ...options }: NullOptions & ConsumeOptions = {},
-  ): Promise<T | null> {
-    return (await this.aggregate({ value: sum<T>(column, options) }, { signal })).value;
+  ): Promise<SumOf<V> | null> {
+    return this.#valueOf(sum(column, options), signal);
   }
 
   /** The smallest value of a column; null where it has none. */
   async min<K extends keyof R & string>(column: K, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<R[K] | null> {
-    return (await this.aggregate({ value: min<R[K]>(column, options) }, { signal })).value;
+    return this.#valueOf(min(column, options), signal);
   }
 
   /** The largest value of a column; null where it has none. */
   async max<K extends keyof R & string>(column: K, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<R[K] | null> {
-    return (await this.aggregate({ value: max<R[K]>(column, options) }, { signal })).value;
+    return this.#valueOf(max(column, options), signal);
   }
 
   /** The mean of a column of numbers; null where it has no value. */
   async mean(column: keyof R & string, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<number | null> {
-    return (await this.aggregate({ value: mean(column, options) }, { signal })).value;
+    return this.#valueOf(mean(column, options), signal);
   }
 
   /** The standard deviation of a column of numbers, of the sample unless `ddof: 0` says otherwise; null where it has no more values than `ddof`. */
   async std(column: keyof R & string, { signal, ...options }: StdOptions & ConsumeOptions = {}): Promise<number | null> {
-    return (await this.aggregate({ value: std(column, options) }, { signal })).value;
+    return this.#valueOf(std(column, options), signal);
+  }
+
+  /** The compiler cannot resolve the term of an aggregate where the row is a type parameter; the caller says what it is. */
+  async #valueOf(aggregate: Aggregate<unknown, keyof R & string>, signal: AbortSignal | undefined): Promise<any> {
+    return (await this.aggregate({ value: aggregate }, { signal })).value;
   }
 
   /** The distinct values of a column that are not null. They have to fit into the memory of this process. */

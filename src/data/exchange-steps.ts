@@ -1,5 +1,5 @@
 /**
- * The exchanges behind `sort`, `randomShuffle`, `groupBy(...).aggregate` and `mapGroups`: how their rows come together, and what becomes of them there.
+ * The exchanges behind `sort`, `randomShuffle`, `dropDuplicates`, `groupBy(...).aggregate` and `mapGroups`: how their rows come together, and what becomes of them there.
  *
  * Options and arguments are checked here, where the user wrote them.
  * `Dataset` and `Groups` put the step behind a plan.
@@ -103,6 +103,25 @@ export function aggregateStep(keys: readonly string[], aggregates: Readonly<Reco
     partitioning: { kind: "hash", keys, use: "group by" },
     ...(keys.length === 0 ? { partitions: 1 } : {}),
     after: { kind: "mergeAggregates", name, keys, aggregates: named },
+  };
+}
+
+/** The options of `dropDuplicates`. */
+export interface DropDuplicatesOptions {
+  /** Which row of equal ones stays, in the order of the rows. Default: `"first"`. */
+  keep?: "first" | "last" | undefined;
+}
+
+/** @throws TypeError, RangeError */
+export function distinctStep(keys: string | readonly string[], options: DropDuplicatesOptions): ExchangeStep {
+  const columns = namesOf("dropDuplicates", keys);
+  const { keep } = readOptions(options, { of: "dropDuplicates", options: { keep: oneOf(["first", "last"], "first") } });
+  const name = `dropDuplicates(${columns.join(", ")})`;
+  return {
+    name,
+    before: { kind: "distinctInBlock", name, keys: columns, keep },
+    partitioning: { kind: "hash", keys: columns, use: "drop duplicates by" },
+    after: { kind: "distinctRows", name, keys: columns, keep },
   };
 }
 

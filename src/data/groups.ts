@@ -11,7 +11,7 @@ import { aggregateStep, type ExchangeStep, groupRowsStep, mapGroupsStep } from "
 import type { Transform } from "./engine/transform.ts";
 import { columnTransform } from "./expressions/column-transforms.ts";
 import { Download, type Expression } from "./expressions/expression.ts";
-import type { ValueIn, WithColumn } from "./expressions/expression-types.ts";
+import type { SumOf, ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import type { AnyBatch, AnyRow, RowOfResult } from "./row-types.ts";
 
 /** A kind of datasets: which type the dataset of a type of rows has. */
@@ -25,8 +25,11 @@ type DatasetOf<D extends DatasetKind, R extends AnyRow> = (D & { readonly row: R
 /** Makes a dataset of the input of the groups. `then`: what is done with its rows. */
 type Exchange<D extends DatasetKind> = <R extends AnyRow>(step: ExchangeStep, then?: Transform) => DatasetOf<D, R>;
 
-/** The row of aggregates: a column each. */
-export type ResultOf<A> = { -readonly [K in keyof A]: A[K] extends Aggregate<infer T> ? T : never };
+/** The row of aggregates of rows `R`: a column each. */
+export type ResultOf<R, A> = { -readonly [K in keyof A]: A[K] extends Aggregate<infer T> ? ValueIn<R, T> : never };
+
+/** Aggregates by the names of their results, of columns that the rows have. */
+export type AggregatesOf<R> = Readonly<Record<string, Aggregate<unknown, keyof R & string>>>;
 
 type KeysOf<R, K extends keyof R> = { [P in K]: R[P] };
 
@@ -46,7 +49,7 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
    *
    * @throws TypeError for what is no aggregate, DataError for the name of a key
    */
-  aggregate<const A extends Readonly<Record<string, Aggregate>>>(aggregates: A): DatasetOf<D, KeysOf<R, K> & ResultOf<A>> {
+  aggregate<const A extends AggregatesOf<R>>(aggregates: A): DatasetOf<D, KeysOf<R, K> & ResultOf<R, A>> {
     return this.#exchange(aggregateStep(this.#keys, aggregates));
   }
 
@@ -59,7 +62,7 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
   sum<const C extends keyof R & string>(
     column: C,
     options?: NullOptions,
-  ): DatasetOf<D, KeysOf<R, K> & { [P in `sum(${C})`]: number | null }> {
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `sum(${C})`]: SumOf<R[C]> | null }> {
     return this.#one(`sum(${column})`, sum(column, options));
   }
 

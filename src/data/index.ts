@@ -18,10 +18,8 @@ export {
   type ApproxQuantileOptions,
   approxTopK,
   type ApproxTopKOptions,
-  type FrequentValue,
   type NullOptions,
   type StdOptions,
-  type ValueCounts,
   countDistinct,
   max,
   mean,
@@ -49,7 +47,7 @@ export {
   type MapBatchesActorOptions,
   type MapBatchesOptions,
 } from "./dataset.ts";
-export type { GroupByOptions, SortOptions } from "./exchange-steps.ts";
+export type { DropDuplicatesOptions, GroupByOptions, SortOptions } from "./exchange-steps.ts";
 export type { SplitOptions, StreamingTrainTestSplitOptions, TrainTestSplitOptions } from "./splits.ts";
 export type {
   WriteCsvOptions,
@@ -67,7 +65,7 @@ export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
 export type { Download, ExpressionFunction, Star, Unnest } from "./expressions/expression.ts";
-export type { NestedList } from "./expressions/expression-types.ts";
+export type { FrequentValue, NestedList, ValueCounts } from "./expressions/expression-types.ts";
 export {
   col,
   Expression,
@@ -79,6 +77,8 @@ export {
   udf,
   unnest,
   uuid,
+  When,
+  when,
 } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {

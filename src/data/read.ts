@@ -66,14 +66,19 @@ export interface ReadCsvOptions extends ReadFilesOptions {
   escape?: string | undefined;
   /** What stands before the digits of a fraction: `","` in files of Excel in many languages, where `1,5` is a number then and `1.5` none. Default: `"."`. */
   decimalSeparator?: "." | "," | undefined;
-  /** `"null"`: fields that a row lacks at its end are empty. Default: `"error"`. */
-  shortRows?: "error" | "null" | undefined;
   /** Only these columns are read, in this order. Default: all. */
   columns?: readonly string[] | undefined;
   /** Texts without quotes that are null beside the empty one: `["NA", "NULL"]`. Default: none. */
   nullValues?: readonly string[] | undefined;
   /** Types of columns that are not to be inferred. Default: all are inferred from the first 4 MiB of a file. */
   schema?: SchemaOption | undefined;
+  /** Lines before the header, or before the data where there is none, that are left out. Default: 0. */
+  skipLines?: number | undefined;
+  /**
+   * What becomes of a row with another number of fields than the header: `"error"`; `"fill"`, nulls in place of fields that are missing, while one too many is an error; or `"skip"`, which leaves it out.
+   * Default: `"error"`.
+   */
+  raggedRows?: "error" | "fill" | "skip" | undefined;
   /** A name or label of the Encoding Standard, such as `"windows-1252"` or `"utf-16le"`. A file that begins with the mark of UTF-8 or UTF-16 is read as that. Default: `"utf-8"`. */
   encoding?: string | undefined;
 }
@@ -145,10 +150,11 @@ const CSV = {
   delimiter: text(","),
   escape: text(undefined),
   decimalSeparator: oneOf([".", ","], "."),
-  shortRows: oneOf(["error", "null"], "error"),
   columns: NAMES,
   nullValues: NAMES,
   schema: SCHEMA,
+  skipLines: count({ min: 0 }, 0),
+  raggedRows: oneOf(["error", "fill", "skip"], "error"),
   encoding: ENCODING,
 };
 /** Names of the readers' options in pandas and Ray, each with a hint. */
@@ -159,11 +165,14 @@ const OTHER_NAMES = {
   usecols: "it is columns",
   dtype: 'it is schema: { id: "int64" }',
   na_values: "it is nullValues",
+  skiprows: "it is skipLines",
+  on_bad_lines: 'it is raggedRows: "skip"',
+  parse_dates: 'days and moments of ISO 8601 are found without it; others are texts, for str.replaceRegex and cast("date")',
+  thousands: 'such numbers are texts: col("km").str.replace(",", "").cast("float64") makes numbers of them',
   lines: "lines and arrays are told apart without it",
   quotechar: "fields are quoted by \"",
   escapechar: "it is escape",
   decimal: 'it is decimalSeparator: ","',
-  skiprows: "a first line such as sep=; is skipped by itself",
   compression: "it follows from the extension: .gz, .br or .zst",
 };
 const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA };
@@ -208,7 +217,7 @@ const PARQUET = {
  */
 export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, CSV);
-  const { header, delimiter, escape, decimalSeparator, shortRows, columns, nullValues, schema, encoding, ...files } = readOptions(own, {
+  const { header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, encoding, ...files } = readOptions(own, {
     of: "readCsv",
     otherNames: OTHER_NAMES,
     options: CSV,
@@ -221,7 +230,7 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
     files,
     tasks,
     reader: readCsvFile as Reader,
-    args: [definedOptions({ header, delimiter, escape, decimalSeparator, shortRows, columns, nullValues, schema, encoding })],
+    args: [definedOptions({ header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, encoding })],
   });
 }
 

@@ -53,7 +53,7 @@ describe.each([
     const lists = await dataset
       .map(({ id, image }) => ({ rest: id % 5, image }))
       .groupBy("rest")
-      .aggregate({ images: data.asList<NdArray>("image") })
+      .aggregate({ images: data.asList("image") })
       .takeAll();
     expect(lists.length).toBe(5);
     for (const { rest, images } of lists)

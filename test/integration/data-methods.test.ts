@@ -303,3 +303,42 @@ test("files are read in a random order, in each run and in each epoch another on
   expect(() => data.readCsv(to, { partitioning: "none", partitionFilter: () => true })).toThrow("no partitionFilter");
   expect(await data.readParquet(to, { fileExtensions: ["parquet"] }).count()).toBe(40);
 });
+
+describe("without duplicates", () => {
+  const versions = data.range(600_000).withColumn("key", data.col("id").mod(150_000));
+
+  test("there is one row for each key, the first or the last, over all partitions", async () => {
+    for (const [keep, first] of [
+      ["first", 0],
+      ["last", 450_000],
+    ] as const) {
+      const kept = versions.dropDuplicates("key", { keep });
+      expect(
+        await kept.aggregate({ rows: data.count(), least: data.min("id"), most: data.max("id"), keys: data.countDistinct("key") }),
+      ).toEqual({
+        rows: 150_000,
+        least: first,
+        most: first + 149_999,
+        keys: 150_000,
+      });
+      expect(await kept.count()).toBe(150_000);
+    }
+    // Most rows of a block have the same few keys.
+    const few = versions.withColumn("key", data.col("id").mod(3)).dropDuplicates(["key"], { keep: "last" });
+    expect(await few.sort("key").takeAll()).toEqual([599_997, 599_998, 599_999].map((id) => ({ id, key: id % 3 })));
+  });
+
+  test("mistakes are named where they are made, or where the column is missing", async () => {
+    expect(() => versions.dropDuplicates([])).toThrow("dropDuplicates takes a column, or several: received none");
+    expect(() => versions.dropDuplicates("key", { keep: "none" as "last" })).toThrow("keep");
+    await expect(versions.dropDuplicates("other" as "key").takeAll()).rejects.toThrow(
+      'Cannot drop duplicates by "other": there is no such column',
+    );
+    await expect(
+      data
+        .fromItems([{ a: [1] }])
+        .dropDuplicates("a")
+        .takeAll(),
+    ).rejects.toThrow('Cannot drop duplicates by "a": it is of the type list');
+  });
+});

@@ -77,7 +77,7 @@ const PIPELINES: Readonly<Record<string, Pipeline>> = {
   groupBy: (log, after) =>
     source(log)
       .groupBy("id")
-      .aggregate({ rows: data.count(), longest: data.max<string>("padding") })
+      .aggregate({ rows: data.count(), longest: data.max("padding") })
       .mapBatches(behind(after)),
   join: (log, after) =>
     source(log)

@@ -108,6 +108,20 @@ test("unique: each value once, and no null", async () => {
   );
 });
 
+test("dropDuplicates: of equal rows the first or the last, whatever blocks they lie in", async () => {
+  await holds(
+    30,
+    fc.asyncProperty(blocks, keys, settings, fc.constantFrom("first", "last"), async (parts, by, options, keep) => {
+      const groups = Object.values(Object.groupBy(rowsOf(parts), (one) => by.map((name) => nameOf(one[name])).join())) as Row[][];
+      const found = await datasetOf(parts).withSettings(options).dropDuplicates(by, { keep }).takeAll();
+      expectSame(
+        found,
+        groups.map((rows) => rows.at(keep === "first" ? 0 : -1) as Row),
+      );
+    }),
+  );
+});
+
 test("groupBy: aggregates and mapGroups, in any number of partitions", async () => {
   await holds(
     30,
@@ -119,7 +133,7 @@ test("groupBy: aggregates and mapGroups, in any number of partitions", async () 
         return { ...named, n: ids.length, sum: ids.reduce((x, y) => x + y), least: ids[0], most: ids.at(-1), list: ids.join() };
       });
       const grouped = datasetOf(parts).withSettings(options).groupBy(by, { numPartitions });
-      const aggregates = { n: data.count(), sum: data.sum("i"), least: data.min("i"), most: data.max("i"), list: data.asList<number>("i") };
+      const aggregates = { n: data.count(), sum: data.sum("i"), least: data.min("i"), most: data.max("i"), list: data.asList("i") };
       const inOrder = (list: Iterable<number>): string =>
         Array.from(list)
           .toSorted((x, y) => x - y)

@@ -1,7 +1,7 @@
 /** Expressions: the rows that they give, by the types of the columns that they read, and the columns that they may name. */
 import type { NdArray } from "../../src/index.ts";
 import * as data from "../../src/data/index.ts";
-import { col, lit, monotonicallyIncreasingId, random, star, udf, unnest, uuid } from "../../src/data/index.ts";
+import { col, lit, monotonicallyIncreasingId, random, star, udf, unnest, uuid, when } from "../../src/data/index.ts";
 import { exactly } from "./api.ts";
 
 interface Ride {
@@ -41,6 +41,17 @@ exactly<bigint>()(await valueOf(rides.withColumn("x", col("id").add(1)), "x"));
 exactly<number>()(await valueOf(rides.withColumn("x", col("id").cast("float64").sqrt()), "x"));
 exactly<number | null>()(await valueOf(rides.withColumn("x", col("km").add(null)), "x"));
 
+// --- Choices -----------------------------------------------------------------------------------------------------------
+
+exactly<string>()(
+  await valueOf(rides.withColumn("x", when(col("km").gt(9), "long").when(col("fare").isNull(), col("city")).otherwise("")), "x"),
+);
+exactly<number | null>()(await valueOf(rides.withColumn("x", when(col("km").gt(9), col("km")).otherwise(null)), "x"));
+// @ts-expect-error: there is no such column
+rides.withColumn("x", when(col("kilometres").gt(9), 1).otherwise(0));
+// @ts-expect-error: otherwise is missing
+rides.withColumn("x", when(col("km").gt(9), 1));
+
 // --- Columns of other kinds --------------------------------------------------------------------------------------------
 
 exactly<boolean>()(await valueOf(rides.withColumn("x", col("km").gt(1).and(col("city").eq("Rome"))), "x"));
@@ -49,6 +60,7 @@ exactly<boolean>()(await valueOf(rides.withColumn("x", col("fare").isNull()), "x
 exactly<string>()(await valueOf(rides.withColumn("x", col("city").str.upper().str.concat("-", col("km").cast("string"))), "x"));
 exactly<string | null>()(await valueOf(rides.withColumn("x", col("fare").cast("string")), "x"));
 exactly<Date>()(await valueOf(rides.withColumn("x", col("city").cast("timestamp[ms]")), "x"));
+exactly<number | null>()(await valueOf(rides.withColumn("x", col("city").cast("float64", { onError: "null" })), "x"));
 exactly<number>()(await valueOf(rides.withColumn("x", col("at").dt.year()), "x"));
 exactly<string>()(await valueOf(rides.withColumn("x", col("at").dt.floor("week").dt.strftime("%F")), "x"));
 exactly<string | null>()(await valueOf(rides.withColumn("x", col("tags").list.get(0)), "x"));

@@ -130,6 +130,61 @@ exactly<data.GroupedDataset<{ text: string; size: number }, "text">>()(perText);
 exactly<string | undefined>()((await perText.aggregate({ n: data.count() }).take(1))[0]?.text);
 exactly<number | undefined>()((await perText.aggregate({ n: data.count() }).take(1))[0]?.n);
 exactly<number | null | undefined>()((await perText.sum("size").sort("sum(size)").take(1))[0]?.["sum(size)"]);
+/** Aggregates name columns of the rows, and give values of their types. */
+declare const visits: data.Dataset<{ city: string | null; at: Date; km: number | null; id: bigint; price: string }>;
+const aggregates = {
+  last: data.max("at"),
+  least: data.min("city"),
+  km: data.sum("km"),
+  ids: data.sum("id"),
+  price: data.sum("price"),
+  mean: data.mean("km"),
+  list: data.asList("km"),
+  all: data.asList("km", { ignoreNulls: false }),
+  cities: data.unique("city"),
+  top: data.approxTopK("city", 3),
+  counts: data.valueCounter("at"),
+  rows: data.count(),
+  own: data.aggregator({ init: () => [""], accumulateRow: (state: string[]) => state, merge: (a) => a }),
+};
+interface Visits {
+  last: Date | null;
+  least: string | null;
+  km: number | null;
+  ids: bigint | null;
+  price: string | null;
+  mean: number | null;
+  list: number[];
+  all: (number | null)[];
+  cities: string[];
+  top: data.FrequentValue<string>[];
+  counts: data.ValueCounts<Date>;
+  rows: number;
+  own: string[];
+}
+const visited = visits.groupBy("id").aggregate(aggregates);
+declare const visitedRow: Values<typeof visited>;
+exactly<Values<data.Dataset<{ id: bigint } & Visits>>>()(visitedRow);
+const all = await visits.aggregate(aggregates);
+exactly<Date | null>()(all.last);
+exactly<bigint | null>()(await visits.sum("id"));
+exactly<Date | null>()(await visits.max("at"));
+exactly<bigint | null | undefined>()((await visits.groupBy("city").sum("id").take(1))[0]?.["sum(id)"]);
+declare const untyped: data.Dataset;
+exactly<number | null>()((await untyped.aggregate({ km: data.sum("km"), last: data.max("at") })).km);
+// @ts-expect-error: there is no such column
+visits.groupBy("id").aggregate({ km: data.sum("kilometres") });
+// @ts-expect-error: there is no such column
+await visits.aggregate({ km: data.max("kilometres") });
+
+exactly<typeof visits>()(visits.dropDuplicates("id", { keep: "last" }));
+exactly<typeof visits>()(visits.dropDuplicates(["city", "at"]));
+/** A dataset of more columns is one of fewer. */
+const fewer: data.Dataset<{ at: Date }> = visits;
+fewer.sort("at");
+// @ts-expect-error: there is no such column
+visits.dropDuplicates("other");
+
 const longest = perText.mapGroups((rows) => rows.map(({ text }) => ({ longest: text })), { batchFormat: "rows" });
 exactly<string | undefined>()((await longest.take(1))[0]?.longest);
 // @ts-expect-error: there is no such column

@@ -6,6 +6,7 @@
  */
 import { count as countOption, describeValue, flag, number, readOptions } from "../../core/internal.ts";
 import { DataError } from "../errors.ts";
+import type { Gathered } from "../expressions/expression-types.ts";
 
 /** The aggregates that are computed from one column each, without a function of the user's. */
 type BuiltInKind =
@@ -38,8 +39,13 @@ export interface AggregatorFunctions<R, S, T> {
   finalize?(state: S): T;
 }
 
-/** An aggregate whose result is a `T`. */
-export interface Aggregate<T = unknown> {
+/**
+ * An aggregate of a column.
+ *
+ * @typeParam T - what the result is, as a term that the dataset's rows turn into a type
+ * @typeParam N - the column that it reads
+ */
+export interface Aggregate<out T = unknown, out N extends string = string> {
   readonly kind: BuiltInKind | "custom";
   readonly column?: string;
   /** Of `quantile`: from 0 to 1. */
@@ -56,10 +62,11 @@ export interface Aggregate<T = unknown> {
   readonly ignoreNulls?: boolean;
   readonly functions?: AggregatorFunctions<never, unknown, unknown>;
   /** For the compiler alone. */
-  readonly result?: T;
+  readonly term?: T;
+  readonly names?: N;
 }
 
-function ofColumn<T>(kind: BuiltInKind, column: string): Aggregate<T> {
+function ofColumn<T, N extends string>(kind: BuiltInKind, column: N): Aggregate<T, N> {
   if (typeof column !== "string") throw new TypeError(`${kind} takes the name of a column: received ${typeof column}`);
   return { kind, column };
 }
@@ -79,7 +86,7 @@ export interface StdOptions extends NullOptions {
 const DDOF = number("a number from 0 is needed", 1, (value) => Number.isFinite(value) && value >= 0);
 
 /** An aggregate that leaves nulls out unless the options say otherwise. */
-function withNulls<T>(aggregate: Aggregate<T>, options: NullOptions): Aggregate<T> {
+function withNulls<T, N extends string>(aggregate: Aggregate<T, N>, options: NullOptions): Aggregate<T, N> {
   return { ...aggregate, ...readOptions(options, { of: aggregate.kind, options: { ignoreNulls: flag(true) } }) };
 }
 
@@ -88,9 +95,11 @@ function withNulls<T>(aggregate: Aggregate<T>, options: NullOptions): Aggregate<
  *
  * @throws TypeError for what is no name of a column
  */
+export function count(column?: undefined, options?: NullOptions): Aggregate<number, never>;
+export function count<const N extends string>(column: N, options?: NullOptions): Aggregate<number, N>;
 export function count(column?: string, options: NullOptions = {}): Aggregate<number> {
   const { ignoreNulls } = readOptions(options, { of: "count", options: { ignoreNulls: flag(false) } });
-  if (column !== undefined) return { ...ofColumn<number>("count", column), ignoreNulls };
+  if (column !== undefined) return { ...ofColumn<number, string>("count", column), ignoreNulls };
   if (ignoreNulls) throw new TypeError("count takes ignoreNulls with the name of a column: received none");
   return { kind: "count" };
 }
@@ -101,24 +110,22 @@ export function count(column?: string, options: NullOptions = {}): Aggregate<num
  *
  * @param options - `ignoreNulls: false`: null where a value is null. Default: true
  */
-export function sum(column: string, options?: NullOptions): Aggregate<number | null>;
-export function sum<T extends number | bigint | string>(column: string, options?: NullOptions): Aggregate<T | null>;
-export function sum(column: string, options: NullOptions = {}): Aggregate<any> {
+export function sum<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "sum">, N> {
   return withNulls(ofColumn("sum", column), options);
 }
 
 /** The smallest value of a column: a number, a text, a time. NaN is smaller and larger than nothing. @param options - as of `sum` */
-export function min<T = number>(column: string, options: NullOptions = {}): Aggregate<T | null> {
+export function min<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "extreme">, N> {
   return withNulls(ofColumn("min", column), options);
 }
 
 /** The largest value of a column. @param options - as of `sum` */
-export function max<T = number>(column: string, options: NullOptions = {}): Aggregate<T | null> {
+export function max<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "extreme">, N> {
   return withNulls(ofColumn("max", column), options);
 }
 
 /** The arithmetic mean of a column of numbers. @param options - as of `sum` */
-export function mean(column: string, options: NullOptions = {}): Aggregate<number | null> {
+export function mean<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, N> {
   return withNulls(ofColumn("mean", column), options);
 }
 
@@ -127,53 +134,52 @@ export function mean(column: string, options: NullOptions = {}): Aggregate<numbe
  *
  * @param options - `ignoreNulls` as of `sum`
  */
-export function std(column: string, options: StdOptions = {}): Aggregate<number | null> {
+export function std<const N extends string>(column: N, options: StdOptions = {}): Aggregate<number | null, N> {
   return {
-    ...ofColumn<number | null>("std", column),
+    ...ofColumn<number | null, N>("std", column),
     ...readOptions(options, { of: "std", options: { ignoreNulls: flag(true), ddof: DDOF } }),
   };
 }
 
 /** The largest absolute value of a column of numbers. @param options - as of `sum` */
-export function absMax(column: string, options: NullOptions = {}): Aggregate<number | null> {
+export function absMax<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, N> {
   return withNulls(ofColumn("absMax", column), options);
 }
 
 /** The value below which a part of the values lies, exactly, with linear interpolation between two values. Keeps all values of a group in memory. @param options - as of `sum` */
-export function quantile(column: string, q = 0.5, options: NullOptions = {}): Aggregate<number | null> {
+export function quantile<const N extends string>(column: N, q = 0.5, options: NullOptions = {}): Aggregate<number | null, N> {
   if (typeof q !== "number" || !(q >= 0 && q <= 1)) throw new RangeError(`quantile takes a number from 0 to 1: received ${q}`);
-  return { ...withNulls(ofColumn<number | null>("quantile", column), options), quantile: q };
+  return { ...withNulls(ofColumn<number | null, N>("quantile", column), options), quantile: q };
 }
 
+/** Nulls are in a list where the options say so. */
+type ListPart<O extends NullOptions> = O extends { ignoreNulls: false } ? "listWithNulls" : "list";
+
 /** The distinct values of a column, in the order in which they first come. @param options - `ignoreNulls: false`: null is one of them. Default: true */
-export function unique<T = unknown>(column: string, options: NullOptions = {}): Aggregate<T[]> {
+export function unique<const N extends string, const O extends NullOptions = NullOptions>(
+  column: N,
+  options?: O,
+): Aggregate<Gathered<N, ListPart<O>>, N>;
+export function unique(column: string, options: NullOptions = {}): Aggregate<any> {
   return withNulls(ofColumn("unique", column), options);
 }
 
 /** How many distinct values a column has. @param options - as of `unique` */
-export function countDistinct(column: string, options: NullOptions = {}): Aggregate<number> {
+export function countDistinct<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number, N> {
   return withNulls(ofColumn("countDistinct", column), options);
 }
 
 /** All values of a column, in their order. @param options - `ignoreNulls: false`: nulls are among them. Default: true */
-export function asList<T = unknown>(column: string, options: NullOptions = {}): Aggregate<T[]> {
+export function asList<const N extends string, const O extends NullOptions = NullOptions>(
+  column: N,
+  options?: O,
+): Aggregate<Gathered<N, ListPart<O>>, N>;
+export function asList(column: string, options: NullOptions = {}): Aggregate<any> {
   return withNulls(ofColumn("asList", column), options);
 }
 
-/** Values and how often each comes, as two lists of equal lengths. */
-export interface ValueCounts<T> {
-  readonly values: T[];
-  readonly counts: number[];
-}
-
-/** A value and how often it comes. */
-export interface FrequentValue<T> {
-  readonly value: T;
-  readonly count: number;
-}
-
 /** How often each value of a column comes, the most frequent first. Keeps all distinct values of a group in memory. */
-export function valueCounter<T = unknown>(column: string): Aggregate<ValueCounts<T>> {
+export function valueCounter<const N extends string>(column: N): Aggregate<Gathered<N, "counts">, N> {
   return ofColumn("valueCounter", column);
 }
 
@@ -188,16 +194,16 @@ export interface ApproxQuantileOptions {
  *
  * @throws RangeError for parts that are not from 0 to 1
  */
-export function approxQuantile(
-  column: string,
+export function approxQuantile<const N extends string>(
+  column: N,
   quantiles: readonly number[],
   options: ApproxQuantileOptions = {},
-): Aggregate<number[] | null> {
+): Aggregate<number[] | null, N> {
   const wrong =
     Array.isArray(quantiles) && quantiles.length > 0 ? quantiles.find((q) => !(typeof q === "number" && q >= 0 && q <= 1)) : quantiles;
   if (wrong !== undefined) throw new RangeError(`approxQuantile takes an array of numbers from 0 to 1: received ${describeValue(wrong)}`);
   const { precision } = readOptions(options, { of: "approxQuantile", options: { precision: countOption({ min: 8, max: 65_535 }, 800) } });
-  return { ...ofColumn<number[] | null>("approxQuantile", column), quantiles, room: precision };
+  return { ...ofColumn<number[] | null, N>("approxQuantile", column), quantiles, room: precision };
 }
 
 /** The options of `approxTopK`. */
@@ -211,19 +217,23 @@ export interface ApproxTopKOptions {
  *
  * @throws RangeError for a `k` that is no whole number from 1
  */
-export function approxTopK<T = unknown>(column: string, k: number, options: ApproxTopKOptions = {}): Aggregate<FrequentValue<T>[]> {
+export function approxTopK<const N extends string>(
+  column: N,
+  k: number,
+  options: ApproxTopKOptions = {},
+): Aggregate<Gathered<N, "frequent">, N> {
   if (!Number.isSafeInteger(k) || k < 1) throw new RangeError(`approxTopK takes a whole number of values from 1: received ${String(k)}`);
   const { capacity } = readOptions(options, { of: "approxTopK", options: { capacity: countOption({ min: 1 }, 32_768) } });
-  return { ...ofColumn<FrequentValue<T>[]>("approxTopK", column), k, room: Math.max(k, capacity) };
+  return { ...ofColumn<Gathered<N, "frequent">, N>("approxTopK", column), k, room: Math.max(k, capacity) };
 }
 
 /** How many of the rows have no value, in percent: 0 to 100. NaN is none, as in Ray. */
-export function missingValuePercentage(column: string): Aggregate<number | null> {
+export function missingValuePercentage<const N extends string>(column: N): Aggregate<number | null, N> {
   return ofColumn("missingValuePercentage", column);
 }
 
 /** How many of the values are 0, in percent: 0 to 100. @param options - `ignoreNulls: false`: of all rows. Default: true */
-export function zeroPercentage(column: string, options: NullOptions = {}): Aggregate<number | null> {
+export function zeroPercentage<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, N> {
   return withNulls(ofColumn("zeroPercentage", column), options);
 }
 
@@ -233,7 +243,7 @@ export function zeroPercentage(column: string, options: NullOptions = {}): Aggre
  * @example
  * const product = data.aggregator({ init: () => 1, accumulateRow: (state, row: { x: number }) => state * row.x, merge: (a, b) => a * b });
  */
-export function aggregator<R, S, T = S>(functions: AggregatorFunctions<R, S, T>): Aggregate<T> {
+export function aggregator<R, S, T = S>(functions: AggregatorFunctions<R, S, T>): Aggregate<T, never> {
   for (const name of ["init", "accumulateRow", "merge"] as const)
     if (typeof functions?.[name] !== "function")
       throw new TypeError(`aggregator takes { init, accumulateRow, merge, finalize? }: ${name} is no function`);

@@ -21,7 +21,11 @@ import { HIDDEN_ORDER } from "./whole-transforms.ts";
 /** Which rows come together. */
 export type Partitioning =
   /** Those of equal keys. */
-  | { readonly kind: "hash"; readonly keys: readonly string[]; readonly use: "group by" | "join on" | "repartition by" }
+  | {
+      readonly kind: "hash";
+      readonly keys: readonly string[];
+      readonly use: "group by" | "join on" | "repartition by" | "drop duplicates by";
+    }
   /** Those of a range of keys; the ranges are in order. */
   | {
       readonly kind: "range";

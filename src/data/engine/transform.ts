@@ -6,12 +6,14 @@
  */
 import { isThenable } from "../../core/internal.ts";
 import { isArrow } from "../arrow/arrow-batch.ts";
+import { hasManyGroups } from "../aggregates/group-aggregate.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { keepFile, keepOrigin } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import { filteredRows, projected, unnested, withColumns } from "../expressions/evaluate.ts";
 import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressions/nodes.ts";
+import { keyVectors } from "../kernels/hash.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { type DownloadTransform, downloadColumn } from "./download.ts";
 import { hashSide, type HashSplitTransform } from "./hash-split.ts";
@@ -20,7 +22,7 @@ import { Rebatcher } from "./rebatch.ts";
 import { type SinkTransform, writeToSink } from "./sink-transform.ts";
 import type { SampleTransform } from "./sample.ts";
 import { failureAt } from "./user-errors.ts";
-import { applyWhole, type WholeTransform } from "./whole-transforms.ts";
+import { applyWhole, distinctRows, type WholeTransform } from "./whole-transforms.ts";
 import { writeFiles, type WriteTransform } from "./write-transform.ts";
 
 type UserFunction = (value: never) => unknown;
@@ -45,6 +47,8 @@ export type Transform =
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
   | HashSplitTransform
+  /** Drops duplicates within each block, where that drops many: before an exchange, for what travels. */
+  | { readonly kind: "distinctInBlock"; readonly name: string; readonly keys: readonly string[]; readonly keep: "first" | "last" }
   /** Blocks of so many rows, which stay as small as that is. The last one of a task may have fewer, or with `isStrict` the last one of all. */
   | { readonly kind: "rebatch"; readonly name: string; readonly rows: number; readonly isStrict?: boolean }
   /** A step on rows that know their numbers, by the column `ROW_NUMBER`. */
@@ -78,6 +82,7 @@ const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
   "project",
   "limit",
   "hashSplit",
+  "distinctInBlock",
   "partialAggregate",
 ]);
 
@@ -140,6 +145,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : projected(block, transform.columns, transform.name)));
     case "hashSplit":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : pickRows(block, hashSide(block, transform))));
+    case "distinctInBlock":
+      return eachBlock(blocks, (block) => (isUnseen(block) ? block : distinctInBlock(block, transform)));
     case "limit":
       return limitRows(blocks, transform.count);
     case "rebatch":
@@ -302,6 +309,11 @@ function isUnseen(block: Block): boolean {
 function filteredBlock(block: Block, expression: ExpressionNode, name: string): Block {
   if (isUnseen(block)) return block;
   return pickRows(block, filteredRows(block, expression, name));
+}
+
+function distinctInBlock(block: Block, transform: Extract<Transform, { kind: "distinctInBlock" }>): Block {
+  keyVectors(block, transform.keys, "drop duplicates by");
+  return hasManyGroups(block, transform.keys, []) ? block : pickRows(block, distinctRows(block, transform));
 }
 
 /** The rows of these numbers, in their order. */

@@ -62,6 +62,13 @@ export type WholeTransform =
       readonly name: string;
       readonly keys: readonly string[];
     }
+  | {
+      /** Of rows of equal keys the first, or the last, in their order. */
+      readonly kind: "distinctRows";
+      readonly name: string;
+      readonly keys: readonly string[];
+      readonly keep: "first" | "last";
+    }
   | { readonly kind: "orderByHidden" | "oneBlock"; readonly name: string };
 
 /** A column that partitioning adds and the transform behind it takes away: the random place of each row. No column of a user's has a name that begins so. */
@@ -83,6 +90,8 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
       return whole(blocks, (block) => stratum(block, transform));
     case "partialAggregate":
       return partialAggregates(blocks, transform);
+    case "distinctRows":
+      return byBins(blocks, transform, (block) => takeBlock(block, distinctRows(block, transform)));
     case "mergeAggregates":
       return byBins(blocks, transform, (block) => mergeAggregates(block, transform.keys, transform.aggregates));
     case "mapGroups":
@@ -92,7 +101,7 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
 
 /** Whether a transform takes the bins of a partition one after the other. */
 export function isByBins({ kind }: { readonly kind: string }): boolean {
-  return kind === "sortRows" || kind === "orderByHidden" || kind === "mergeAggregates";
+  return kind === "sortRows" || kind === "orderByHidden" || kind === "mergeAggregates" || kind === "distinctRows";
 }
 
 /** Whether it does so without code of users, who might keep what they see of its blocks. */
@@ -130,6 +139,18 @@ async function all(blocks: Blocks): Promise<Block[]> {
 function orderByHidden(block: Block): Block {
   const order = sortedIndices(block, [{ column: HIDDEN_ORDER, descending: false }]);
   return takeBlock(withoutColumn(block, HIDDEN_ORDER), order);
+}
+
+/** Numbers of the rows that stay, in their order. */
+export function distinctRows(
+  block: Block,
+  { keys, keep }: Pick<Extract<WholeTransform, { kind: "distinctRows" }>, "keys" | "keep">,
+): Uint32Array {
+  const { ids, firstRows } = groupRows(keyVectors(block, keys, "drop duplicates by"), block.rowCount);
+  if (keep === "first") return firstRows.toSorted();
+  const lastRows = new Uint32Array(firstRows.length);
+  for (let row = 0; row < ids.length; row += 1) lastRows[ids[row] as number] = row;
+  return lastRows.sort();
 }
 
 function stratum(block: Block, { keys, testSize, isTest }: Extract<WholeTransform, { kind: "stratum" }>): Block {

@@ -7,7 +7,7 @@
  */
 import { BIG_INT64, type DataType, isNumberKind, NULL, typeName } from "../blocks/data-type.ts";
 import { newValueArray, nullVector, type Vector } from "../blocks/vector.ts";
-import { decimalArithmetic, decimalFunction, isDecimal } from "./decimal-arithmetic.ts";
+import { decimalArithmetic, decimalFunction, isDecimal, roundedDecimals } from "./decimal-arithmetic.ts";
 import type { ArithmeticName, NumberFunctionName } from "./nodes.ts";
 import {
   floats,
@@ -208,9 +208,9 @@ export const NUMBER_FUNCTIONS: readonly NumberFunctionName[] = Object.keys(OF_ON
 
 export function numberFunction(name: NumberFunctionName): Kernel {
   const compute = OF_ONE[name];
-  return (inputs, length) => {
+  return (inputs, length, [digits = 0]) => {
     const input = inputs[0] as Operand;
-    if (isDecimal(input)) return decimalFunction(name, input, length);
+    if (isDecimal(input)) return name === "round" ? roundedDecimals(input, length, digits as number) : decimalFunction(name, input, length);
     requireTypes(inputs, "a number", isNumeric, CAST_HINT);
     if (isNullOperand(input)) return nullVector(NULL, length);
     const { vector } = input;
@@ -226,9 +226,16 @@ export function numberFunction(name: NumberFunctionName): Kernel {
     }
     const source = floatsOf(input, inputs, length);
     const values = new Float64Array(length);
-    for (let i = 0; i < length; i += 1) values[i] = compute(source[i] as number);
+    if (digits === 0) for (let i = 0; i < length; i += 1) values[i] = compute(source[i] as number);
+    else for (let i = 0; i < length; i += 1) values[i] = rounded(source[i] as number, digits as number);
     return floats(values, nullsOf(inputs, length));
   };
+}
+
+/** Beyond 2^52 a number has no digit behind the point, and its product with a power of ten might have no place. */
+function rounded(value: number, digits: number): number {
+  const factor = 10 ** digits;
+  return Math.abs(value) * factor < 2 ** 52 ? Math.round(value * factor) / factor : value;
 }
 
 const ZERO: Operand = {

@@ -1,6 +1,6 @@
 /**
- * Casts: the same values as another type. A value that the other type does not hold exactly is an error that names it; only float32 rounds, as it always does, floating
- * numbers are the nearest to decimals, and coarser times are cut off downwards.
+ * Casts: the same values as another type. A value that the other type does not hold exactly is an error that names it, or null where the user says so; only float32 rounds, as it
+ * always does, floating numbers are the nearest to decimals, and coarser times are cut off downwards.
  *
  * Texts are parsed as those of CSV files are, and written as JavaScript writes numbers and ISO 8601 writes times.
  */
@@ -22,7 +22,10 @@ import {
   isPresent,
   isWide,
   type Kernel,
+  misfit,
+  Misfits,
   type Operand,
+  reject,
   RowProblem,
   type TimeType,
   TypeProblem,
@@ -33,38 +36,37 @@ export const cast: Kernel = (inputs, length, args) => {
   const { vector } = input;
   const type = parseType(args[0] as string) as DataType;
   if (isNullOperand(input)) return nullVector(type, length);
-  const values = sameType(vector.type, type) ? vector : castInto(input, type);
-  if (values !== undefined) return values;
+  if (sameType(vector.type, type)) return vector;
+  const target = type.kind === "dictionary" ? type.of : type;
+  const misfits = args[1] === "null" ? new Misfits() : undefined;
+  const values = sameType(vector.type, target) ? vector : castInto(input, target, misfits);
+  if (values !== undefined) {
+    const kept = misfits === undefined ? values : misfits.without(values);
+    return type.kind === "dictionary" ? encodeVector(kept) : kept;
+  }
   throw new TypeProblem(
     `makes no ${typeName(type)} of ${typeName(vector.type)}`,
     "a function of map or mapBatches can make any value of another",
   );
 };
 
-function castInto(input: Operand, to: DataType): Vector | undefined {
+/** @param misfits - takes the rows whose values the type does not hold; without it they are errors */
+function castInto(input: Operand, to: DataType, misfits: Misfits | undefined): Vector | undefined {
   const { vector } = input;
   const from = vector.type;
-  if (to.kind === "dictionary") {
-    const values = sameType(from, to.of) ? vector : castInto(input, to.of);
-    return values && encodeVector(values);
-  }
-  if (to.kind === "string") return toText(vector);
-  if (from.kind === "string") return to.kind === "binary" ? { ...vector, type: to } : fromText(input, to);
-  if (to.kind === "decimal") return isNumeric(from) || from.kind === "decimal" ? toDecimal(input, to) : undefined;
+  if (to.kind === "string") return toText(vector, misfits);
+  if (from.kind === "string") return to.kind === "binary" ? { ...vector, type: to } : fromText(input, to, misfits);
+  if (to.kind === "decimal") return isNumeric(from) || from.kind === "decimal" ? toDecimal(input, to, misfits) : undefined;
   if (isNumeric(to)) {
-    if (from.kind === "bool") return toNumber({ ...input, vector: bitsAsNumbers(vector) }, to);
-    if (isNumeric(from)) return toNumber(input, to);
-    if (from.kind === "decimal") return decimalToNumber(input, from, to);
-    return timesOf(from) === undefined ? undefined : toNumber({ ...input, vector: countsOf(vector) }, to);
+    if (from.kind === "bool") return toNumber({ ...input, vector: bitsAsNumbers(vector) }, to, misfits);
+    if (isNumeric(from)) return toNumber(input, to, misfits);
+    if (from.kind === "decimal") return decimalToNumber(input, to, misfits);
+    return timesOf(from) === undefined ? undefined : toNumber({ ...input, vector: countsOf(vector) }, to, misfits);
   }
   const times = timesOf(to);
   if (times === undefined) return undefined;
-  if (isNumeric(from)) return countsAsTime(input, to as TimeType);
-  return times === timesOf(from) ? toTime(input, to as TimeType) : undefined;
-}
-
-function misfit(row: number, value: number | bigint | string | undefined, type: DataType): RowProblem {
-  return new RowProblem(row, `is ${value}, which ${typeName(type)} does not hold`);
+  if (isNumeric(from)) return countsAsTime(input, to as TimeType, misfits);
+  return times === timesOf(from) ? toTime(input, to as TimeType, misfits) : undefined;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -75,20 +77,27 @@ function bitsAsNumbers({ values, bitOffset, length, ...rest }: Vector): Vector {
   return { ...rest, bitOffset, length, type: { kind: "uint8" }, values: numbers };
 }
 
-function toNumber(input: Operand, to: DataType): Vector {
+function toNumber(input: Operand, to: DataType, misfits: Misfits | undefined): Vector {
   const { vector } = input;
-  if (isWide(to)) return { ...vector, type: to, values: wideNumbers(input, to) };
-  const source = floatsOf(input, [input], vector.length);
+  if (isWide(to)) return { ...vector, type: to, values: wideNumbers(input, to, misfits) };
+  const source = misfits !== undefined && isWide(vector.type) ? safeFloats(vector, misfits) : floatsOf(input, [input], vector.length);
   if (to.kind === "float64") return { ...vector, type: to, values: source };
   const values = newValueArray(to.kind, vector.length) as Float64Array;
   for (let row = 0; row < values.length; row += 1) {
     values[row] = source[row] as number;
-    if (to.kind !== "float32" && values[row] !== source[row] && isPresent([input], row)) throw misfit(row, source[row], to);
+    if (to.kind !== "float32" && values[row] !== source[row] && isPresent([input], row)) misfit(misfits, row, source[row], to);
   }
   return { ...vector, type: to, values };
 }
 
-function wideNumbers(input: Operand, to: DataType & { kind: "int64" | "uint64" }): ValueArray {
+/** Numbers beyond 2^53 are among the misfits. */
+function safeFloats({ values }: Vector, misfits: Misfits): Float64Array {
+  const numbers = Float64Array.from(values as BigInt64Array, Number);
+  for (let row = 0; row < numbers.length; row += 1) if (!Number.isSafeInteger(numbers[row])) misfits.add(row);
+  return numbers;
+}
+
+function wideNumbers(input: Operand, to: DataType & { kind: "int64" | "uint64" }, misfits: Misfits | undefined): ValueArray {
   const { type, values, length } = input.vector;
   if (type.kind === to.kind) return values as ValueArray;
   const source = values as ArrayLike<number | bigint>;
@@ -97,7 +106,7 @@ function wideNumbers(input: Operand, to: DataType & { kind: "int64" | "uint64" }
     const value = source[row] as number | bigint;
     const isWhole = typeof value === "bigint" || Number.isInteger(value);
     if (isWhole) wide[row] = BigInt(value);
-    if ((!isWhole || wide[row] !== BigInt(value)) && isPresent([input], row)) throw misfit(row, value, to);
+    if ((!isWhole || wide[row] !== BigInt(value)) && isPresent([input], row)) misfit(misfits, row, value, to);
   }
   return wide;
 }
@@ -124,11 +133,11 @@ function isNarrow({ kind }: TimeType): boolean {
 }
 
 /** Numbers as counts of the type's unit. */
-function countsAsTime(input: Operand, to: TimeType): Vector {
-  return { ...toNumber(input, isNarrow(to) ? { kind: "int32" } : BIG_INT64), type: to };
+function countsAsTime(input: Operand, to: TimeType, misfits: Misfits | undefined): Vector {
+  return { ...toNumber(input, isNarrow(to) ? { kind: "int32" } : BIG_INT64, misfits), type: to };
 }
 
-function toTime(input: Operand, to: TimeType): Vector {
+function toTime(input: Operand, to: TimeType, misfits: Misfits | undefined): Vector {
   const { vector } = input;
   const source = vector.values as ArrayLike<number | bigint>;
   const values = newValueArray(to.kind, vector.length) as ValueArray;
@@ -138,7 +147,7 @@ function toTime(input: Operand, to: TimeType): Vector {
     const count = ns >= 0n || ns % toNs === 0n ? ns / toNs : ns / toNs - 1n;
     const isHeld = BigInt.asIntN(isNarrow(to) ? 32 : 64, count) === count;
     if (isHeld) values[row] = isNarrow(to) ? Number(count) : count;
-    else if (isPresent([input], row)) throw misfit(row, source[row], to);
+    else if (isPresent([input], row)) misfit(misfits, row, source[row], to);
   }
   return { ...vector, type: to, values };
 }
@@ -146,9 +155,9 @@ function toTime(input: Operand, to: TimeType): Vector {
 // ---------------------------------------------------------------------------------------------------------------------
 // Texts
 
-function toText(vector: Vector): Vector | undefined {
+function toText(vector: Vector, misfits: Misfits | undefined): Vector | undefined {
   const { type, length } = vector;
-  if (type.kind === "binary") return decoded(vector);
+  if (type.kind === "binary") return decoded(vector, misfits);
   if (isNumberKind(type.kind)) {
     const read = valueReader(vector);
     return buildVector(
@@ -172,7 +181,7 @@ function toText(vector: Vector): Vector | undefined {
 }
 
 /** Bytes that are UTF-8 as texts. */
-function decoded(vector: Vector): Vector {
+function decoded(vector: Vector, misfits: Misfits | undefined): Vector {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const read = valueReader(vector);
   for (let row = 0; row < vector.length; row += 1) {
@@ -181,15 +190,16 @@ function decoded(vector: Vector): Vector {
     try {
       decoder.decode(bytes as Uint8Array);
     } catch {
-      throw new RowProblem(row, "has bytes that are no UTF-8");
+      reject(misfits, row, "has bytes that are no UTF-8");
     }
   }
   return { ...vector, type: STRING };
 }
 
-function fromText(input: Operand, to: DataType): Vector | undefined {
+function fromText(input: Operand, to: DataType, misfits: Misfits | undefined): Vector | undefined {
   const column = textColumn(to, false);
   if (column === undefined) return undefined;
+  column.misfitsAreNull = misfits !== undefined;
   const { values, offsets, length, nullCount } = packVector(input.vector) as Vector & {
     values: Uint8Array;
     offsets: Int32Array;
@@ -200,7 +210,7 @@ function fromText(input: Operand, to: DataType): Vector | undefined {
   for (let row = 0; row < length; row += 1) {
     // An empty field is a null to the columns of CSV files, and so is here a null alone.
     if (!isPresent([input], row)) ends[row] = starts[row] as number;
-    else if (starts[row] === ends[row]) throw misfit(row, '""', to);
+    else if (starts[row] === ends[row]) misfit(misfits, row, '""', to);
   }
   try {
     column.append({ starts, ends, columns: 1, rows: length, kinds: new Uint8Array(length).fill(PLAIN), escape: QUOTE }, values, 0);
@@ -210,8 +220,9 @@ function fromText(input: Operand, to: DataType): Vector | undefined {
     throw new RowProblem(error.field, `is ${text}, which ${typeName(to)} does not hold and ${error.remedy} does`);
   }
   const taken = column.take();
+  if (misfits !== undefined) return taken;
   // What has spaces alone is a null to a column of a file, too.
   const empty = taken.nullCount === nullCount ? -1 : starts.findIndex((_, row) => isNull(taken, row) && isPresent([input], row));
-  if (empty >= 0) throw misfit(empty, JSON.stringify(read(empty)), to);
+  if (empty >= 0) misfit(misfits, empty, JSON.stringify(read(empty)), to);
   return taken;
 }

@@ -62,6 +62,11 @@ describe("the type", () => {
     [price.add(col("big")), "decimal<23, 2>", ["1152921504606846986.00", "0.95", null]],
     [price.neg(), "decimal<12, 2>", ["-10.00", "0.05", null]],
     [price.abs(), "decimal<12, 2>", ["10.00", "0.05", null]],
+    [price.round(1), "decimal<12, 1>", ["10.0", "0.0", null]],
+    [price.round(2), "decimal<12, 2>", ["10.00", "-0.05", null]],
+    [price.mul(1.19).round(2), "decimal<14, 2>", ["11.90", "-0.06", null]],
+    [price.sub(0.45).round(), "decimal<12, 0>", ["10", "0", null]],
+    [price.sub("0.46").round(), "decimal<12, 0>", ["10", "-1", null]],
     [price.add(lit(null)), "null", [null, null, null]],
     [lit(5).cast("decimal<3, 1>").mul(2), "decimal<4, 1>", ["10.0", "10.0", "10.0"]],
   ])("of %s is that of what its inputs may give", (expression, type, values) => {
@@ -69,7 +74,7 @@ describe("the type", () => {
   });
 
   test("is none for what has no exact result", () => {
-    for (const expression of [price.div(3), price.pow(2), price.mod(1), price.floorDiv(2), price.round(), price.sqrt()])
+    for (const expression of [price.div(3), price.pow(2), price.mod(1), price.floorDiv(2), price.ceil(), price.sqrt()])
       expect(() => computed(block, expression as Expression)).toThrow("has no exact result for decimals");
     expect(() => computed(block, price.mul(col("x")))).toThrow("received a column of float64");
     expect(() => computed(block, price.mul("cheap"))).toThrow('is no decimal: "cheap"');

@@ -63,6 +63,23 @@ export function decimalFunction(name: NumberFunctionName, input: Operand, length
   return { type, length, ...nullsOf([input], length), values };
 }
 
+/** Exactly, of two the larger one. Of fewer digits than they are asked for decimals stay as they are. */
+export function roundedDecimals(input: Operand, length: number, digits: number): Vector {
+  const own = input.vector.type as DecimalType;
+  if (own.scale <= digits) return input.vector;
+  const type = decimalType(Math.max(1, own.precision - own.scale + digits + 1), digits, own.as) as DecimalType;
+  const read = scaledReader(input);
+  const factor = 10n ** BigInt(own.scale - digits);
+  const values = new BigUint64Array((length * type.bits) / 64);
+  for (let row = 0; row < length; row += 1) {
+    if (!isPresent([input], row)) continue;
+    const doubled = 2n * read(row).unscaled + factor;
+    const quotient = doubled / (2n * factor);
+    setUnscaled(values, row, type, doubled < 0n && doubled % (2n * factor) !== 0n ? quotient - 1n : quotient);
+  }
+  return { type, length, ...nullsOf([input], length), values };
+}
+
 function atScale({ unscaled, scale }: Scaled, to: number): bigint {
   return unscaled * 10n ** BigInt(to - scale);
 }

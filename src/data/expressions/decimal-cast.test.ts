@@ -93,6 +93,6 @@ describe("values in place of nulls", () => {
       [Number.NaN, "NaN"],
     ] as const)
       expect(() => valuesOf(block, col("d").fillNull(value))).toThrow(`decimal<7, 2> does not hold ${shown}`);
-    expect(() => valuesOf(block, col("d").fillNull(true))).toThrow("takes a value of the column's type");
+    expect(() => valuesOf(block, col("d").fillNull(true))).toThrow("takes values of one type");
   });
 });

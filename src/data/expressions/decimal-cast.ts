@@ -7,11 +7,12 @@ import { type DataType, type DecimalType, isNumberKind, typeName } from "../bloc
 import { decimalText, parseDecimal, setUnscaled, unscaledReader } from "../blocks/decimals.ts";
 import { newValueArray, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { valueReader } from "../blocks/value-reader.ts";
-import { isPresent, isWide, type Operand, RowProblem, TypeProblem } from "./operand.ts";
+import { isPresent, isWide, misfit, type Misfits, type Operand, TypeProblem } from "./operand.ts";
 
 /** A decimal as a number of another type. */
-export function decimalToNumber(input: Operand, from: DecimalType, to: DataType): Vector {
+export function decimalToNumber(input: Operand, to: DataType, misfits: Misfits | undefined): Vector {
   const { vector } = input;
+  const from = vector.type as DecimalType;
   const read = unscaledReader(vector.values as BigUint64Array, from);
   const values = newValueArray(to.kind, vector.length) as ValueArray;
   const isFloating = to.kind === "float64" || to.kind === "float32";
@@ -26,13 +27,13 @@ export function decimalToNumber(input: Operand, from: DecimalType, to: DataType)
     const whole = from.scale > 0 ? unscaled / factor : unscaled * factor;
     values[row] = isWide(to) ? whole : Number(whole);
     if ((from.scale > 0 && whole * factor !== unscaled) || BigInt(values[row] as number | bigint) !== whole)
-      throw new RowProblem(row, `is ${decimalText(unscaled, from.scale)}, which ${typeName(to)} does not hold`);
+      misfit(misfits, row, decimalText(unscaled, from.scale), to);
   }
   return { ...vector, type: to, values };
 }
 
 /** Numbers as decimals, each as it is written: 0.1 is a tenth. A decimal may get digits behind the point, and lose those that are zeros. */
-export function toDecimal(input: Operand, to: DecimalType): Vector {
+export function toDecimal(input: Operand, to: DecimalType, misfits: Misfits | undefined): Vector {
   const { vector } = input;
   const { type } = vector;
   const values = new BigUint64Array((vector.length * to.bits) / 64);
@@ -44,8 +45,8 @@ export function toDecimal(input: Operand, to: DecimalType): Vector {
     if (!isPresent([input], row)) continue;
     const text = String(read(row));
     const unscaled = parseDecimal(text, to);
-    if (unscaled === undefined) throw new RowProblem(row, `is ${text}, which ${typeName(to)} does not hold`);
-    setUnscaled(values, row, to, unscaled);
+    if (unscaled === undefined) misfit(misfits, row, text, to);
+    else setUnscaled(values, row, to, unscaled);
   }
   return { ...vector, type: to, values };
 }

@@ -24,7 +24,7 @@ import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./arithmetic.ts";
 import { arrayToList } from "./arrays.ts";
 import { cast } from "./cast.ts";
 import { comparison, isIn } from "./comparison.ts";
-import { fillNull } from "./fill-null.ts";
+import { fillNull, when } from "./choices.ts";
 import { listContains, listFlatten, listGet, listLength, listSlice, listSort, mapPart } from "./lists.ts";
 import { junction, not, nullQuestion, trueRows } from "./logic.ts";
 import {
@@ -67,6 +67,7 @@ const KERNELS: Readonly<Record<FunctionName, Kernel>> = {
   isNull: nullQuestion(true),
   isNotNull: nullQuestion(false),
   fillNull,
+  when,
   cast,
   random,
   uuid,

@@ -67,11 +67,42 @@ export interface Filled<T, U> {
   readonly other: U;
 }
 
+/** What {@link Gatherings} says that an aggregate makes of the values of a column. */
+export interface Gathered<N extends string, As extends keyof Gatherings<unknown>> {
+  readonly [term]: "gathered";
+  readonly name: N;
+  readonly as: As;
+}
+
+/** What aggregates make of values `V`, without null, of a group. */
+interface Gatherings<V> {
+  sum: SumOf<V> | null;
+  extreme: V | null;
+  list: V[];
+  listWithNulls: (V | null)[];
+  counts: ValueCounts<V>;
+  frequent: FrequentValue<V>[];
+}
+
+/** Values and how often each comes, as two lists of equal lengths. */
+export interface ValueCounts<T> {
+  readonly values: T[];
+  readonly counts: number[];
+}
+
+/** A value and how often it comes. */
+export interface FrequentValue<T> {
+  readonly value: T;
+  readonly count: number;
+}
+
 type IsAny<T> = 0 extends 1 & T ? true : false;
 type NullOf<T> = IsAny<T> extends true ? never : Extract<T, null>;
 /** The text is that of a decimal. */
 type NumberOf<T> =
   IsAny<T> extends true ? number : [Extract<T, string>] extends [never] ? ([Extract<T, bigint>] extends [never] ? number : bigint) : string;
+/** The sum of values: bigints and the texts of decimals stay such, and of anything else it is a number. */
+export type SumOf<V> = NumberOf<V>;
 type FieldIn<V, F extends string> = IsAny<V> extends true ? any : V extends null ? null : F extends keyof V ? V[F] : never;
 type ElementsOf<T> = T extends ArrayLike<infer E> ? E | null : null;
 
@@ -99,7 +130,11 @@ export type ValueIn<R, T> =
                   ? IsAny<ValueIn<R, V>> extends true
                     ? any
                     : Parts<Exclude<ValueIn<R, V>, null>>[P] | NullOf<ValueIn<R, V>>
-                  : T;
+                  : T extends Gathered<infer N, infer As>
+                    ? N extends keyof R
+                      ? Gatherings<IsAny<R[N]> extends true ? any : Exclude<R[N], null>>[As]
+                      : never
+                    : T;
 
 /** The names of the groups of a regular expression, where it is written out as a text. */
 export type GroupNames<P> = P extends `${string}(?<${infer Rest}`

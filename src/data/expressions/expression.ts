@@ -102,9 +102,16 @@ export class Expression<out T = unknown, out N extends string = string> {
     return this.#call("abs");
   }
 
-  /** The nearest whole number, of two the larger one, as `Math.round`. */
-  round(): Expression<Arithmetic<T>, N> {
-    return this.#call("round");
+  /**
+   * The nearest whole number, or number of so many digits behind the point, of two the larger one, as `Math.round`. Decimals are rounded exactly, and have that many digits then.
+   *
+   * @param digits - from 0 to 15. Default: 0
+   * @throws RangeError for another number of digits
+   */
+  round(digits = 0): Expression<Arithmetic<T>, N> {
+    if (!Number.isInteger(digits) || digits < 0 || digits > 15)
+      throw new RangeError(`round takes a number of digits from 0 to 15: received ${describeValue(digits)}`);
+    return digits === 0 ? this.#call("round") : this.#call("round", digits);
   }
 
   ceil(): Expression<Arithmetic<T>, N> {
@@ -258,12 +265,21 @@ export class Expression<out T = unknown, out N extends string = string> {
   /**
    * The value as another type. A value that the type does not hold exactly is an error; float32 rounds, and coarser times are cut off.
    *
-   * @throws TypeError for what is no name of a type
+   * @param options - `onError: "null"`: null in place of such a value. Default: `"throw"`
+   * @throws TypeError, RangeError for what is no name of a type, and for other options
+   * @example
+   * const cleaned = rides.withColumn("km", col("km").str.replace(",", "").cast("float64", { onError: "null" }));
    */
-  cast<const K extends CastName>(type: K): Expression<Strict<CastValue<K>, T>, N> {
-    if (typeof type !== "string" || parseType(type) === undefined || (type as string) === "null")
+  cast<const K extends CastName>(type: K, options?: { onError?: "throw" | undefined }): Expression<Strict<CastValue<K>, T>, N>;
+  cast<const K extends CastName>(
+    type: K,
+    options: { onError?: "throw" | "null" | undefined },
+  ): Expression<Strict<CastValue<K> | null, T>, N>;
+  cast(type: string, options: { onError?: "throw" | "null" | undefined } = {}): Expression<any, N> {
+    const { onError } = readOptions(options, { of: "cast", options: { onError: oneOf(["throw", "null"], "throw") } });
+    if (typeof type !== "string" || parseType(type) === undefined || type === "null")
       throw new TypeError(`cast takes the name of a type: received ${describeValue(type)}; types are ${TYPE_NAMES.join(", ")}`);
-    return this.#call("cast", type);
+    return onError === "throw" ? this.#call("cast", type) : this.#call("cast", type, onError);
   }
 
   /**
@@ -357,6 +373,26 @@ export class NamedExpression<out A extends string = string, out T = unknown, out
   constructor(name: A, expression: Expression<T, N>) {
     this.name = name;
     this.expression = expression;
+  }
+}
+
+/** Values by conditions, as `when` begins them. `otherwise` makes an expression of it. */
+export class When<out T = unknown, out N extends string = string> {
+  readonly #inputs: readonly ExpressionNode[];
+
+  /** Made by `when`. */
+  constructor(inputs: readonly ExpressionNode[]) {
+    this.#inputs = inputs;
+  }
+
+  /** Another value, where no condition before is true and this one is. */
+  when<const C extends string, const O extends Operand>(condition: Expression<unknown, C>, value: O): When<T | TermOf<O>, Names<N | C, O>> {
+    return new When([...this.#inputs, ...nodesOfChoice(condition, value)]);
+  }
+
+  /** The value where no condition is true; `null` is one. */
+  otherwise<const O extends Operand>(value: O): Expression<T | TermOf<O>, Names<N, O>> {
+    return calling("when", [...this.#inputs, nodeOfOperand("otherwise", value)], []);
   }
 }
 
@@ -850,6 +886,26 @@ export function col<const N extends string>(name: N): Expression<ColumnValue<N>,
  */
 export function lit<const V extends LiteralValue>(value: V): Expression<Widened<V>, never> {
   return new Expression({ kind: "literal", value: checkedLiteral("lit", value) });
+}
+
+/**
+ * A value where a condition is true, and others elsewhere: the first condition that is true decides, and one that is null is not true. All values are computed for all rows.
+ *
+ * @throws TypeError for a condition that is no expression
+ * @example
+ * rides.withColumn("size", when(col("km").gt(100), "long").when(col("km").gt(10), "middle").otherwise("short"));
+ */
+export function when<const N extends string, const O extends Operand>(
+  condition: Expression<unknown, N>,
+  value: O,
+): When<TermOf<O>, Names<N, O>> {
+  return new When(nodesOfChoice(condition, value));
+}
+
+function nodesOfChoice(condition: Expression, value: Operand): readonly ExpressionNode[] {
+  if (!(condition instanceof Expression))
+    throw new TypeError(`when takes a condition that is an expression, such as col("km").gt(10): received ${describeValue(condition)}`);
+  return [nodeOf(condition), nodeOfOperand("when", value)];
 }
 
 /**

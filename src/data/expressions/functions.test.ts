@@ -13,6 +13,7 @@ import {
   FLOAT64,
   INT64,
   NULL,
+  parseType,
   STRING,
   TIMESTAMP_MS,
   typeName,
@@ -24,7 +25,7 @@ import { valueReader } from "../blocks/value-reader.ts";
 import { DataError } from "../errors.ts";
 import { columnsTransform, selectTransform } from "./column-transforms.ts";
 import { unnested, withColumns } from "./evaluate.ts";
-import { col, type Expression, lit, nodeOf, star, unnest } from "./expression.ts";
+import { col, type Expression, lit, nodeOf, star, unnest, when } from "./expression.ts";
 
 const nullable = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { freq: 5 });
 
@@ -610,12 +611,93 @@ test("another value in place of null", () => {
   fc.assert(fc.property(fc.array(nullable(fc.integer())), (values) => same(values, INT64, 7)));
   fc.assert(fc.property(fc.array(nullable(fc.double())), (values) => same(values, FLOAT64, 0.5)));
   expect(valuesOf(computed([null, null], { kind: "null" }, col("v").fillNull(1)))).toEqual([1, 1]);
-  expect(() => computed([null, 1], FLOAT64, col("v").fillNull("x"))).toThrow(
-    "takes a value of the column's type: received float64 and string",
+  expect(() => computed([null, 1], FLOAT64, col("v").fillNull("x"))).toThrow("takes values of one type: received float64 and string");
+});
+
+test("values by conditions: the first that is true decides, null is not true, and types become one", () => {
+  const value = col("v");
+  fc.assert(
+    fc.property(fc.array(nullable(fc.integer({ min: -3, max: 3 }))), (values) => {
+      const sign = when(value.gt(0), "plus").when(value.eq(0), value.cast("string")).otherwise("minus or null");
+      expect(valuesOf(computed(values, INT64, sign))).toEqual(
+        values.map((one) => (one !== null && one > 0 ? "plus" : one === 0 ? "0" : "minus or null")),
+      );
+      const capped = computed(values, INT64, when(value.gt(1), 1).otherwise(value));
+      expect(typeName(capped.type)).toBe("int64");
+      expect(valuesOf(capped)).toEqual(values.map((one) => (one !== null && one > 1 ? 1 : one)));
+      const halves = computed(values, INT64, when(value.le(0), 0.5).otherwise(value));
+      expect(valuesOf(halves)).toEqual(values.map((one) => (one !== null && one <= 0 ? 0.5 : one)));
+    }),
   );
+  fc.assert(
+    fc.property(texts, (values) => {
+      expect(
+        valuesOf(computed(values, STRING, when(value.isNull(), "none").when(lit(true), value).otherwise(lit(1).cast("string")))),
+      ).toEqual(values.map((one) => one ?? "none"));
+    }),
+  );
+  expect(valuesOf(computed([1, 2], INT64, when(value.gt(1), value).otherwise(null)))).toEqual([null, 2]);
+  expect(valuesOf(computed([1, 2], INT64, when(lit(null), 1).otherwise(2)))).toEqual([2, 2]);
+  expect(() => computed([1], INT64, when(value, 1).otherwise(2))).toThrow("when in when(v, 1, 2) takes conditions that are true or false");
+  expect(() => computed([1], INT64, when(value.gt(0), "x").otherwise(value))).toThrow(
+    "takes values of one type: received string and int64",
+  );
+  expect(() => when(true as never, 1)).toThrow('when takes a condition that is an expression, such as col("km").gt(10): received true');
+});
+
+test("rounded to digits behind the point", () => {
+  expect(valuesOf(computed([0.125, -0.125, 1e300, 0.1 + 0.2, Number.NaN, null], FLOAT64, col("v").round(2)))).toEqual([
+    0.13,
+    -0.12,
+    1e300,
+    0.3,
+    Number.NaN,
+    null,
+  ]);
+  expect(valuesOf(computed([7, null], INT64, col("v").round(2)))).toEqual([7, null]);
+  for (const digits of [-1, 0.5, 16, "2"])
+    expect(() => col("v").round(digits as number)).toThrow("round takes a number of digits from 0 to 15: received");
 });
 
 describe("casts", () => {
+  test("give null for what the type does not hold, where that is asked for", () => {
+    const lenient = (values: readonly unknown[], from: DataType, to: Parameters<Expression["cast"]>[0]): unknown[] => {
+      const vector = computed(values, from, col("v").cast(to, { onError: "null" }));
+      const cast = valuesOf(vector);
+      expect(vector.nullCount).toBe(cast.filter((one) => one === null).length);
+      // Where the value alone can be cast, it is the same; else it is null.
+      values.forEach((one, row) => {
+        let alone: unknown = null;
+        try {
+          [alone] = valuesOf(computed([one], from, col("v").cast(to)));
+        } catch (error) {
+          expect(error).toBeInstanceOf(DataError);
+        }
+        expect(cast[row]).toEqual(alone);
+      });
+      return cast;
+    };
+    const dirty = ["1", " 2 ", "", "x", null, "1.5", "9007199254740993", "99999999999999999999", "-1", " ", "NaN", "1e400"];
+    expect(lenient(dirty, STRING, "int64")).toEqual([1, 2, null, null, null, null, null, null, -1, null, null, null]);
+    for (const to of ["float64", "int8", "uint64", "int64 as bigint", "bool", "decimal<4, 1>", "dictionary<string>"] as const)
+      lenient(dirty, STRING, to);
+    for (const to of ["date", "timestamp[s]", "time32[s]"] as const)
+      lenient(["2026-01-31", "2026-02-30", "10:00", "10:00:00.5", "2026-01-31T10:00:00.5", null, "soon"], STRING, to);
+    lenient([1, 1.5, 300, Number.NaN, null, -1, 2 ** 60], FLOAT64, "uint8");
+    lenient([1, 1.5, 2 ** 70, null, -1], FLOAT64, "int64");
+    lenient([1, 1.25, 1e9, null, Number.NaN], FLOAT64, "decimal<4, 1>");
+    lenient(["1.00", "1.50", "300.00", null], parseType("decimal<6, 2>") as DataType, "int8");
+    lenient([1n, 2n ** 60n, null, -300n], BIG_INT64, "float64");
+    lenient([1n, 2n ** 60n, null, -300n], BIG_INT64, "int8");
+    lenient([Uint8Array.of(65), Uint8Array.of(0xff), null], BINARY, "string");
+    lenient([new Date("2026-01-31"), new Date(8.64e15), null], TIMESTAMP_MS, "timestamp[ns]");
+    expect(() => col("v").cast("float64", { onError: "zero" as never })).toThrow("onError");
+    expect(String(col("v").cast("float64", { onError: "null" }))).toBe('cast(v, "float64", "null")');
+    expect(() => computed([[1]], { kind: "list", of: FLOAT64, as: "array" }, col("v").cast("float64", { onError: "null" }))).toThrow(
+      "makes no float64 of list<float64>",
+    );
+  });
+
   test("numbers to texts and back", () => {
     fc.assert(
       fc.property(fc.array(nullable(fc.double())), (values) => {

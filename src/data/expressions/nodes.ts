@@ -99,6 +99,7 @@ export type FunctionName =
   | "isNotNull"
   | "isIn"
   | "fillNull"
+  | "when"
   | "cast"
   | "random"
   | "uuid"

@@ -29,6 +29,34 @@ export class RowProblem extends Error {
   }
 }
 
+/** Rows whose values a cast does not hold, where that is no error: they become null. */
+export class Misfits {
+  readonly #rows: number[] = [];
+
+  add(row: number): void {
+    this.#rows.push(row);
+  }
+
+  without(vector: Vector): Vector {
+    const { length } = vector;
+    if (this.#rows.length === 0) return vector;
+    const validity = alignedBits({ vector, isConstant: false }, vector.validity, length);
+    for (const row of this.#rows) validity[row >> 3] = (validity[row >> 3] as number) & ~(1 << (row & 7));
+    return { ...vector, validity, bitOffset: 0, nullCount: countZeros(validity, 0, length) };
+  }
+}
+
+/** A row without a result: one of the misfits, or an error. */
+export function reject(misfits: Misfits | undefined, row: number, problem: string): void {
+  if (misfits === undefined) throw new RowProblem(row, problem);
+  misfits.add(row);
+}
+
+/** A value that the type of a cast does not hold. */
+export function misfit(misfits: Misfits | undefined, row: number, value: number | bigint | string | undefined, type: DataType): void {
+  reject(misfits, row, `is ${value}, which ${typeName(type)} does not hold`);
+}
+
 /** Columns of types that a function does not take. */
 export class TypeProblem extends Error {
   readonly hint: string | undefined;

@@ -28,9 +28,12 @@ export interface CsvForm {
   readonly delimiter: number;
   /** The byte before a quote, or before itself, in a field in quotes. Default: none, quotes are doubled. */
   readonly escape?: number | undefined;
-  /** Whether fields may be missing at the end of a record, and are empty then. Default: false. */
-  readonly isShortAllowed?: boolean;
+  /** Default: error. */
+  readonly raggedRows?: RaggedRows | undefined;
 }
+
+/** What becomes of a record with another number of fields than the header: an error; nulls in place of those that are missing, and an error for one too many; or nothing. */
+export type RaggedRows = "error" | "fill" | "skip";
 
 /** The fields of some records, row after row. The indices are those of the bytes that were scanned; quotes around a field do not belong to it. */
 export class FieldTable {
@@ -48,7 +51,7 @@ export class FieldTable {
   end = 0;
   problem: RecordProblem | undefined;
   readonly #delimiter: number;
-  readonly #isShortAllowed: boolean;
+  readonly #raggedRows: RaggedRows;
   /** Of the field in quotes that was found last. */
   #isEscaped = false;
   #newlines = 0;
@@ -57,12 +60,12 @@ export class FieldTable {
    * @param columns - fields of a record; 0 to have them counted, as `problem`
    * @param capacity - fields that the table has room for, at least
    */
-  constructor(columns: number, { delimiter, escape = QUOTE, isShortAllowed = false }: CsvForm, capacity: number) {
+  constructor(columns: number, { delimiter, escape = QUOTE, raggedRows = "error" }: CsvForm, capacity: number) {
     const fields = Math.max(capacity, columns);
     this.columns = columns;
     this.escape = escape;
     this.#delimiter = delimiter;
-    this.#isShortAllowed = isShortAllowed && columns > 0;
+    this.#raggedRows = raggedRows;
     this.starts = new Int32Array(fields);
     this.ends = new Int32Array(fields);
     this.kinds = new Uint8Array(fields);
@@ -126,25 +129,34 @@ export class FieldTable {
         }
         break;
       }
-      if (count < columns && this.#isShortAllowed) {
-        for (let field = first + count; field < first + columns; field += 1) {
-          starts[field] = at;
-          ends[field] = at;
-          kinds[field] = PLAIN;
-        }
-      } else if (count !== columns) {
-        this.problem = { kind: "ragged", at: this.end, fields: count };
-        return;
+      const isTaken = count === columns || this.#takesRagged(first, count, at);
+      if (this.problem !== undefined) return;
+      if (isTaken) {
+        const last = first + count - 1;
+        // The CR of CRLF does not belong to the last field.
+        if (kinds[last] === PLAIN && ends[last] === at && at > (starts[last] as number) && bytes[at - 1] === CR) ends[last] = at - 1;
+        rows += 1;
       }
-      const last = first + count - 1;
-      // The CR of CRLF does not belong to the last field.
-      if (kinds[last] === PLAIN && ends[last] === at && at > (starts[last] as number) && bytes[at - 1] === CR) ends[last] = at - 1;
       at += 1;
-      rows += 1;
       this.rows = rows;
       this.lines += 1 + this.#newlines;
       this.end = at;
     }
+  }
+
+  /** Whether a record with another number of fields, which ends at `at`, is a row: those that it lacks are empty then. Where it may not be left out either it is the problem. */
+  #takesRagged(first: number, count: number, at: number): boolean {
+    if (this.#raggedRows === "skip" && this.columns > 0) return false;
+    if (count > this.columns || this.#raggedRows !== "fill") {
+      this.problem = { kind: "ragged", at: this.end, fields: count };
+      return false;
+    }
+    for (let field = first + count; field < first + this.columns; field += 1) {
+      this.starts[field] = at;
+      this.ends[field] = at;
+      this.kinds[field] = PLAIN;
+    }
+    return true;
   }
 
   /** Where the closing quote stands; at or behind `end` where it is not among the bytes. */

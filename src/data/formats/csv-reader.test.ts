@@ -271,7 +271,7 @@ test("quotes behind an escape, as Spark writes them", async () => {
 test("fields that a row lacks at its end are null where that is asked for", async () => {
   const file = 'a,b,c\n1,x\n2\n\n3,"y",5\n,,\n';
   for (const chunkBytes of [1, 1 << 20])
-    expect(await read(file, { shortRows: "null" }, chunkBytes)).toEqual({
+    expect(await read(file, { raggedRows: "fill" }, chunkBytes)).toEqual({
       types: { a: "int64", b: "string", c: "int64" },
       rows: [
         [1, "x", null],
@@ -280,8 +280,8 @@ test("fields that a row lacks at its end are null where that is asked for", asyn
         [null, null, null],
       ],
     });
-  expect(await errorOf(file)).toMatchObject({ hint: expect.stringContaining('shortRows: "null"') });
-  expect((await errorOf("a,b\n1,2,3\n", { shortRows: "null" })).message).toBe("a.csv: row 1 (line 2, byte 4) has 3 fields, and the header has 2");
+  expect(await errorOf(file)).toMatchObject({ hint: expect.stringContaining('raggedRows: "fill"') });
+  expect((await errorOf("a,b\n1,2,3\n", { raggedRows: "fill" })).message).toBe("a.csv: row 1 (line 2, byte 4) has 3 fields, and the header has 2");
 });
 
 test("headers: none, given, equal and empty names", async () => {
@@ -422,6 +422,54 @@ test("ragged rows, open quotes and text behind quotes name row, line and byte", 
   expect((await errorOf('a,"b\n')).message).toContain("opens a quote that the file does not close");
   expect((await errorOf('a,b\n1,"2"x\n')).message).toBe("a.csv: row 1 (line 2, byte 9) goes on behind a closing quote");
   expect((await errorOf(TRICKY)).message).toContain("goes on behind a closing quote");
+});
+
+test("ragged rows are filled with nulls or left out where the options say so, at every cut of the bytes", async () => {
+  const text = 'a,b,c\r\n1,2,3\r\n4\r\n5,"6\n6"\r\n\r\n7,8,9\r\n';
+  for (const chunk of [1, 3, 1 << 20]) {
+    expect((await read(text, { raggedRows: "fill" }, chunk)).rows).toEqual([
+      [1, "2", 3],
+      [4, null, null],
+      [5, "6\n6", null],
+      [7, "8", 9],
+    ]);
+    expect(await read(`${text}1,2,3,4\n10,11,12`, { raggedRows: "skip" }, chunk)).toEqual({
+      types: { a: "int64", b: "int64", c: "int64" },
+      rows: [
+        [1, 2, 3],
+        [7, 8, 9],
+        [10, 11, 12],
+      ],
+    });
+  }
+  expect((await errorOf("a,b\n1\n1,2,3\n", { raggedRows: "fill" })).message).toBe(
+    "a.csv: row 2 (line 3, byte 6) has 3 fields, and the header has 2",
+  );
+  expect((await errorOf('a,b\n1\n3,"4\n', { raggedRows: "skip" })).message).toContain(
+    "(line 3, byte 6) opens a quote that the file does not close",
+  );
+  expect((await errorOf("a,b\n1\n1,x\n", { raggedRows: "skip", schema: { b: "int64" } })).message).toContain(
+    '(line 3) has "x" in column "b"',
+  );
+  expect((await read("a,b\n1\n2\n", { raggedRows: "skip" })).rows).toEqual([]);
+  expect((await errorOf("a,b\n1\n")).hint).toContain('raggedRows: "fill"');
+  expect((await errorOf("a,b\n1,2,3\n")).hint).toContain('raggedRows: "skip"');
+  // A footer that other programs write.
+  expect((await read("a,b\n1,2\nTotal: 1 row\n", { raggedRows: "skip" })).rows).toEqual([[1, 2]]);
+});
+
+test("lines before the header are left out, and lines are counted with them", async () => {
+  const text = 'Report of "today, or so\n\nfrom, to, by\na,b\n1,2\n';
+  for (const chunk of [1, 1 << 20]) {
+    expect(await read(text, { skipLines: 3 }, chunk)).toEqual({ types: { a: "int64", b: "int64" }, rows: [[1, 2]] });
+    expect((await read(text, { skipLines: 4, header: ["x", "y"] }, chunk)).rows).toEqual([[1, 2]]);
+    expect(await blocksOf(text, { skipLines: 5 }, chunk)).toEqual([]);
+    expect(await blocksOf(text, { skipLines: 99 }, chunk)).toEqual([]);
+    expect((await errorOf(`${text}3\n`, { skipLines: 3 })).message).toBe(
+      "a.csv: row 2 (line 6, byte 46) has 1 fields, and the header has 2",
+    );
+  }
+  expect((await errorOf("Report\na,b\n1,2\n")).hint).toContain("skipLines: 1");
 });
 
 test("lines that end with CR alone are refused, and no header of all the file", async () => {

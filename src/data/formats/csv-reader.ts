@@ -11,7 +11,7 @@ import { type DataType, parseType, STRING, TYPE_NAMES, typeName, valueType } fro
 import { DataError } from "../errors.ts";
 import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
-import { type CsvForm, FieldTable, PLAIN, tableText } from "./csv-fields.ts";
+import { type CsvForm, FieldTable, PLAIN, type RaggedRows, tableText } from "./csv-fields.ts";
 import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
 import { UTF8, utf8Text } from "./text-encoding.ts";
 import { ColumnInference } from "./text-inference.ts";
@@ -23,8 +23,6 @@ export interface CsvOptions {
   readonly escape?: string;
   /** What stands before the digits of a fraction. Default: `"."`. */
   readonly decimalSeparator?: "." | ",";
-  /** Whether fields that a record lacks at its end are null, or an error. Default: `"error"`. */
-  readonly shortRows?: "error" | "null";
   /** True: the first record has the names of the columns. False: they are `column1`, `column2` and so on. A list: these are the names, and the first record is data. Default: true. */
   readonly header?: boolean | readonly string[];
   /** Types of columns by name, in place of those that would be inferred: `{ zip: "string", id: "int64 as bigint" }`. */
@@ -35,10 +33,15 @@ export interface CsvOptions {
   readonly nullValues?: readonly string[];
   /** A name or label of the Encoding Standard. A byte order mark in the file goes before it. Default: `utf-8`. */
   readonly encoding?: string;
+  /** Lines before the first record. Default: 0. */
+  readonly skipLines?: number;
+  /** Default: `"error"`. */
+  readonly raggedRows?: RaggedRows;
   /** About the size of a block in memory. Default: 8 MiB. */
   readonly blockBytes?: number;
 }
 
+const LF = 10;
 const CR = 13;
 const COMMA = 44;
 const DOT = 46;
@@ -67,11 +70,30 @@ export async function* csvBlocks(
     await window.fill(INFERENCE_BYTES);
     window.endLastLine();
     window.skipByteOrderMark();
+    const { skipLines = 0 } = options;
+    await skip(window, skipLines);
     const form = formOf(window, options);
     const header = await readHeader(window, options, form);
     if (header !== undefined) yield* new CsvBlocks(window, header, { options, form }).blocks();
   } finally {
     await window.close();
+  }
+}
+
+/** Moves the window behind so many lines, or to its end. */
+async function skip(window: ByteWindow, lines: number): Promise<void> {
+  for (let left = lines; left > 0; ) {
+    const end = window.bytes.indexOf(LF, window.start);
+    if (end >= 0 && end < window.end) {
+      window.start = end + 1;
+      left -= 1;
+    } else if (window.isLast) {
+      window.start = window.end;
+      return;
+    } else {
+      await window.grow();
+      window.endLastLine();
+    }
   }
 }
 
@@ -88,16 +110,17 @@ interface FileForm extends CsvForm {
 
 /** A first line such as `sep=;`, by which Excel is told the delimiter, goes before the option, as a mark goes before the encoding. It is no record, and the window is moved behind it. */
 function formOf(window: ByteWindow, options: CsvOptions): FileForm {
+  const { skipLines: linesBefore = 0 } = options;
   const form = {
     delimiter: delimiterByte(options),
     escape: options.escape === undefined ? undefined : escapeByte(options.escape),
-    isShortAllowed: options.shortRows === "null",
+    raggedRows: options.raggedRows,
   };
   const head = Buffer.from(window.bytes.buffer, window.bytes.byteOffset + window.start, Math.min(window.length, SEP_LINE_BYTES));
   const [line, , delimiter] = SEP_LINE.exec(head.toString("latin1")) ?? [];
-  if (line === undefined) return { ...form, linesBefore: 0 };
+  if (line === undefined) return { ...form, linesBefore };
   window.start += line.length;
-  return { ...form, delimiter: delimiterByte({ delimiter: delimiter as string }), linesBefore: 1 };
+  return { ...form, delimiter: delimiterByte({ delimiter: delimiter as string }), linesBefore: linesBefore + 1 };
 }
 
 const SEP_LINE = /^("?)sep=([!#-~\t ])\1[;,\t]*\r?\n/i;
@@ -388,7 +411,8 @@ function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataErr
 }
 
 function raggedHint(fields: number, columns: number): string {
-  if (columns === 1) return 'is it another character that parts the fields? then name it, such as delimiter: ";" or "\\t"';
-  if (fields < columns) return 'where empty fields at the end of a row were left out, as Excel does, there is shortRows: "null"';
-  return "a field with the delimiter in it stands in quotes";
+  if (columns === 1)
+    return 'is it another character that parts the fields? then name it, such as delimiter: ";" or "\\t"; are there lines before the header? then leave them out: skipLines: 1';
+  if (fields < columns) return 'to have nulls in place of fields that are missing: raggedRows: "fill"; to leave such rows out: raggedRows: "skip"';
+  return 'a field with the delimiter in it stands in quotes; to leave such rows out: raggedRows: "skip"';
 }

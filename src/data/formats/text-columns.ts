@@ -2,7 +2,7 @@
  * Columns from fields of text.
  *
  * Each kind of column reads its fields of a table straight into the memory of its vector.
- * An empty field is null; in a column of strings an empty field in quotes is an empty text. A field that is no value of the column's type is a `FieldMisfit`.
+ * An empty field is null; in a column of strings an empty field in quotes is an empty text. A field that is no value of the column's type is a `FieldMisfit`, or null where misfits are.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { type DataType, type DecimalType, isNumberKind, NULL, type TimeUnit, timeType, typeName } from "../blocks/data-type.ts";
@@ -32,6 +32,8 @@ const FIRST_CAPACITY = 1024;
 
 export abstract class TextColumn {
   readonly type: DataType;
+  /** What does not fit is null. Default: it is an error. */
+  misfitsAreNull = false;
   protected length = 0;
   protected capacity = 0;
   /** Rows for which there is room at first: as many as the last vector had. */
@@ -81,6 +83,12 @@ export abstract class TextColumn {
     const byte = row >> 3;
     this.#validity[byte] = (this.#validity[byte] as number) & ~(1 << (row & 7));
     this.#nullCount += 1;
+  }
+
+  /** @throws FieldMisfit unless misfits are null, as the row is then */
+  protected misfit(row: number, field: number, remedy?: string): void {
+    if (!this.misfitsAreNull) throw new FieldMisfit(field, remedy);
+    this.markNull(row);
   }
 
   /** The bytes of the values of all rows so far. */
@@ -173,22 +181,27 @@ class NumberColumn extends ArrayColumn<Float64Array> {
         continue;
       }
       let value = parseFloat64(bytes, start, end);
-      if (Number.isNaN(value)) value = oddNumber(bytes, start, end, field);
+      if (Number.isNaN(value)) {
+        const odd = oddNumber(bytes, start, end);
+        if (odd === undefined) {
+          this.misfit(length + row, field);
+          continue;
+        }
+        value = odd;
+      }
       if (isInferred && hasLeadingZero(bytes, start, end)) throw new FieldMisfit(field);
       values[length + row] = value;
-      if (isWhole && values[length + row] !== value) throw new FieldMisfit(field, Number.isInteger(value) ? "int64" : "float64");
+      if (isWhole && values[length + row] !== value) this.misfit(length + row, field, Number.isInteger(value) ? "int64" : "float64");
     }
   }
 }
 
-/** A number with spaces around it, or a word for one. */
-function oddNumber(bytes: Uint8Array, start: number, end: number, field: number): number {
+/** A number with spaces around it, or a word for one; undefined for anything else. */
+function oddNumber(bytes: Uint8Array, start: number, end: number): number | undefined {
   const [first, last] = trimmed(bytes, start, end);
   const value = parseFloat64(bytes, first, last);
   if (!Number.isNaN(value)) return value;
-  const word = last - first > 9 ? undefined : numberWord(fieldText(bytes, first, last));
-  if (word === undefined) throw new FieldMisfit(field);
-  return word;
+  return last - first > 9 ? undefined : numberWord(fieldText(bytes, first, last));
 }
 
 /** int64, timestamps and durations: two halves of 32 bits each. */
@@ -231,9 +244,9 @@ class Int64Column extends HalvesColumn {
     const [first, last] = trimmed(bytes, start, end);
     const written = first === start && last === end ? seen : writeInt64(bytes, first, last, this.halves, row, !this.#isInferred);
     if (written === WRITTEN || (written === WRITTEN_UNSAFE && this.#isBigint)) return;
-    if (written === WRITTEN_UNSAFE) throw new FieldMisfit(field, "int64 as bigint");
-    if (written === TOO_LARGE || hasLeadingZero(bytes, first, last)) throw new FieldMisfit(field);
-    throw new FieldMisfit(field, Number.isNaN(parseFloat64(bytes, first, last)) ? "string" : "float64");
+    if (written === WRITTEN_UNSAFE) this.misfit(row, field, "int64 as bigint");
+    else if (written === TOO_LARGE || hasLeadingZero(bytes, first, last)) this.misfit(row, field);
+    else this.misfit(row, field, Number.isNaN(parseFloat64(bytes, first, last)) ? "string" : "float64");
   }
 }
 
@@ -248,10 +261,10 @@ class Uint64Column extends ArrayColumn<BigUint64Array> {
       }
       const text = fieldText(bytes, start, end);
       const value = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n;
-      if (value < 0n || BigInt.asUintN(64, value) !== value) throw new FieldMisfit(field);
-      if (this.type.kind === "uint64" && this.type.as === "number" && value > BigInt(Number.MAX_SAFE_INTEGER))
-        throw new FieldMisfit(field, "uint64 as bigint");
-      this.values[this.length + row] = value;
+      const isUnsafe = this.type.kind === "uint64" && this.type.as === "number" && value > BigInt(Number.MAX_SAFE_INTEGER);
+      if (value < 0n || BigInt.asUintN(64, value) !== value) this.misfit(this.length + row, field);
+      else if (isUnsafe) this.misfit(this.length + row, field, "uint64 as bigint");
+      else this.values[this.length + row] = value;
     }
   }
 }
@@ -282,7 +295,7 @@ class TimestampColumn extends HalvesColumn {
       written = writeMoment(bytes, first, last, unitDigits, halves, length + row);
       if (written === WRITTEN) continue;
       const finer = FINER.find((unit) => writeMoment(bytes, first, last, DIGITS_OF_UNIT[unit], halves, length + row) === WRITTEN);
-      throw new FieldMisfit(field, written === TOO_FINE && finer !== undefined ? `timestamp[${finer}]` : "string");
+      this.misfit(length + row, field, written === TOO_FINE && finer !== undefined ? `timestamp[${finer}]` : "string");
     }
   }
 }
@@ -299,8 +312,8 @@ class DateColumn extends ArrayColumn<Int32Array> {
       }
       if (end - start !== 10) [start, end] = trimmed(bytes, start, end);
       const day = end - start === 10 ? parseDay(bytes, start, end) : Number.NaN;
-      if (Number.isNaN(day)) throw new FieldMisfit(field, isMoment(bytes, start, end) ? "timestamp[ms]" : "string");
-      values[length + row] = day;
+      if (Number.isNaN(day)) this.misfit(length + row, field, isMoment(bytes, start, end) ? "timestamp[ms]" : "string");
+      else values[length + row] = day;
     }
   }
 }
@@ -326,7 +339,8 @@ class TimeOfDayColumn extends ArrayColumn<Int32Array | BigInt64Array> {
       const count = parseTimeOfDay(text, unit);
       if (count === undefined) {
         const finer = FINER.find((other) => parseTimeOfDay(text, other) !== undefined);
-        throw new FieldMisfit(field, finer === undefined ? "string" : typeName(timeType(finer)));
+        this.misfit(this.length + row, field, finer === undefined ? "string" : typeName(timeType(finer)));
+        continue;
       }
       this.values[this.length + row] = kind === "time32" ? count : BigInt(count);
     }
@@ -367,8 +381,8 @@ class DecimalColumn extends TextColumn {
         continue;
       }
       const unscaled = parseDecimal(fieldText(bytes, start, end), this.#type);
-      if (unscaled === undefined) throw new FieldMisfit(field);
-      setUnscaled(this.#values, this.length + row, this.#type, unscaled);
+      if (unscaled === undefined) this.misfit(this.length + row, field);
+      else setUnscaled(this.#values, this.length + row, this.#type, unscaled);
     }
   }
 
@@ -401,8 +415,8 @@ class BooleanColumn extends TextColumn {
         continue;
       }
       const value = parseBoolean(bytes, start, end);
-      if (value === undefined) throw new FieldMisfit(field);
-      if (value) setBit(this.#bits, this.length + row);
+      if (value === undefined) this.misfit(this.length + row, field);
+      else if (value) setBit(this.#bits, this.length + row);
     }
   }
 

@@ -251,6 +251,7 @@ function neededOfExchange({ before, partitioning, after }: ExchangePlan, needed:
         )
       );
     case "groupRows":
+    case "distinctRows":
       return needed && merged(needed, after.keys);
     case "orderByHidden":
     case "oneBlock":

@@ -79,9 +79,9 @@ export class BasicVariantGenerator implements Searcher {
   }
 
   /** Takes the values of `tuneConfig` for options that were not given. Called before the first suggestion. */
-  setDefaults({ numSamples, seed }: { numSamples: number; seed: number | undefined }): void {
-    this.#numSamples = this.#options.numSamples ?? numSamples;
-    if (this.#options.seed === undefined && seed !== undefined) this.#random = new Random(seed);
+  setDefaults(defaults: { numSamples: number; seed: number | undefined }): void {
+    this.#numSamples = this.#options.numSamples ?? defaults.numSamples;
+    this.#random = new Random(this.#options.seed ?? defaults.seed);
   }
 
   setSearchProperties(_metric: string | readonly string[], _mode: Mode | readonly Mode[], space: SearchSpace): void {

@@ -9,7 +9,7 @@ import { Random, type RandomState } from "../random.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
 import { draw, forEachGridPoint, type Point, readPoint, resolveSpace, type SearchSpace, toAllowed } from "../space.ts";
 import type { Config, Definition, JsonValue, Mode } from "../trial.ts";
-import { seed } from "./model-options.ts";
+import { seed } from "../shared-options.ts";
 
 export interface BasicVariantGeneratorOptions {
   /** How often the whole grid is run; without a grid, how many configurations there are. -1 is without end. Default: that of `tuneConfig`. */

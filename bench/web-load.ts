@@ -10,7 +10,7 @@ import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Application, run, shutdown, start } from "shoal/serve";
+import type { Application } from "shoal/serve";
 import type { Measurement, Plan } from "./figure.ts";
 
 /** A round of a figure of Serve, its runtime included; most take a tenth of it. */
@@ -99,6 +99,8 @@ export async function within<T>(limitMs: number, doing: string, work: Promise<T>
 
 /** Serves the application while `measure` runs. */
 export async function whileServed<T>(application: Application, measure: (address: string) => Promise<T>): Promise<T> {
+  // Loaded here, so that the tests of this file need no build.
+  const { run, shutdown, start } = await import("shoal/serve");
   const { address } = await within(START_LIMIT_MS, "its start", start({ httpOptions: { port: 0 } }));
   await within(START_LIMIT_MS, "the start of the application", run(application));
   try {

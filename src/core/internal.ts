@@ -26,6 +26,7 @@ export {
 } from "./options/option-kinds.ts";
 export { BUNDLES_MAX, resolvePlacementGroupOptions } from "./options/group-options.ts";
 export { isActorOption, isTaskOption } from "./options/options.ts";
+export { SIGNAL } from "./options/operation-options.ts";
 
 // A placement group that another process has made.
 export { placementGroupOfId } from "./groups/placement-group.ts";

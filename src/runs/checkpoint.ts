@@ -149,7 +149,7 @@ export const CHECKPOINT_OPTION: Option<Checkpoint | undefined> = custom(
 export async function openedCopy(checkpoint: Checkpoint, pid: number): Promise<SharedCopy> {
   const { path } = checkpoint;
   const record = joinPath(path, CHECKPOINT_RECORD);
-  // Another run may write another checkpoint under the same path, and another server may have the same buckets.
+  // The same path may name another checkpoint later, or in another server with the same buckets.
   const contents = (await fileExists(record)) ? await recordOf(path, record) : await folderFiles(path);
   const { AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 } = process.env;
   const key = JSON.stringify([path, AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL, contents]);

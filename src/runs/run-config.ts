@@ -147,18 +147,18 @@ export async function readRunConfig<Callback extends object>(
   given: RunConfig<Callback> | undefined,
   library: RunLibrary,
 ): Promise<ResolvedRunConfig<Callback>> {
-  const { failureConfig, checkpointConfig, loggingConfig, storagePath, ...others } = readFor<RunValues<Callback>>(library, given, RUN);
+  const { failureConfig, checkpointConfig, loggingConfig, storagePath, ...others } = readFor(library, given, RUN) as RunValues<Callback>;
   return {
     ...others,
     logLevel: readOptions<{ logLevel: LogLevel }>(loggingConfig, { of: "loggingConfig", options: LOGGING }).logLevel,
     storagePath: await resolveFolder(withHome(storagePath)),
     failureConfig: readFailureConfig(failureConfig, library),
-    checkpointConfig: readFor(library, checkpointConfig, CHECKPOINT),
+    checkpointConfig: readFor(library, checkpointConfig, CHECKPOINT) as ResolvedRunConfig["checkpointConfig"],
   };
 }
 
 function readFailureConfig(given: unknown, library: RunLibrary): ResolvedRunConfig["failureConfig"] {
-  const read = readFor<ResolvedRunConfig["failureConfig"]>(library, given, FAILURE);
+  const read = readFor(library, given, FAILURE) as ResolvedRunConfig["failureConfig"];
   if (read.relaxCollectivesOnPreemption && read.preemptionGraceMs === 0)
     throw new RangeError(
       "Cannot set relaxCollectivesOnPreemption of failureConfig: it needs preemptionGraceMs, without which all ranks end as soon as those of a drained node are gone: received true",
@@ -178,16 +178,12 @@ interface LibraryOptions {
 }
 
 /** The value of each option of both libraries. @throws TypeError, RangeError; for an option of the other library the message says whose it is */
-function readFor<Values extends object>(
-  library: RunLibrary,
-  given: unknown,
-  { of, otherNames, both, train, tune }: LibraryOptions,
-): Values {
+function readFor(library: RunLibrary, given: unknown, { of, otherNames, both, train, tune }: LibraryOptions): object {
   const [own, others, owner] = library === "train" ? [train, tune, "Tune"] : [tune, train, "Train"];
   const notHere = Object.fromEntries(Object.keys(others).map((name) => [name, `it is an option of ${owner}`]));
   const defaults = Object.fromEntries(Object.entries(others).map(([name, { fallback }]) => [name, fallback]));
   const options: Table = { ...both, ...own };
-  return { ...defaults, ...readOptions(given, { of, options, otherNames: { ...notHere, ...otherNames?.[library] } }) } as Values;
+  return { ...defaults, ...readOptions(given, { of, options, otherNames: { ...notHere, ...otherNames?.[library] } }) };
 }
 
 /** Names of Ray, as Python and as TypeScript would spell them. */

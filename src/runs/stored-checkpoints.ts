@@ -195,7 +195,7 @@ export function checkpointName(index: number): string {
   return `${CHECKPOINT_PREFIX}${String(index).padStart(6, "0")}`;
 }
 
-/** Where the parts of a checkpoint gather: beside it, where the folder gets its name in one step, else in its own place. */
+/** Staging place of a checkpoint: beside it where the storage renames folders in one step, else its own place. */
 function stagedPath(to: string): string {
   const cut = to.lastIndexOf("/");
   const name = to.slice(cut + 1);

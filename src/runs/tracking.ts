@@ -56,7 +56,7 @@ class TrackerLane {
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> = Promise.resolve();
   #hasFailed = false;
-  /** Why the storage takes nothing now. */
+  /** Error of the storage at the last write, while it takes nothing. */
   #outage: Error | undefined;
   #isClosing = false;
 

@@ -104,7 +104,7 @@ async function probe(path: string): Promise<Probe | undefined> {
   const answer = await getFollowing(path, "bytes=0-0");
   const { status, headers } = answer;
   if (status === 404 || status === 410) return undefined;
-  // One byte is taken, so that the connection serves again; a whole file is not.
+  // A body of one byte is read, so that the connection serves again; a whole file is not.
   if (status === 206) answer.stream?.resume();
   else answer.stream?.destroy();
   const total = /\/(\d+)$/.exec(headers["content-range"] ?? "")?.[1];

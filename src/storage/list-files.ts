@@ -1,5 +1,5 @@
 /**
- * Which files a user's paths name: files, folders with all that is in them, and globs.
+ * Files that a user's paths name: files, folders with all that is in them, and globs.
  *
  * In folders, and where a wildcard stands, names that begin with `.` or `_` are skipped: they are markers and unfinished files (`_SUCCESS`, `.part.tmp`). A name such as
  * `_year=2026` is a partition and is not skipped. A path that names a hidden file itself is taken.

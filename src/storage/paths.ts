@@ -10,7 +10,7 @@ import { StorageError } from "./errors.ts";
 
 const SCHEME = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
 
-/** Which file system a path belongs to. */
+/** File system of a path. */
 type Scheme = "file" | "s3" | "http";
 
 const SCHEMES: Readonly<Record<string, Scheme>> = { file: "file", s3: "s3", s3a: "s3", http: "http", https: "http" };

@@ -11,7 +11,7 @@ import { type HttpAnswer, type HttpRequest, send } from "./http-requests.ts";
 import { findCredentials } from "./s3-credentials.ts";
 import { element } from "./s3-xml.ts";
 
-/** What a path of S3 names. The key of a bucket's root is empty. */
+/** Bucket and key of a path of S3. The key of a bucket's root is empty. */
 export interface S3Place {
   readonly bucket: string;
   readonly key: string;
@@ -104,7 +104,7 @@ function regionOfRequests(): string {
   return process.env["AWS_REGION"] || process.env["AWS_DEFAULT_REGION"] || "us-east-1";
 }
 
-/** Where a request for a place goes. */
+/** URL of a request for a place. */
 export function s3Url({ bucket, key }: S3Place, query: Readonly<Record<string, string>>, region: string): URL {
   const endpoint = process.env["AWS_ENDPOINT_URL_S3"] || process.env["AWS_ENDPOINT_URL"] || undefined;
   if (endpoint !== undefined && !/^https?:\/\/[^/@?#]+\/?$/i.test(endpoint))

@@ -66,7 +66,7 @@ const LEADS_WITHIN_MS = 30_000;
 export type TestSide = readonly (TestNode | "head" | "leader")[];
 
 export interface PartitionOptions {
-  /** What the first side says is not heard by the second, which the first goes on hearing. Default: false, neither hears the other. */
+  /** Cuts one direction: the second side does not hear the first. Default: false, both directions. */
   readonly oneWay?: boolean | undefined;
 }
 
@@ -92,7 +92,7 @@ export class TestCluster implements AsyncDisposable {
   readonly #hosts = new Map<TestNode, string>();
   /** By their addresses; those that were killed are not there. */
   readonly #heads = new Map<string, LocalHead>();
-  /** What nodes join with, also while the head is killed. */
+  /** The head whose address and token nodes join with, also while it is killed. */
   #start: LocalHead;
   #addresses: readonly string[];
 
@@ -276,7 +276,7 @@ export class TestCluster implements AsyncDisposable {
     });
   }
 
-  /** One that is stopped may say that it leads when another one does: the last to say so is right. */
+  /** A head that was stopped may still say that it leads: the last to say so is right. */
   get #leader(): LocalHead | undefined {
     const leading = Array.from(this.#heads.values()).filter(({ leadsSinceMs }) => leadsSinceMs !== undefined);
     return leading.sort((a, b) => Number(b.leadsSinceMs) - Number(a.leadsSinceMs))[0];

@@ -33,7 +33,7 @@ export interface ControllerOptions<C> {
   /** How often an elastic run looks for room; undefined for one of fixed size. */
   readonly resizeIntervalMs: number | undefined;
   readonly maxWorkers: number;
-  /** Where the run goes on from. */
+  /** Checkpoint from which the run goes on. */
   readonly checkpoint: C | undefined;
 }
 
@@ -87,7 +87,7 @@ export type ControllerEffect<C> =
 
 type Phase = "new" | "starting" | "rendezvous" | "running" | "settling" | "ending" | "done";
 
-/** Why a group ends, and with it what comes next. */
+/** Reason for which a group ends; it decides what comes next. */
 type Ending =
   | { kind: "finished"; values: readonly unknown[] }
   | { kind: "failed"; failures: readonly RankFailure[]; isFinal: boolean }

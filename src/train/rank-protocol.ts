@@ -20,7 +20,7 @@ export interface RankFacts {
   readonly port: number;
 }
 
-/** Where a rank stands in its group and run. */
+/** Place of a rank in its group and run. */
 export interface RankContext {
   readonly worldSize: number;
   readonly worldRank: number;
@@ -91,7 +91,7 @@ export type RankNotice<C> =
   /** An asynchronous upload has ended. `metrics`: the rank's own of that report. */
   | { readonly type: "stored"; readonly checkpoint: C; readonly metrics: Metrics };
 
-/** Why the ranks are to end their loops at a report. */
+/** Reason for which the ranks end their loops at a report. */
 export type StopReason = "preempted" | "resize" | "scheduler";
 
 export type RankDecision<C> =

@@ -1,5 +1,5 @@
 /**
- * How many ranks a run has, and what each of them needs: `scalingConfig`, checked and with all values.
+ * `scalingConfig`, checked and with all values: the number of ranks, and the resources of each.
  *
  * Read once, when a trainer is made. A fixed number of ranks is an elastic one whose bounds are the same; 0 is local mode.
  * A rank reserves a GPU exactly where `useGpu` says so, so that neither can be forgotten.
@@ -8,7 +8,7 @@ import type { LabelSelector, PlacementStrategy, Resources } from "../core/index.
 import { custom, describeValue, flag, isPlainObject, milliseconds, oneOf, plainObject, readOptions, text } from "../core/internal.ts";
 import { RESIZE_INTERVAL_MS } from "./limits.ts";
 
-/** How many ranks a run has: so many, or as many as there is room for between two numbers. */
+/** Number of ranks: fixed, or as many as there is room for between two numbers. */
 export type NumWorkers = number | { readonly min: number; readonly max: number };
 
 /** The option `scalingConfig` of trainers. */

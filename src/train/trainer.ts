@@ -6,7 +6,7 @@
  */
 import { init, isInitialized, put, type RuntimeEnv } from "../core/index.ts";
 import type { Option } from "../core/internal.ts";
-import { custom, isPlainObject, readOptions } from "../core/internal.ts";
+import { isPlainObject, readOptions, SIGNAL } from "../core/internal.ts";
 import { onInterruption } from "../progress/interruption.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import { listCheckpoints } from "../runs/stored-checkpoints.ts";
@@ -57,14 +57,7 @@ export interface FitOptions {
   signal?: AbortSignal | undefined;
 }
 
-const FIT = {
-  of: "fit",
-  options: {
-    signal: custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
-      value instanceof AbortSignal ? "ok" : "wrong type",
-    ),
-  },
-};
+const FIT = { of: "fit", options: { signal: SIGNAL } };
 
 export abstract class Trainer<Config, M extends object = Metrics> {
   readonly #kind: TrainerKind;

@@ -53,7 +53,7 @@ export interface RecordedReport {
   readonly checkpoint: Checkpoint | undefined;
 }
 
-/** How a run ended well. */
+/** Results of a run that ended well. */
 interface TrainingOutcome {
   /** The last report of rank 0; empty where nothing was reported. */
   readonly metrics: Metrics;

@@ -23,11 +23,6 @@ export class ConfigCodec {
     this.#collect(space, 0);
   }
 
-  /** Values of the space that JSON has no form for: a restored run needs the space again where there are any. */
-  get foreignCount(): number {
-    return this.#foreign.length;
-  }
-
   eventRecord(event: TrialEvent): JsonValue {
     if (event.type !== "suggested") return event as unknown as JsonValue;
     return { ...event, config: this.#encode(event.config) } as unknown as JsonValue;

@@ -51,7 +51,7 @@ export { BOHBSearch, type BOHBSearchOptions } from "./search/bohb-search.ts";
 export { CmaEsSearch, type CmaEsSearchOptions } from "./search/cma-es-search.ts";
 export { ConcurrencyLimiter, type ConcurrencyLimiterOptions } from "./search/concurrency-limiter.ts";
 export { createSearcher, type SearcherName } from "./search/create-searcher.ts";
-export type { ModelSearchOptions } from "./search/model-options.ts";
+export type { ModelSearchOptions } from "./shared-options.ts";
 export {
   AxSearch,
   type AxSearchOptions,

@@ -6,7 +6,7 @@
  */
 import { callable, count, custom, describeValue, flag, readOptions, timeLimit } from "../core/internal.ts";
 import type { TrialScheduler } from "./scheduler.ts";
-import { seed } from "./search/model-options.ts";
+import { seed } from "./shared-options.ts";
 import type { Searcher } from "./searcher.ts";
 import type { Config, Mode } from "./trial.ts";
 

@@ -19,6 +19,13 @@ test.each([
   );
 });
 
+test.each([
+  [{ signal: "soon" }, 'Cannot set signal of fit: an AbortSignal is needed: received "soon"'],
+  [{ timeout: 1 }, 'Cannot set options of fit: there is no option "timeout": there are signal'],
+])("what cannot be an option of fit is refused: %j", async (options, message) => {
+  await expect(new Tuner(() => ({ a: 1 })).fit(options as never)).rejects.toThrow(message);
+});
+
 test("a mode without a metric is that of a metric named elsewhere; a list belongs to metrics", () => {
   expect(readTuneConfig({ mode: "max" })).toMatchObject({ metrics: [], modes: ["max"] });
   expect(readTuneConfig({ metric: ["a", "b"], mode: "min" })).toMatchObject({ modes: ["min", "min"] });

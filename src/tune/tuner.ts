@@ -5,7 +5,7 @@
  * machine's.
  */
 import { type ActorClass, clusterResources } from "../core/index.ts";
-import { describeValue, isPlainObject } from "../core/internal.ts";
+import { describeValue, isPlainObject, readOptions, SIGNAL } from "../core/internal.ts";
 import { onInterruption } from "../progress/interruption.ts";
 import { readRunConfig, type ResolvedRunConfig, type RunConfig } from "../runs/run-config.ts";
 import { readRunRecord, RunFolder } from "../runs/run-folder.ts";
@@ -60,6 +60,8 @@ export interface FitOptions {
   /** Ends the run when it aborts: `fit` rejects with its reason, and the run can be restored. */
   signal?: AbortSignal | undefined;
 }
+
+const FIT = { of: "fit", options: { signal: SIGNAL } };
 
 /**
  * Trainable of a `Tuner`. `C` is a trial's configuration. `R` is the type that a function returns or yields, or that the `step()` of a class returns.
@@ -153,7 +155,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
    * @throws TuneError for `failFast`; RunError for a run of this name that is there already; whatever a searcher or scheduler throws; the reason of the signal
    */
   async fit(options: FitOptions = {}): Promise<ResultGrid<Sampled<S>, Reported<R>>> {
-    const { signal } = checkedOptions(options, ["signal"]);
+    const { signal } = readOptions(options, FIT);
     if (this.#isRunning) throw new TuneError("Cannot fit: this Tuner runs already");
     this.#isRunning = true;
     try {

@@ -1,5 +1,5 @@
 /**
- * One process of a `Pool`: an actor that runs functions on chunks of values.
+ * A process of a `Pool`: an actor that runs functions on chunks of values.
  *
  * A function comes as a reference with its first chunk and goes by its id from then on, so that it travels to a process once, however many chunks there are. The pool
  * decides which functions are kept: it names those to forget. The initializer runs in the constructor; what it returns is awaited before the first
@@ -10,7 +10,7 @@ import type { ObjectRef } from "../core/index.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** What to run on the values of a chunk. */
+/** Function to run on the values of a chunk. */
 export interface ChunkCall {
   /** Of the function. */
   readonly id: string;

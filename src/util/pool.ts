@@ -71,7 +71,7 @@ const CHUNK = { of: "a pool's map", options: { chunkSize: count({ min: 1 }, unde
 /**
  * A fixed number of processes that run functions on values. All results are promises: what is `map_async` elsewhere is `map` without an `await`.
  *
- * What a function captures is taken when the pool first sees it. What it throws arrives as the cause of a `TaskError`.
+ * Captured variables of a function are taken when the pool first sees it. Its errors arrive as the cause of a `TaskError`.
  *
  * @example
  * await using pool = new Pool({ processes: 4 });

@@ -86,7 +86,7 @@ export class ProgressBar implements Disposable {
     this.#send();
   }
 
-  /** What was counted through this bar in this process. */
+  /** Count of this bar in this process. */
   get count(): number {
     return this.#count;
   }

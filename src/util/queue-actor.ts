@@ -8,12 +8,12 @@
 import { getRuntimeContext } from "../core/index.ts";
 import { Fifo } from "../core/internal.ts";
 
-/** How a `put` ended. */
+/** Outcome of a `put`. */
 export type PutAnswer = "done" | "full" | "closed";
 /** The items in a box of their own, as an item may be anything. */
 export type GetAnswer<T> = readonly T[] | "empty" | "closed";
 
-/** Why an answer without an item is given to one who waits. */
+/** A `put` or `get` that waits for room or for an item. */
 interface Waiting<A> {
   answer(answer: A): void;
 }
@@ -121,7 +121,7 @@ function waitIn<E extends object, A>(
         resolve(answer);
       },
     };
-    // Nobody hears the answer any more: an item that it got would be lost.
+    // The caller is gone: an item for it would be lost.
     const leave = (): void => waiting.answer(late);
     signal.addEventListener("abort", leave);
     // In-process mode: a wait that nobody is interested in any more must not hold the program.

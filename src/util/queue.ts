@@ -47,7 +47,7 @@ export class QueueShutdownError extends ShoalError {
 
 for (const errorClass of [QueueFullError, QueueEmptyError, QueueShutdownError]) registerErrorClass(errorClass);
 
-/** What may be set of the actor that holds the items: how its calls run is the queue's. */
+/** Options of the actor that holds the items. The queue itself sets those of its calls. */
 export type QueueActorOptions = Omit<ActorOptions, "methods" | "maxConcurrency" | "concurrencyGroups" | "allowOutOfOrderExecution">;
 
 /** The options of `new Queue`. */
@@ -214,7 +214,7 @@ export class Queue<T> implements Disposable {
       await kill(this.#holder);
       return;
     }
-    // That it is gone already, or goes meanwhile, is what was asked for.
+    // An actor that has ended already is as good.
     await Promise.allSettled([this.#holder.close.remote(gracePeriodMs)]);
     await terminate(this.#holder);
   }

@@ -8,7 +8,7 @@
 import { ActorDiedError, type AnyActorHandle, ready } from "../core/index.ts";
 import { Fifo } from "../core/internal.ts";
 
-/** One job in line, running, or over. */
+/** A job: waiting, running or over. */
 export interface Ticket<R> {
   readonly result: Promise<R>;
   /** Takes it out of the line, if it has not begun; `result` then rejects. */
@@ -35,7 +35,7 @@ export class Roster<H extends object> {
   readonly #members = new Set<H>();
   readonly #free = new Fifo<H>();
   readonly #line = new Fifo<Job<H>>();
-  /** Why nobody is left; undefined while somebody is, or nobody ever was. */
+  /** Reason for which no member is left; undefined while one is there, or none ever was. */
   #end: Error | undefined;
 
   constructor(events: RosterEvents<H>) {

@@ -19,6 +19,7 @@ import {
 import type { ActorsOptions, KvOptions, KvPutOptions } from "../cluster-types.ts";
 import type { CancelOptions, GetActorOptions, GetOptions, KillOptions, WaitOptions } from "../types.ts";
 
+/** The option `signal` of a function that can be cut off. */
 export const SIGNAL: Option<AbortSignal | undefined> = custom("an AbortSignal is needed", undefined, (value) =>
   isAbortSignal(value) ? "ok" : "wrong type",
 );

@@ -1,7 +1,7 @@
 /**
  * A command's connection to the cluster: through the node of this machine, as a program's, but for one question or two.
  *
- * Which node is found by the rule of `init({ address })`, and failures say the same as there.
+ * The node is found by the rule of `init({ address })`, and failures have its messages.
  */
 import { type JobId, newProcessId } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * What a command of `shoal` is: its words, its options, its help, and what it does.
+ * A command of `shoal`: its words, options, help and action.
  *
  * One file a command, which `main.ts` lists. A command gets its options checked and typed, writes through the terminal that it is given, and ends by
  * returning (success), returning a number (the exit code) or throwing: a `UsageError` for what was typed, an error of Shoal's family for what went wrong.
@@ -8,7 +8,7 @@ import type { Terminal } from "../../runtime/os/terminal.ts";
 
 export interface OptionSpec {
   readonly short?: string;
-  /** What stands for the value in the help: `FILE`. An option without one is a flag. */
+  /** Name of the value in the help: `FILE`. An option without one is a flag. */
   readonly valueName?: string;
   /** The option may be given several times, each time with a value. */
   readonly isList?: true;
@@ -38,7 +38,7 @@ export interface Command<Specs extends OptionSpecs = OptionSpecs> {
   readonly name: string;
   /** First words that stand for it, for a command of one word: `["--version"]`. */
   readonly asOptions?: readonly string[];
-  /** One line, for the list of commands. */
+  /** Summary in one line, for the list of commands. */
   readonly summary: string;
   /** More, for the command's own help. */
   readonly description?: string;
@@ -55,12 +55,12 @@ export function defineCommand<const Specs extends OptionSpecs>(command: Command<
   return command as unknown as Command;
 }
 
-/** What was typed cannot be meant. Exit code 2; the help is named. */
+/** A wrong command line. Exit code 2; the message names the help. */
 export class UsageError extends Error {}
 
 export const EXIT = { SUCCESS: 0, FAILURE: 1, USAGE: 2 } as const;
 
-/** What a command takes that asks a cluster of this machine. */
+/** Option of commands that ask a cluster of this machine. */
 export const ADDRESS: { readonly short: string; readonly valueName: string; readonly help: string } = {
   short: "a",
   valueName: "HOST:PORT",

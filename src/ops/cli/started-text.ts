@@ -1,4 +1,4 @@
-/** What `shoal start` says when it has succeeded: where things run, what to paste on other machines, how programs connect, how it is ended. */
+/** The text of a successful `shoal start`: where things run, what to paste on other machines, how programs connect, how to stop. */
 import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, formatAddresses } from "../../runtime/os/network/network-address.ts";
 
 export interface StartedFacts {

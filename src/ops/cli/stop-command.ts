@@ -91,7 +91,7 @@ async function end(run: RunFile, { force, timeoutMs }: { force: boolean; timeout
     signalProcess(run, "SIGCONT");
     if (await hasEnded([run], timeoutMs)) return "in order";
   }
-  // What it starts and watches is in its file; with it gone nobody starts anything again.
+  // The run file names the children of the supervisor, which starts nothing again once it is gone.
   signalProcess(run, "SIGKILL");
   await endLeftovers(run);
   return "killed";

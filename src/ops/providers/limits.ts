@@ -1,4 +1,4 @@
-/** How long the processes of a cluster may take to end: whoever ends one waits longer than that one waits for what it ends itself. */
+/** Time in which the processes of a cluster end: a parent waits longer than its child waits for its own children. */
 import { EXIT_WITHIN_MS, SHUTDOWN_WITHIN_MS } from "../../runtime/worker/limits.ts";
 
 /** A node ends its workers, which let the user's code end, and reads what they still print; beyond this it is ended. */

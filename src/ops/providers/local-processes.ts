@@ -18,7 +18,7 @@ import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } f
 import { readFailureLine, startFailedError } from "../../runtime/os/processes/start-failure.ts";
 import { Child } from "../../runtime/os/processes/worker-process.ts";
 
-/** How a process ends that was asked to, or has nothing left to do. */
+/** Exit of a process that was asked to end, or has nothing left to do. */
 export const ENDED_IN_ORDER = "exit code 0";
 
 export interface LocalProcess {
@@ -47,7 +47,7 @@ export interface StartHeadOptions extends Omit<HeadConfiguration, "headId"> {
   readonly onChange?: ((change: HeadChange) => void) | undefined;
 }
 
-/** What a node offers; by default what this machine has. */
+/** Resources and labels of a node. Default: those of this machine. */
 export interface NodeOptions {
   readonly numCpus?: number | undefined;
   readonly numGpus?: number | undefined;

@@ -25,7 +25,7 @@ export interface SupervisorConfiguration {
   /** Undefined on a machine that joins the cluster of another. */
   readonly head: SupervisedHead | undefined;
   readonly join: { readonly addresses: readonly string[]; readonly token: string } | undefined;
-  /** Where the node listens for other nodes. */
+  /** Address at which the node listens for other nodes. */
   readonly listenAddress: string;
   readonly node: NodeOptions;
   /** The parent stays, and all of it ends with the parent. */
@@ -35,7 +35,7 @@ export interface SupervisorConfiguration {
 export interface SupervisedHead {
   readonly name: string;
   readonly address: string;
-  /** What it must not lose. */
+  /** Folder of durable state, which survives a restart. */
   readonly directory: string;
   /** Whether other heads may take over (`--ha`). */
   readonly hasRivals: boolean;
@@ -43,14 +43,14 @@ export interface SupervisedHead {
   readonly nats: OwnNats | OtherNats | undefined;
 }
 
-/** One that is started under the head. */
+/** A NATS server that the head starts. */
 interface OwnNats {
   readonly kind: "own";
   readonly program: string;
   readonly port: number;
 }
 
-/** One that somebody else keeps. */
+/** A NATS server of the user. */
 export interface OtherNats extends Pick<NatsPlace, "urls" | "token" | "user" | "password" | "credentialsFile" | "tls"> {
   readonly kind: "runs";
 }

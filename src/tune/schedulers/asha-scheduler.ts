@@ -4,11 +4,11 @@
  * Rungs lie at `gracePeriod`, and each `reductionFactor` times the last, up to `maxT`. A bracket whose first rung lies higher is more patient; a trial gets one at
  * random, those with more rungs more often. Decisions are those of Ray's scheduler of this name, to the last digit of a percentile.
  */
-import { count, flag, number, readOptions, text } from "../../core/internal.ts";
+import { count, flag, readOptions, text } from "../../core/internal.ts";
 import { Random, type RandomState } from "../random.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
 import { definitionOf } from "../definition.ts";
-import { oneMetric, seed } from "../search/model-options.ts";
+import { numberAbove, oneMetric, seed } from "../shared-options.ts";
 import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { firstInOrder } from "./fifo-scheduler.ts";
 import { Objective } from "./objective.ts";
@@ -35,15 +35,12 @@ export interface ASHASchedulerOptions {
   seed?: number | undefined;
 }
 
-const positive = (fallback: number) =>
-  number("a number above 0 is needed", fallback, (value) => value > 0 && value < Number.POSITIVE_INFINITY);
-
 const OPTIONS = {
   ...oneMetric,
   timeAttr: text("trainingIteration"),
-  maxT: positive(100),
-  gracePeriod: positive(1),
-  reductionFactor: number("a number above 1 is needed", 4, (value) => value > 1 && value < Number.POSITIVE_INFINITY),
+  maxT: numberAbove(0, 100),
+  gracePeriod: numberAbove(0, 1),
+  reductionFactor: numberAbove(1, 4),
   brackets: count({ min: 1, max: 100 }, 1),
   stopLastTrials: flag(true),
   seed: seed(),

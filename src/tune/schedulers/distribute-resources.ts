@@ -6,7 +6,7 @@
  */
 import { count, custom, flag, isPlainObject, readOptions } from "../../core/internal.ts";
 import type { SchedulerView } from "../scheduler.ts";
-import { oneMetric } from "../search/model-options.ts";
+import { oneMetric } from "../shared-options.ts";
 import type { Mode, Trial, TrialBundle, TrialResources, TrialResult } from "../trial.ts";
 
 /** Argument of an allocation function. */

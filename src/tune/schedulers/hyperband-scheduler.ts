@@ -5,10 +5,10 @@
  * needs checkpoints, until the bracket is halved: the worse end and the better go on. Sizes, order and decisions are those of Ray's scheduler of this name.
  * `HyperBandForBOHB` changes which bracket is filled first and when one is halved.
  */
-import { flag, number, readOptions, text } from "../../core/internal.ts";
+import { flag, readOptions, text } from "../../core/internal.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler, Verdict } from "../scheduler.ts";
 import { definitionOf } from "../definition.ts";
-import { oneMetric } from "../search/model-options.ts";
+import { numberAbove, numberFrom, oneMetric } from "../shared-options.ts";
 import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { HyperBandBracket, type SavedBracket } from "./hyperband-bracket.ts";
 import { Objective } from "./objective.ts";
@@ -32,8 +32,8 @@ export interface HyperBandSchedulerOptions {
 const OPTIONS = {
   ...oneMetric,
   timeAttr: text("trainingIteration"),
-  maxT: number("a number from 1 is needed", 81, (value) => value >= 1 && value < Number.POSITIVE_INFINITY),
-  reductionFactor: number("a number above 1 is needed", 3, (value) => value > 1 && value < Number.POSITIVE_INFINITY),
+  maxT: numberFrom(1, 81),
+  reductionFactor: numberAbove(1, 3),
   stopLastTrials: flag(true),
 };
 

@@ -4,10 +4,10 @@
  * Means run from `gracePeriod` to the trial's present time, over trials that have come as far. With too few of those, a trial may let others run first. The
  * decisions are those of Ray's scheduler of this name. Of each trial the sums at each of its times are kept, as later trials are compared at earlier times.
  */
-import { count, flag, number, readOptions, text } from "../../core/internal.ts";
+import { count, flag, readOptions, text } from "../../core/internal.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
 import { definitionOf } from "../definition.ts";
-import { oneMetric } from "../search/model-options.ts";
+import { numberFrom, oneMetric } from "../shared-options.ts";
 import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { firstInOrder } from "./fifo-scheduler.ts";
 import { minuteOf, Objective } from "./objective.ts";
@@ -29,19 +29,12 @@ export interface MedianStoppingRuleOptions {
   hardStop?: boolean;
 }
 
-const fromZero = (fallback: number) =>
-  number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
-
 const OPTIONS = {
   ...oneMetric,
   timeAttr: text("timeTotalMs"),
-  gracePeriod: number<number | undefined>(
-    "a number from 0 is needed",
-    undefined,
-    (value) => value >= 0 && value < Number.POSITIVE_INFINITY,
-  ),
+  gracePeriod: numberFrom(0, undefined),
   minSamplesRequired: count({ min: 1 }, 3),
-  minTimeSlice: fromZero(0),
+  minTimeSlice: numberFrom(0, 0),
   hardStop: flag(true),
 };
 

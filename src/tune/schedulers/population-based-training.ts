@@ -9,7 +9,7 @@ import { callable, custom, flag, number, readOptions, text } from "../../core/in
 import { definitionOf } from "../definition.ts";
 import { Random, type RandomState } from "../random.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import { oneMetric, seed } from "../search/model-options.ts";
+import { numberAbove, numberFrom, oneMetric, seed } from "../shared-options.ts";
 import type { Config, Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
 import { checkMutations, drawMutation, explore, type Mutations } from "./explore.ts";
 import { minuteOf, Objective } from "./objective.ts";
@@ -47,17 +47,10 @@ export interface PopulationBasedTrainingOptions extends PopulationOptions {
   perturbationFactors?: readonly number[];
 }
 
-const fromZero = (fallback: number) =>
-  number("a number from 0 is needed", fallback, (value) => value >= 0 && value < Number.POSITIVE_INFINITY);
-
 export const POPULATION_OPTIONS = {
   ...oneMetric,
   timeAttr: text("timeTotalMs"),
-  perturbationInterval: number<number | undefined>(
-    "a number above 0 is needed",
-    undefined,
-    (value) => value > 0 && value < Number.POSITIVE_INFINITY,
-  ),
+  perturbationInterval: numberAbove(0, undefined),
   quantileFraction: number("a number from 0 to 0.5 is needed", 0.25, (value) => value >= 0 && value <= 0.5),
   customExploreFn: callable<(config: Config) => Config>("a function of a configuration is needed"),
   logConfig: flag(true),
@@ -68,7 +61,7 @@ export const POPULATION_OPTIONS = {
 
 const OPTIONS = {
   ...POPULATION_OPTIONS,
-  burnInPeriod: fromZero(0),
+  burnInPeriod: numberFrom(0, 0),
   hyperparamMutations: custom<Mutations | undefined>("an object of lists, domains or functions is needed", undefined, (value) =>
     typeof value === "object" && value !== null && !Array.isArray(value) ? "ok" : "wrong type",
   ),

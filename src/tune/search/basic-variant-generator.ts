@@ -9,7 +9,7 @@ import { Random, type RandomState } from "../random.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
 import { draw, forEachGridPoint, type Point, readPoint, resolveSpace, type SearchSpace, toAllowed } from "../space.ts";
 import type { Config, Definition, JsonValue, Mode } from "../trial.ts";
-import { seed } from "./model-options.ts";
+import { seed } from "../shared-options.ts";
 
 export interface BasicVariantGeneratorOptions {
   /** How often the whole grid is run; without a grid, how many configurations there are. -1 is without end. Default: that of `tuneConfig`. */
@@ -79,9 +79,9 @@ export class BasicVariantGenerator implements Searcher {
   }
 
   /** Takes the values of `tuneConfig` for options that were not given. Called before the first suggestion. */
-  setDefaults({ numSamples, seed }: { numSamples: number; seed: number | undefined }): void {
-    this.#numSamples = this.#options.numSamples ?? numSamples;
-    if (this.#options.seed === undefined && seed !== undefined) this.#random = new Random(seed);
+  setDefaults(defaults: { numSamples: number; seed: number | undefined }): void {
+    this.#numSamples = this.#options.numSamples ?? defaults.numSamples;
+    this.#random = new Random(this.#options.seed ?? defaults.seed);
   }
 
   setSearchProperties(_metric: string | readonly string[], _mode: Mode | readonly Mode[], space: SearchSpace): void {

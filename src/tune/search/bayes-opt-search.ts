@@ -11,7 +11,7 @@ import { type Worth, worthAt, worthWithSlopes } from "./acquisition.ts";
 import { type Axis, counts, fromUnit, toUnit, type UnitPoint } from "./axes.ts";
 import { defaultHyperparameters, fitHyperparameters, GaussianProcess, type Hyperparameters } from "./gaussian-process.ts";
 import { minimize } from "./minimize.ts";
-import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
+import { modelSearchOptions, type ModelSearchOptions } from "../shared-options.ts";
 import { ModelSearch, type Observation } from "./model-search.ts";
 
 export interface BayesOptSearchOptions extends ModelSearchOptions {

@@ -9,7 +9,7 @@ import { custom, flag, number, readOptions } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
 import { type Axis, counts, fromUnit, toUnit, type UnitPoint } from "./axes.ts";
 import { CmaEs, type CmaEsState, defaultPopulation, type Evaluated } from "./cma-es.ts";
-import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
+import { modelSearchOptions, type ModelSearchOptions } from "../shared-options.ts";
 import { ModelSearch, type Observation } from "./model-search.ts";
 
 export interface CmaEsSearchOptions extends ModelSearchOptions {

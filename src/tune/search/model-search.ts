@@ -12,7 +12,7 @@ import { readPoint, type SearchSpace } from "../space.ts";
 import type { Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
 import { type Axis, axesOf, configAt, counts, toUnit, type UnitPoint } from "./axes.ts";
 import { lossesOf, type Objectives, readObjectives } from "./losses.ts";
-import type { ModelSearchOptions } from "./model-options.ts";
+import type { ModelSearchOptions } from "../shared-options.ts";
 
 /** A trial that has ended with a result. */
 export interface Observation {

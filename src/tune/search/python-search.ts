@@ -15,7 +15,7 @@ import { configOf, readPoint, type SearchSpace, toAllowed } from "../space.ts";
 import type { Config, Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
 import { type Axis, axesOf } from "./axes.ts";
 import { lossesOf, readObjectives, type Objectives } from "./losses.ts";
-import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
+import { modelSearchOptions, type ModelSearchOptions } from "../shared-options.ts";
 import { type SpaceFunction, Suggestions } from "./space-function.ts";
 
 /** Options of all searchers of Python libraries. */

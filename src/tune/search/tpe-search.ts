@@ -9,7 +9,7 @@
 import { callable, count, custom, flag, readOptions } from "../../core/internal.ts";
 import type { UnitPoint } from "./axes.ts";
 import { proposeByDensities, type Sample } from "./density-proposal.ts";
-import { modelSearchOptions, type ModelSearchOptions } from "./model-options.ts";
+import { modelSearchOptions, type ModelSearchOptions } from "../shared-options.ts";
 import { ModelSearch, type Observation } from "./model-search.ts";
 import { bestOf, compareLosses, FrontCover } from "./pareto.ts";
 

@@ -1,5 +1,5 @@
 /**
- * One member's side of a collective group: the operations.
+ * Operations of a collective group, on the side of a member.
  *
  * Decides how data moves. Small arrays go through the rendezvous, and each member computes the result in the order of ranks. Large ones stay in shared
  * memory: `allreduce` is a reduce-scatter by direct exchange (each member reduces the part of its rank from all others' parts, read where they lie)
@@ -21,7 +21,7 @@ import {
 } from "./reduction.ts";
 import type { Part, Rendezvous, Seat } from "./rendezvous.ts";
 
-/** How long the other members may take. */
+/** Time limit for the other members. */
 export interface CollectiveOptions {
   /** Time in milliseconds until the others must have come. Default: that of the group. */
   timeoutMs?: number | undefined;
@@ -232,7 +232,7 @@ export class CollectiveGroup {
     try {
       return await answer;
     } finally {
-      // Both hold the references in them until they are collected as garbage, and with them memory.
+      // Until garbage collection both keep the memory behind their references.
       answer[Symbol.dispose]();
       for (const part of brought) if (part !== undefined && "ref" in part) part.ref[Symbol.dispose]();
     }

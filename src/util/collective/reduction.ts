@@ -9,7 +9,7 @@ import type { NumericData } from "../../core/index.ts";
 /** Any kind of typed array. */
 export type NumericArray = NumericData | Uint8ClampedArray;
 
-/** How the elements of several arrays become one; `average` is for floating-point arrays. */
+/** Operation that makes one element of several; `average` is for floating-point arrays. */
 export type ReduceOperation = "sum" | "product" | "min" | "max" | "average";
 
 export const REDUCE_OPERATIONS: readonly ReduceOperation[] = ["sum", "product", "min", "max", "average"];
@@ -19,7 +19,7 @@ type Numbers = Float64Array;
 
 /** What is done with the last of several arrays. */
 interface LastOfSeveral {
-  /** How many arrays there were, the target among them. */
+  /** Count of the arrays, with the target. */
   readonly count: number;
 }
 
@@ -84,7 +84,7 @@ function maxInto(target: Numbers, source: Numbers): void {
   }
 }
 
-/** Where the part of each rank begins and ends: parts differ by at most one element, the longer ones first. */
+/** Bounds of the part of each rank: parts differ by at most one element, the longer ones first. */
 export function partOf(length: number, rank: number, worldSize: number): readonly [start: number, end: number] {
   const size = Math.floor(length / worldSize);
   const longer = length % worldSize;

@@ -17,7 +17,7 @@ export interface Meeting {
   /** Names the exchange; all parties name it alike. */
   readonly key: string;
   readonly rank: number;
-  /** Who takes part. */
+  /** Members that take part. */
   readonly parties: readonly number[];
   /** What is done with what; must be the same for all. */
   readonly signature: string;
@@ -60,7 +60,7 @@ interface Exchange {
   failure: CollectiveError | undefined;
 }
 
-/** How often the members are looked at while somebody waits for them; the first look comes after this time. */
+/** Interval at which the lives of members are checked while others wait for them. */
 const WATCH_EVERY_MS = 1000;
 
 export class Rendezvous {
@@ -70,7 +70,7 @@ export class Rendezvous {
   readonly #members = new Map<number, Member>();
   readonly #exchanges = new Map<string, Exchange>();
   #declared: ReadonlyMap<string, number> | undefined;
-  /** Why the generation is over. */
+  /** Reason for which the generation is over. */
   #end: CollectiveError | undefined;
   #watch: NodeJS.Timeout | undefined;
 

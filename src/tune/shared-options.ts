@@ -1,6 +1,6 @@
-/** Options that all searchers and schedulers of a kind share, as rows for `readOptions`: metric, mode, seed, and points that the user gives. */
-import { custom, isPlainObject, number, type Option } from "../../core/internal.ts";
-import type { Mode } from "../trial.ts";
+/** Rows for `readOptions` that searchers and schedulers share: metric, mode, seed, ranges of numbers, and points that the user gives. */
+import { custom, isPlainObject, number, type Option } from "../core/internal.ts";
+import type { Mode } from "./trial.ts";
 
 /** Options of all searchers with a model. */
 export interface ModelSearchOptions {
@@ -32,6 +32,16 @@ function listOf<T>(allowed: string, is: (value: unknown) => boolean): Option<rea
 /** A seed of a generator. */
 export function seed(): Option<number | undefined> {
   return number<number | undefined>("a whole number from 0 is needed", undefined, (value) => Number.isSafeInteger(value) && value >= 0);
+}
+
+/** A finite number that is at least `least`. */
+export function numberFrom<T extends number | undefined>(least: number, fallback: T): Option<number | T> {
+  return number(`a number from ${least} is needed`, fallback, (value) => value >= least && value < Number.POSITIVE_INFINITY);
+}
+
+/** A finite number that is greater than `bound`. */
+export function numberAbove<T extends number | undefined>(bound: number, fallback: T): Option<number | T> {
+  return number(`a number above ${bound} is needed`, fallback, (value) => value > bound && value < Number.POSITIVE_INFINITY);
 }
 
 /** The metric and the mode of a scheduler or of a searcher for one metric. */

@@ -260,8 +260,9 @@ test("an application that is run again while it is deleted comes up, and the del
     async fetch(request: Request): Promise<string> {
       appendFileSync(this.#file, "begun\n");
       const { existsSync } = await import("node:fs");
-      const until = new URL(request.url).searchParams.get("until") ?? "";
-      while (until !== "" && !existsSync(until)) await new Promise((resolve) => setTimeout(resolve, 5));
+      const release = new URL(request.url).searchParams.get("until") ?? "";
+      const isHeld = (): boolean => release !== "" && !existsSync(release);
+      while (isHeld()) await new Promise((resolve) => setTimeout(resolve, 5));
       return this.#word;
     }
   }

@@ -24,7 +24,7 @@ export {
   texts,
   timeLimit,
 } from "./options/option-kinds.ts";
-export { BUNDLES_MAX, resolvePlacementGroupOptions } from "./options/group-options.ts";
+export { resolvePlacementGroupOptions } from "./options/group-options.ts";
 export { isActorOption, isTaskOption } from "./options/options.ts";
 export { SIGNAL } from "./options/operation-options.ts";
 
@@ -43,7 +43,7 @@ export { nearNames } from "../runtime/base/near-names.ts";
 
 // Limits that libraries share with the core.
 export { TIMER_MS_MAX } from "../runtime/base/limits.ts";
-export { REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
+export { BUNDLES_MAX, REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
 
 // Errors keep their class in other processes. Messages show values in a few words.
 export { describeValue, messageOf } from "../runtime/base/describe.ts";

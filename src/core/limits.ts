@@ -53,3 +53,5 @@ export const NAME_LENGTH_MAX = 1000;
 
 /** How long a program that is left without `shutdown` waits for its node, as its user waits for the program: an end takes 10 ms, and `OUTPUT_OPEN_MAX_MS` more where a program that a worker has started keeps its pipes. */
 export const EXIT_WAITS_MS = 2 * OUTPUT_OPEN_MAX_MS;
+/** Bundles of a placement group. More are a mistake: each is reserved by itself. */
+export const BUNDLES_MAX = 10_000;

@@ -222,7 +222,7 @@ test("what is wrong with a request is told with Ray's statuses", async () => {
     400,
     'Cannot read the configuration: applications[0].runtime_env.working_dir: a whole path is needed, as there is no folder to begin from: give runtime_env.working_dir as /FOLDER or local:///FOLDER: received "here"',
   ]);
-  expect(await putting("x".repeat(5_000_000))).toEqual([413, expect.stringContaining("at most 4194304 bytes")]);
+  expect(await putting("x".repeat(5_000_000))).toEqual([413, expect.stringContaining("at most 1000000 bytes")]);
   expect(await ask(client.address, `${APPLICATIONS}?api_type=x`)).toMatchObject({ status: 400 });
   expect(await ask(client.address, APPLICATIONS, { method: "POST" })).toMatchObject({
     status: 405,

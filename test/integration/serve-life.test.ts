@@ -260,8 +260,9 @@ test("an application that is run again while it is deleted comes up, and the del
     async fetch(request: Request): Promise<string> {
       appendFileSync(this.#file, "begun\n");
       const { existsSync } = await import("node:fs");
-      const until = new URL(request.url).searchParams.get("until") ?? "";
-      while (until !== "" && !existsSync(until)) await new Promise((resolve) => setTimeout(resolve, 5));
+      const release = new URL(request.url).searchParams.get("until") ?? "";
+      const isHeld = (): boolean => release !== "" && !existsSync(release);
+      while (isHeld()) await new Promise((resolve) => setTimeout(resolve, 5));
       return this.#word;
     }
   }
@@ -280,6 +281,23 @@ test("an application that is run again while it is deleted comes up, and the del
   expect((await held).body).toBe("first");
   expect(await serve.delete("again")).toBe(true);
   expect(await serve.delete("again")).toBe(false);
+});
+
+test("an application whose options are too large to be kept is refused before anything changes", async () => {
+  const log = new Log(folder);
+  const large = { word: "x".repeat(600_000) };
+  const options = { name: "large", routePrefix: "/large" };
+  const refused = await failureOf(serve.run(Base.options({ userConfig: large }).bind("v1", log.file), options));
+  expect(refused).toBeInstanceOf(RangeError);
+  expect(refused.message).toMatch(
+    /^Cannot run application large: the options of its deployments, now and before, take at most 921600 bytes: received 1\d{6}\. /,
+  );
+  expect((await serve.status()).applications["large"]).toBeUndefined();
+  // What one constructor gets is code, and kept apart.
+  await serve.run(Base.bind("x".repeat(1_500_000), log.file), options);
+  const { body } = await ask(address, "/large?n=1");
+  expect([body.lastIndexOf("x"), body.slice(1_500_000)]).toEqual([1_499_999, expect.stringMatching(/^ one \d+$/)]);
+  await serve.delete("large");
 });
 
 test("of two applications that are run for one path at the same time one gets it", async () => {

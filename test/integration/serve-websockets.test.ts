@@ -42,12 +42,12 @@ class Chat {
         socket.addEventListener("error", () => {
           throw new Error("and again");
         });
-        socket.onerror = (event) => void socket.send(`failed: ${String((event as Event & { error?: Error }).error?.message)}`);
+        socket.addEventListener("error", ({ error }) => void socket.send(`failed: ${(error as Error).message}`));
         socket.addEventListener("message", ({ data }) => {
           if (data === "throws") throw new Error("at once");
         });
         socket.addEventListener("message", async ({ data }) => {
-          await undefined;
+          await Promise.resolve();
           if (data === "rejects") throw new Error("later");
           if (data === "pid") await socket.send(String(process.pid));
         });

@@ -6,6 +6,7 @@
 import { describeValue } from "../../runtime/base/describe.ts";
 import { errorOf } from "../../runtime/base/fault.ts";
 import { resourceVector } from "../../runtime/base/resources.ts";
+import { BUNDLES_MAX } from "../limits.ts";
 import { custom, customResources, faultOf, oneOf, text, readOptions } from "./option-kinds.ts";
 import { checkSelector } from "./scheduling-options.ts";
 import type { LabelSelector, PlacementGroupOptions, PlacementStrategy } from "./scheduling-types.ts";
@@ -37,9 +38,6 @@ interface ResolvedGroupOptions {
   /** One selector a bundle. */
   readonly labels: readonly LabelSelector[];
 }
-
-/** More bundles than this are a mistake: each is reserved by itself. */
-export const BUNDLES_MAX = 10_000;
 
 /** @throws TypeError, RangeError */
 export function resolvePlacementGroupOptions(bundles: unknown, options?: PlacementGroupOptions): ResolvedGroupOptions {

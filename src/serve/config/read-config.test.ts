@@ -161,6 +161,11 @@ test("aliases and merged keys are read as PyYAML reads them: a map's own keys ho
   expect(() => readConfig(wrong, "serve.yaml")).toThrow("line 8: applications[0].deployments[1].max_ongoing_request: there is no such key");
 });
 
+test("a configuration that is too large to be kept is refused", () => {
+  const text = `applications:\n- {import_path: 'a.ts:app', args: {text: ${"x".repeat(1_000_000)}}}`;
+  expect(() => readConfig(text, "serve.yaml")).toThrow("Cannot read serve.yaml: a configuration has at most 1000000 bytes: received 10000");
+});
+
 test("the schema for editors is the one that docs publish", async () => {
   await expect(`${JSON.stringify(configSchema(), undefined, 2)}\n`).toMatchFileSnapshot("../../../docs/serve-config.schema.json");
 });

@@ -19,7 +19,7 @@ import {
 } from "yaml";
 import { describeValue } from "../../core/internal.ts";
 import { ServeConfigError } from "../errors.ts";
-import { CONFIG_ALIASES_MAX } from "../limits.ts";
+import { CONFIG_ALIASES_MAX, CONFIG_BYTES_MAX } from "../limits.ts";
 import { isPath, underRoot } from "../proxy/route-table.ts";
 import { CONFIG, type KeyTable, RUNTIME_ENV, type ValueKind } from "./config-keys.ts";
 
@@ -65,6 +65,11 @@ export interface ServeConfig {
  * @throws ServeConfigError with line and key
  */
 export function readConfig(text: string, source: string): ServeConfig {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > CONFIG_BYTES_MAX) {
+    const reason = `a configuration has at most ${CONFIG_BYTES_MAX} bytes: received ${bytes}`;
+    throw new ServeConfigError(`Cannot read ${source}: ${reason}`, { reason, details: { source } });
+  }
   const { whole, reader } = readWhole(text, source, CONFIG);
   return {
     source,

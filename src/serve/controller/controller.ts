@@ -46,6 +46,7 @@ import {
   loadCapacity,
   loadOptions,
   loadUnbuilt,
+  requireKeepable,
   saveApi,
   saveApplication,
   saveConfigText,
@@ -225,8 +226,9 @@ export class Controller {
     }
   }
 
-  /** @throws RangeError where another application has the path; DeployFailedError while Serve is shut down */
-  #requireTakable({ name, routePrefix }: ApplicationTarget): void {
+  /** @throws RangeError where another application has the path, or it cannot be kept; DeployFailedError while Serve is shut down */
+  #requireTakable(target: ApplicationTarget): void {
+    const { name, routePrefix } = target;
     if (this.#isEnding) {
       const reason = "Serve is being shut down";
       throw new DeployFailedError(`Cannot run application ${name}: ${reason}`, { reason, hint: "Run it again once that is over." });
@@ -236,6 +238,7 @@ export class Controller {
       throw new RangeError(
         `Cannot run application ${name}: application ${holder} has the routePrefix already: received ${JSON.stringify(routePrefix)}`,
       );
+    requireKeepable(target, this.#state.record(name));
   }
 
   async #take(target: ApplicationTarget, { code, functions }: DeployedCode, isWanted: () => boolean): Promise<void> {

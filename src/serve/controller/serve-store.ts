@@ -7,7 +7,8 @@ import { SERVE_NAMESPACE } from "../names.ts";
 import { kvDelete, kvGet, kvList, kvPut } from "../../core/index.ts";
 import type { ApplicationRecord } from "./serve-state.ts";
 import { type CapacityRecord, nextCapacity } from "./target-capacity.ts";
-import type { TargetCapacity } from "../deployment-config.ts";
+import type { ApplicationTarget, TargetCapacity } from "../deployment-config.ts";
+import { RECORD_BYTES_MAX } from "../limits.ts";
 
 const IN_SERVE = { namespace: SERVE_NAMESPACE };
 const APP = "app/";
@@ -81,6 +82,23 @@ export async function loadCapacity(): Promise<TargetCapacity | undefined> {
 
 export async function saveApplication(record: ApplicationRecord): Promise<void> {
   await kvPut(APP + record.target.name, record, IN_SERVE);
+}
+
+/**
+ * To be asked before an application is taken over: one that cannot be kept would be gone with its controller.
+ *
+ * @param running - the record of what it takes the place of @throws RangeError where it is too large
+ */
+export function requireKeepable(target: ApplicationTarget, running: ApplicationRecord | undefined): void {
+  // The record has the version before as well, to go back to.
+  const formers = new Map(running?.deployments.map((record) => [record.target.name, record.target]));
+  const record = { target, deployments: target.deployments.map((one) => ({ target: one, former: formers.get(one.name) })) };
+  const bytes = Buffer.byteLength(JSON.stringify(record));
+  if (bytes > RECORD_BYTES_MAX)
+    throw new RangeError(
+      `Cannot run application ${target.name}: the options of its deployments, now and before, take at most ${RECORD_BYTES_MAX} bytes: received ${bytes}. ` +
+        "Give what is large, such as a part of userConfig, to the constructor as an argument of bind(): code is kept apart",
+    );
 }
 
 export async function forgetApplication(name: string): Promise<void> {

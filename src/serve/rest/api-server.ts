@@ -7,7 +7,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { API_BODY_BYTES_MAX, API_BODY_WITHIN_MS } from "../limits.ts";
+import { CONFIG_BYTES_MAX, API_BODY_WITHIN_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import { isLoopback, type ResolvedApiOptions } from "./api-options.ts";
 
@@ -130,7 +130,7 @@ export class ApiServer {
     let size = 0;
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.byteLength;
-      if (size > API_BODY_BYTES_MAX) return { status: 413, body: `A configuration has at most ${API_BODY_BYTES_MAX} bytes` };
+      if (size > CONFIG_BYTES_MAX) return { status: 413, body: `A configuration has at most ${CONFIG_BYTES_MAX} bytes` };
       pieces.push(piece);
     }
     const text = Buffer.concat(pieces).toString("utf8");

@@ -11,6 +11,7 @@ import { noteFile } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import type { ColumnFacts } from "../expressions/may-match.ts";
 import { factsOfGroup, topLevelElements } from "./parquet-statistics.ts";
+import { parquetWasm } from "./parquet-wasm.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { FileBytes } from "../../storage/file-system.ts";
 import { shownPath } from "../../storage/paths.ts";
@@ -84,7 +85,7 @@ export async function* readParquetPart(
   bigintColumns: readonly string[],
   decimal?: "text" | "number",
 ): AsyncGenerator<Block, void, undefined> {
-  const { ParquetFile, wasmMemory } = await import("parquet-wasm");
+  const { ParquetFile, wasmMemory } = await parquetWasm();
   await using opened = await openBytes(path);
   const bytes = new DecoderBytes(opened);
   const file = await bytes.naming(path, "its footer", () => ParquetFile.fromFile(bytes as unknown as Blob));

@@ -9,6 +9,7 @@ import { type DataType, timeType } from "../blocks/data-type.ts";
 import { sliceVector, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { groupRows, isKey } from "../kernels/hash.ts";
+import { parquetWasm } from "./parquet-wasm.ts";
 
 export const PARQUET_CODECS = ["snappy", "zstd", "gzip", "brotli", "lz4", "none"] as const;
 export type ParquetCodec = (typeof PARQUET_CODECS)[number];
@@ -20,7 +21,7 @@ export async function parquetFile(blocks: readonly Block[], codec: ParquetCodec)
     throw new DataError("Cannot write a Parquet file without columns", {
       hint: "a dataset without rows has none: see what gives its rows",
     });
-  const { Compression, Table, writeParquet, WriterPropertiesBuilder } = await import("parquet-wasm");
+  const { Compression, Table, writeParquet, WriterPropertiesBuilder } = await parquetWasm();
   const compression = {
     snappy: Compression.SNAPPY,
     zstd: Compression.ZSTD,

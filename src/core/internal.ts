@@ -124,6 +124,9 @@ export { machineName } from "../runtime/os/machine/machine.ts";
 // Fewer collections of garbage while large arrays pass through a worker.
 export { HeapGrowth } from "../runtime/os/garbage.ts";
 
+// Modules of WebAssembly that are optimized later.
+export { loadPatiently } from "../runtime/os/wasm-tiers.ts";
+
 // A queue that takes from its front in constant time.
 export { Fifo } from "../runtime/base/fifo.ts";
 

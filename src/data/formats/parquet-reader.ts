@@ -12,6 +12,7 @@ import { DataError } from "../errors.ts";
 import type { ColumnFacts } from "../expressions/may-match.ts";
 import { footerInMicroseconds, sparkInt96Leaves, TRAILER_BYTES } from "./parquet-int96.ts";
 import { columnOfRepeatedMaps, factsOfGroup, topLevelElements } from "./parquet-statistics.ts";
+import { parquetWasm } from "./parquet-wasm.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { FileBytes } from "../../storage/file-system.ts";
 import { shownPath } from "../../storage/paths.ts";
@@ -105,7 +106,7 @@ export async function* readParquetPart(
   bigintColumns: readonly string[],
   decimal?: "text" | "number",
 ): AsyncGenerator<Block, void, undefined> {
-  const { ParquetFile, wasmMemory } = await import("parquet-wasm");
+  const { ParquetFile, wasmMemory } = await parquetWasm();
   await using opened = await openBytes(path);
   const bytes = new DecoderBytes(opened);
   const open = () =>

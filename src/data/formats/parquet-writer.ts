@@ -9,6 +9,7 @@ import { type DataType, timeType } from "../blocks/data-type.ts";
 import { sliceVector, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { groupRows, isKey } from "../kernels/hash.ts";
+import { parquetWasm } from "./parquet-wasm.ts";
 
 export const PARQUET_CODECS = ["snappy", "zstd", "gzip", "brotli", "lz4", "none"] as const;
 export type ParquetCodec = (typeof PARQUET_CODECS)[number];
@@ -25,7 +26,7 @@ export async function parquetFile(blocks: readonly Block[], codec: ParquetCodec)
     throw new DataError(`Cannot write column ${JSON.stringify(empty)} as Parquet: it has objects without a part, which Parquet has not`, {
       hint: "leave the column out (dropColumns), or give its objects a part",
     });
-  const { Compression, Table, writeParquet, WriterPropertiesBuilder } = await import("parquet-wasm");
+  const { Compression, Table, writeParquet, WriterPropertiesBuilder } = await parquetWasm();
   const compression = {
     snappy: Compression.SNAPPY,
     zstd: Compression.ZSTD,

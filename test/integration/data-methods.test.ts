@@ -1,5 +1,5 @@
 /** Methods of datasets that look at them, in in-process mode: what they give is compared with plain arrays. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import * as data from "shoal/data";
@@ -302,6 +302,36 @@ test("files are read in a random order, in each run and in each epoch another on
   expect(() => data.readCsv(to, { fileExtensions: ["."] })).toThrow("fileExtensions");
   expect(() => data.readCsv(to, { partitioning: "none", partitionFilter: () => true })).toThrow("no partitionFilter");
   expect(await data.readParquet(to, { fileExtensions: ["parquet"] }).count()).toBe(40);
+});
+
+test("a write into a file is refused with the way to one file, and leaves the file", async () => {
+  const file = join(folder, "one.csv");
+  writeFileSync(file, "kept");
+  await expect(rides.writeCsv(file)).rejects.toMatchObject({
+    message: `Cannot write to ${file}: it is a file, and a write makes a folder, with a file a task`,
+    hint: expect.stringContaining("toReadableStream"),
+  });
+  expect(readFileSync(file, "utf8")).toBe("kept");
+});
+
+test("mistakes in functions and expressions name the step, the file, the row and the remedy", async () => {
+  const file = join(folder, "places.csv");
+  writeFileSync(file, "id,km\n1,5\n2,x\n3,7\n");
+  const read = data.readCsv<{ id: number; km: string }>(file);
+  await expect(read.map(({ id, km }) => ({ v: id > 1 ? km : id })).takeAll()).rejects.toMatchObject({
+    message: `Column "v" of map: row 2 of ${file} is string, and the rows before are float64`,
+  });
+  const cast = read.filter(data.col("id").gt(1)).withColumn("km", data.col("km").cast("float64"));
+  await expect(cast.takeAll()).rejects.toMatchObject({
+    message: expect.stringContaining(`cast(km, "float64"): row 2 of ${file} is "x", which float64 does not hold`),
+    hint: expect.stringContaining('onError: "null"'),
+  });
+  await expect(
+    read
+      .withColumn("at", data.col("km").cast("date", { onError: "null" }))
+      .filter(data.col("at").ge("2026-01-01"))
+      .count(),
+  ).rejects.toMatchObject({ hint: expect.stringContaining("new Date(") });
 });
 
 describe("without duplicates", () => {

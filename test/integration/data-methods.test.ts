@@ -304,6 +304,13 @@ test("files are read in a random order, in each run and in each epoch another on
   expect(await data.readParquet(to, { fileExtensions: ["parquet"] }).count()).toBe(40);
 });
 
+test("stats() of a write count the rows and bytes in its files", async () => {
+  const { rowCount, sizeBytes, files } = await rides.writeCsv(join(folder, "counted"), { maxRowsPerFile: 30 });
+  const write = (await rides.stats())?.operators.at(-1);
+  expect([write?.rows, write?.bytes, rowCount]).toEqual([100, sizeBytes, 100]);
+  expect(files.length).toBeGreaterThan(3);
+});
+
 test("a write into a file is refused with the way to one file, and leaves the file", async () => {
   const file = join(folder, "one.csv");
   writeFileSync(file, "kept");

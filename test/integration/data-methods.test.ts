@@ -365,6 +365,33 @@ describe("without duplicates", () => {
     expect(await few.sort("key").takeAll()).toEqual([599_997, 599_998, 599_999].map((id) => ({ id, key: id % 3 })));
   });
 
+  test("without columns rows are compared as a whole, whatever columns and types their blocks have, over all partitions", async () => {
+    const twice = versions.selectColumns(["key"]).dropDuplicates();
+    expect(await twice.count()).toBe(150_000);
+    const [numbers, texts] = [
+      data.range(200_000),
+      data.range(200_000).map(({ id }) => ({ note: id % 2 === 0 ? null : "odd", id: BigInt(id) })),
+    ];
+    // The same rows: whole numbers as another type, columns in another order, and a column that is null or not there.
+    const same = numbers.union(
+      texts.withColumn("id", data.col("id").cast("float64")) as never,
+      numbers.withColumn("id", data.col("id").cast("int64")),
+    );
+    const distinct = same.dropDuplicates();
+    expect(await distinct.aggregate({ rows: data.count(), ids: data.countDistinct("id"), sum: data.sum("id") })).toEqual({
+      rows: 300_000,
+      ids: 200_000,
+      sum: (199_999 * 200_000) / 2 + 100_000 ** 2,
+    });
+    expect(await distinct.count()).toBe(300_000);
+    await expect(
+      data
+        .fromItems([{ a: 1, b: [1] }])
+        .dropDuplicates()
+        .takeAll(),
+    ).rejects.toThrow('Cannot drop duplicates by "b"');
+  });
+
   test("mistakes are named where they are made, or where the column is missing", async () => {
     expect(() => versions.dropDuplicates([])).toThrow("dropDuplicates takes a column, or several: received none");
     expect(() => versions.dropDuplicates("key", { keep: "none" as "last" })).toThrow("keep");

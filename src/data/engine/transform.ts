@@ -315,8 +315,9 @@ function filteredBlock(block: Block, expression: ExpressionNode, name: string): 
 }
 
 function distinctInBlock(block: Block, transform: Extract<Transform, { kind: "distinctInBlock" }>): Block {
-  keyVectors(block, transform.keys, "drop duplicates by");
-  return hasManyGroups(block, transform.keys, []) ? block : pickRows(block, distinctRows(block, transform));
+  const columns = transform.keys.length === 0 ? block.names : transform.keys;
+  keyVectors(block, columns, "drop duplicates by");
+  return hasManyGroups(block, columns, []) ? block : pickRows(block, distinctRows(block, transform));
 }
 
 /** The rows of these numbers, in their order. */

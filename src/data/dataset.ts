@@ -409,15 +409,15 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows without those that have the same values in some columns as one before. Null equals null here, and NaN equals NaN. In which order the rows come is not specified; to have them in that
+   * The rows without those that have the same values as one before, in some columns or in all. Null equals null here, and NaN equals NaN. In which order the rows come is not specified; to have them in that
    * of a column, sort them.
    *
-   * @param keys - a column, or several
-   * @throws TypeError for what is no name of a column, and for wrong options. When it runs: DataError for a column of lists or structs
+   * @param keys - a column, or several. Default: all
+   * @throws TypeError for what is no name of a column, and for wrong options. When it runs: DataError for a column of lists or structs among them
    * @example
    * const newest = versions.sort("savedAt").dropDuplicates("id", { keep: "last" });
    */
-  dropDuplicates(keys: (keyof R & string) | readonly (keyof R & string)[], options: DropDuplicatesOptions = {}): Dataset<R> {
+  dropDuplicates(keys?: (keyof R & string) | readonly (keyof R & string)[], options: DropDuplicatesOptions = {}): Dataset<R> {
     return this.#exchange(distinctStep(keys, options));
   }
 

@@ -113,8 +113,8 @@ export interface DropDuplicatesOptions {
 }
 
 /** @throws TypeError, RangeError */
-export function distinctStep(keys: string | readonly string[], options: DropDuplicatesOptions): ExchangeStep {
-  const columns = namesOf("dropDuplicates", keys);
+export function distinctStep(keys: string | readonly string[] | undefined, options: DropDuplicatesOptions): ExchangeStep {
+  const columns = keys === undefined ? [] : namesOf("dropDuplicates", keys);
   const { keep } = readOptions(options, { of: "dropDuplicates", options: { keep: oneOf(["first", "last"], "first") } });
   const name = `dropDuplicates(${columns.join(", ")})`;
   return {

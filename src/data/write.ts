@@ -6,6 +6,7 @@
  */
 import { get } from "../core/index.ts";
 import { onInterruption } from "../progress/interruption.ts";
+import { fileExists } from "../storage/folders.ts";
 import type { StagedFile } from "../storage/file-system.ts";
 import { shownPath } from "../storage/paths.ts";
 import { listFiles } from "../storage/list-files.ts";
@@ -79,7 +80,13 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
   let sizeBytes = 0;
   try {
     // Tasks do not make it: one that has not heard yet that the write has failed finds no folder, and leaves nothing behind.
-    await makeStagingFolder(staging);
+    await makeStagingFolder(staging).catch(async (cause: unknown) => {
+      if (!(await fileExists(target))) throw cause;
+      throw new DataError(`Cannot write to ${shownPath(target)}: it is a file, and a write makes a folder, with a file a task`, {
+        cause,
+        hint: 'for one file write the stream of toReadableStream({ format: "csv" }) into it',
+      });
+    });
     for await (const block of run(staging)) {
       for (const { staged, partition, ...facts } of rowsOf(await get(block.ref)) as WrittenFile[]) {
         const place = names.placeOf(target, { index: files.length, writeId: id, extension, partition, rowCount: facts.rowCount });

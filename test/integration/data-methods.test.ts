@@ -1,5 +1,5 @@
 /** Methods of datasets that look at them, in in-process mode: what they give is compared with plain arrays. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import * as data from "shoal/data";
@@ -304,6 +304,43 @@ test("files are read in a random order, in each run and in each epoch another on
   expect(await data.readParquet(to, { fileExtensions: ["parquet"] }).count()).toBe(40);
 });
 
+test("stats() of a write count the rows and bytes in its files", async () => {
+  const { rowCount, sizeBytes, files } = await rides.writeCsv(join(folder, "counted"), { maxRowsPerFile: 30 });
+  const write = (await rides.stats())?.operators.at(-1);
+  expect([write?.rows, write?.bytes, rowCount]).toEqual([100, sizeBytes, 100]);
+  expect(files.length).toBeGreaterThan(3);
+});
+
+test("a write into a file is refused with the way to one file, and leaves the file", async () => {
+  const file = join(folder, "one.csv");
+  writeFileSync(file, "kept");
+  await expect(rides.writeCsv(file)).rejects.toMatchObject({
+    message: `Cannot write to ${file}: it is a file, and a write makes a folder, with a file a task`,
+    hint: expect.stringContaining("toReadableStream"),
+  });
+  expect(readFileSync(file, "utf8")).toBe("kept");
+});
+
+test("mistakes in functions and expressions name the step, the file, the row and the remedy", async () => {
+  const file = join(folder, "places.csv");
+  writeFileSync(file, "id,km\n1,5\n2,x\n3,7\n");
+  const read = data.readCsv<{ id: number; km: string }>(file);
+  await expect(read.map(({ id, km }) => ({ v: id > 1 ? km : id })).takeAll()).rejects.toMatchObject({
+    message: `Column "v" of map: row 2 of ${file} is string, and the rows before are float64`,
+  });
+  const cast = read.filter(data.col("id").gt(1)).withColumn("km", data.col("km").cast("float64"));
+  await expect(cast.takeAll()).rejects.toMatchObject({
+    message: expect.stringContaining(`cast(km, "float64"): row 2 of ${file} is "x", which float64 does not hold`),
+    hint: expect.stringContaining('onError: "null"'),
+  });
+  await expect(
+    read
+      .withColumn("at", data.col("km").cast("date", { onError: "null" }))
+      .filter(data.col("at").ge("2026-01-01"))
+      .count(),
+  ).rejects.toMatchObject({ hint: expect.stringContaining("new Date(") });
+});
+
 describe("without duplicates", () => {
   const versions = data.range(600_000).withColumn("key", data.col("id").mod(150_000));
 
@@ -326,6 +363,33 @@ describe("without duplicates", () => {
     // Most rows of a block have the same few keys.
     const few = versions.withColumn("key", data.col("id").mod(3)).dropDuplicates(["key"], { keep: "last" });
     expect(await few.sort("key").takeAll()).toEqual([599_997, 599_998, 599_999].map((id) => ({ id, key: id % 3 })));
+  });
+
+  test("without columns rows are compared as a whole, whatever columns and types their blocks have, over all partitions", async () => {
+    const twice = versions.selectColumns(["key"]).dropDuplicates();
+    expect(await twice.count()).toBe(150_000);
+    const [numbers, texts] = [
+      data.range(200_000),
+      data.range(200_000).map(({ id }) => ({ note: id % 2 === 0 ? null : "odd", id: BigInt(id) })),
+    ];
+    // The same rows: whole numbers as another type, columns in another order, and a column that is null or not there.
+    const same = numbers.union(
+      texts.withColumn("id", data.col("id").cast("float64")) as never,
+      numbers.withColumn("id", data.col("id").cast("int64")),
+    );
+    const distinct = same.dropDuplicates();
+    expect(await distinct.aggregate({ rows: data.count(), ids: data.countDistinct("id"), sum: data.sum("id") })).toEqual({
+      rows: 300_000,
+      ids: 200_000,
+      sum: (199_999 * 200_000) / 2 + 100_000 ** 2,
+    });
+    expect(await distinct.count()).toBe(300_000);
+    await expect(
+      data
+        .fromItems([{ a: 1, b: [1] }])
+        .dropDuplicates()
+        .takeAll(),
+    ).rejects.toThrow('Cannot drop duplicates by "b"');
   });
 
   test("mistakes are named where they are made, or where the column is missing", async () => {

@@ -179,6 +179,7 @@ await visits.aggregate({ km: data.max("kilometres") });
 
 exactly<typeof visits>()(visits.dropDuplicates("id", { keep: "last" }));
 exactly<typeof visits>()(visits.dropDuplicates(["city", "at"]));
+exactly<typeof visits>()(visits.dropDuplicates());
 /** A dataset of more columns is one of fewer. */
 const fewer: data.Dataset<{ at: Date }> = visits;
 fewer.sort("at");

@@ -159,7 +159,7 @@ test("a column and a part of a struct named __proto__ are like any other", () =>
 
 test("a value of another type names column, row and both types", () => {
   expect(() => blockOfRows([{ a: 1 }, { a: null }, { a: "x" }], "test")).toThrow(
-    'Column "a": row 2 is string, and the rows before are float64',
+    'Column "a" of test: row 2 is string, and the rows before are float64',
   );
 });
 

@@ -179,17 +179,18 @@ export function rowsOf(block: Block): Row[] {
 /**
  * The block of rows. Columns are those of all rows, in the order in which they first come; a row without one has a null there.
  *
- * @param from - what gave the rows, for messages, such as `the function of map`
+ * @param from - what gave the rows, for messages, such as `map(parse)`
+ * @param placeOfRow - names a row in messages. Default: by its number
  * @throws DataError for what is no row, or a column of two types
  */
-export function blockOfRows(rows: readonly unknown[], from: string): Block {
+export function blockOfRows(rows: readonly unknown[], from: string, placeOfRow: (row: number) => string = (row) => `row ${row}`): Block {
   const names = new Map<string, number>();
   const columns: unknown[][] = [];
   for (let row = 0; row < rows.length; row += 1) {
     const value = rows[row];
     if (!isPlainRow(value))
       throw new DataError(
-        `Rows are objects with an entry a column: row ${row} from ${from} is ${describeValue(value)}`,
+        `Rows are objects with an entry a column: ${placeOfRow(row)} from ${from} is ${describeValue(value)}`,
         value === undefined ? { hint: "does the function return its row? One with braces needs a return" } : {},
       );
     for (const name in value) {
@@ -206,6 +207,15 @@ export function blockOfRows(rows: readonly unknown[], from: string): Block {
   return {
     rowCount: rows.length,
     names: ordered,
-    vectors: ordered.map((name, i) => namingColumn(name, () => buildVector(columns[i] as unknown[]))),
+    vectors: ordered.map((name, i) => {
+      try {
+        return buildVector(columns[i] as unknown[]);
+      } catch (error) {
+        if (!(error instanceof MisfitError)) throw error;
+        throw new DataError(`Column ${JSON.stringify(name)} of ${from}: ${placeOfRow(error.row)} ${error.problem}`, {
+          hint: "a column has values of one type, and nulls",
+        });
+      }
+    }),
   };
 }

@@ -81,7 +81,7 @@ export interface OperatorLoad {
 export class OperatorStatistics {
   /** That have begun. */
   tasks = 0;
-  /** Of the blocks that it gave. */
+  /** Of the blocks that it gave; of a write those in its files. */
   rows = 0;
   bytes = 0;
   blocks = 0;
@@ -107,11 +107,11 @@ export class OperatorStatistics {
     this.cpuMs += cpuMs;
   }
 
-  give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0, memoryBytes }: BlockFacts): void {
+  give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0, memoryBytes, written = { rowCount, sizeBytes } }: BlockFacts): void {
     if (memoryBytes !== undefined) this.memoryBytes.add(memoryBytes);
     this.blocks += 1;
-    this.rows += rowCount;
-    this.bytes += sizeBytes;
+    this.rows += written.rowCount;
+    this.bytes += written.sizeBytes;
     this.work({ wallMs, cpuMs });
     this.endedMs = performance.now();
     this.startedMs ??= this.endedMs;

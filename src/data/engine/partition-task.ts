@@ -7,7 +7,7 @@
 import { type ObjectRef, type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
 import { HeapGrowth } from "../../core/internal.ts";
 import { type Block, concatBlocks, packBlock, sliceBlock, takeBlock, vectorOf } from "../blocks/block.ts";
-import { hashRows, keyVectors } from "../kernels/hash.ts";
+import { hashRows, hashWholeRows, keyVectors } from "../kernels/hash.ts";
 import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory.ts";
 import { binBlocks, binsOfHashes } from "../kernels/partition.ts";
 import { hashNumber, Random } from "../kernels/random.ts";
@@ -20,7 +20,7 @@ import { HIDDEN_ORDER } from "./whole-transforms.ts";
 
 /** Which rows come together. */
 export type Partitioning =
-  /** Those of equal keys. */
+  /** Those of equal keys; to drop duplicates, those that are equal in all columns where there are no keys. */
   | {
       readonly kind: "hash";
       readonly keys: readonly string[];
@@ -156,6 +156,10 @@ function binsOfRows(
   const binCount = count * bins;
   switch (partitioning.kind) {
     case "hash":
+      if (partitioning.use === "drop duplicates by" && partitioning.keys.length === 0) {
+        keyVectors(block, block.names, partitioning.use);
+        return binsOfHashes(hashWholeRows(block), binCount);
+      }
       return binsOfHashes(hashRows(keyVectors(block, partitioning.keys, partitioning.use), block.rowCount), binCount);
     case "range": {
       const rows = keysOf(

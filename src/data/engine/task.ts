@@ -6,7 +6,7 @@
  */
 import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
 import { HeapGrowth, ownMemoryBytes, runsInProcess } from "../../core/internal.ts";
-import { type Block, blockBytes, concatBlocks, packBlock, schemaOf, sliceBlock } from "../blocks/block.ts";
+import { type Block, blockBytes, concatBlocks, packBlock, rowsOf, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
 import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
@@ -18,6 +18,7 @@ import { withoutRowNumbers, withRowNumbers } from "./row-numbers.ts";
 import { sampleRows, type SampleTransform } from "./sample.ts";
 import { keepsNothing, runChain, type Transform } from "./transform.ts";
 import { isOwnCode } from "./whole-transforms.ts";
+import type { WrittenFile } from "./write-transform.ts";
 
 /** What the executor knows of a block. */
 export interface BlockFacts {
@@ -34,6 +35,8 @@ export interface BlockFacts {
   readonly memoryBytes?: number;
   /** Where its rows came from, as far as its task knows. */
   readonly origin?: BlockOrigin;
+  /** Of a block of written files: the rows and bytes in these, which are what its task gave. */
+  readonly written?: { readonly rowCount: number; readonly sizeBytes: number };
 }
 
 /** Reads one part of a source, in a worker. */
@@ -182,19 +185,20 @@ export async function* produce(
   let small: Block[] = [];
   let smallBytes = 0;
   const watch = new StopWatch();
+  const own = { ...sending, areFiles: chain.at(-1)?.kind === "write" };
   using growth = new HeapGrowth();
   for await (const block of runChain(blocks, chain)) {
     if (block.rowCount === 0 && small.length > 0) continue;
     small.push(block);
     smallBytes += blockBytes(block);
     if (smallBytes < bytesMin) continue;
-    yield* sent(small, watch, sending);
+    yield* sent(small, watch, own);
     growth.refresh();
     small = [];
     smallBytes = 0;
     bytesMin = Math.min(2 * bytesMin, GATHERED_BYTES_MAX);
   }
-  if (small.length > 0) yield* sent(small, watch, sending);
+  if (small.length > 0) yield* sent(small, watch, own);
 }
 
 interface Sending {
@@ -204,14 +208,30 @@ interface Sending {
    */
   readonly inputs?: ReadonlySet<ArrayBuffer> | "decoded" | undefined;
   readonly cut?: BlockCut | undefined;
+  /** The rows are {@link WrittenFile}s. Default: false. */
+  readonly areFiles?: boolean;
 }
 
 /** Yields the rows of blocks as one block, or in pieces. */
-function* sent(blocks: readonly Block[], watch: StopWatch, { inputs, cut }: Sending): Generator<Block | BlockFacts, void, undefined> {
+function* sent(
+  blocks: readonly Block[],
+  watch: StopWatch,
+  { inputs, cut, areFiles = false }: Sending,
+): Generator<Block | BlockFacts, void, undefined> {
   const block = keepOrigins(concatBlocks(blocks), blocks);
-  yield* withFacts(block, watch, cut);
+  yield* withFacts(block, watch, { cut, areFiles });
   if (inputs === "decoded") freeDecoded([...blocks, block]);
   else if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
+}
+
+/** The rows and bytes in written files. */
+function writtenIn(files: Block): NonNullable<BlockFacts["written"]> {
+  let [rowCount, sizeBytes] = [0, 0];
+  for (const file of rowsOf(files) as WrittenFile[]) {
+    rowCount += file.rowCount;
+    sizeBytes += file.sizeBytes;
+  }
+  return { rowCount, sizeBytes };
 }
 
 /** Time since the task went on. It stands still while nobody takes what it has. */
@@ -230,7 +250,11 @@ export class StopWatch {
   }
 }
 
-function* withFacts(block: Block, watch: StopWatch, cut?: BlockCut): Generator<Block | BlockFacts, void, undefined> {
+function* withFacts(
+  block: Block,
+  watch: StopWatch,
+  { cut, areFiles }: { readonly cut: BlockCut | undefined; readonly areFiles: boolean },
+): Generator<Block | BlockFacts, void, undefined> {
   const { rowCount } = block;
   const rowsMax = Math.max(1, Math.ceil(rowCount / Math.max(1, Math.ceil(blockBytes(block) / BLOCK_BYTES_MAX))));
   const rows = cut === undefined ? rowsMax : Math.max(1, Math.min(rowsMax, cut.rows * Math.ceil(rowCount / cut.pieces / cut.rows)));
@@ -239,6 +263,7 @@ function* withFacts(block: Block, watch: StopWatch, cut?: BlockCut): Generator<B
     const end = Math.min(start + rows, rowCount);
     const piece = packBlock(sliceBlock(block, start, end));
     const { spent } = watch;
+    const written = areFiles ? writtenIn(piece) : undefined;
     yield piece;
     const origin = originOf(block, [start, end - 1]);
     const memoryBytes = memoryNow();
@@ -247,6 +272,7 @@ function* withFacts(block: Block, watch: StopWatch, cut?: BlockCut): Generator<B
       ...spent,
       ...(memoryBytes === undefined ? {} : { memoryBytes }),
       ...(origin === undefined ? {} : { origin }),
+      ...(written === undefined ? {} : { written }),
     };
     watch.restart();
   }

@@ -9,7 +9,7 @@ import { isArrow } from "../arrow/arrow-batch.ts";
 import { hasManyGroups } from "../aggregates/group-aggregate.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
-import { keepFile, keepOrigin } from "../blocks/origin.ts";
+import { keepFile, keepOrigin, placeOf } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import { filteredRows, projected, unnested, withColumns } from "../expressions/evaluate.ts";
 import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressions/nodes.ts";
@@ -190,7 +190,10 @@ async function* mapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGe
     } catch (error) {
       throw failureAt(error, name, block, [i, i]);
     }
-    yield keepOrigin(blockOfRows(rows, name), block);
+    yield keepOrigin(
+      blockOfRows(rows, name, (row) => placeOf(block, [row, row]).text),
+      block,
+    );
   }
 }
 
@@ -312,8 +315,9 @@ function filteredBlock(block: Block, expression: ExpressionNode, name: string): 
 }
 
 function distinctInBlock(block: Block, transform: Extract<Transform, { kind: "distinctInBlock" }>): Block {
-  keyVectors(block, transform.keys, "drop duplicates by");
-  return hasManyGroups(block, transform.keys, []) ? block : pickRows(block, distinctRows(block, transform));
+  const columns = transform.keys.length === 0 ? block.names : transform.keys;
+  keyVectors(block, columns, "drop duplicates by");
+  return hasManyGroups(block, columns, []) ? block : pickRows(block, distinctRows(block, transform));
 }
 
 /** The rows of these numbers, in their order. */

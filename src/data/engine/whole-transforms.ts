@@ -63,7 +63,7 @@ export type WholeTransform =
       readonly keys: readonly string[];
     }
   | {
-      /** Of rows of equal keys the first, or the last, in their order. */
+      /** Of rows of equal keys the first, or the last, in their order. Without keys all columns are. */
       readonly kind: "distinctRows";
       readonly name: string;
       readonly keys: readonly string[];
@@ -146,7 +146,8 @@ export function distinctRows(
   block: Block,
   { keys, keep }: Pick<Extract<WholeTransform, { kind: "distinctRows" }>, "keys" | "keep">,
 ): Uint32Array {
-  const { ids, firstRows } = groupRows(keyVectors(block, keys, "drop duplicates by"), block.rowCount);
+  const columns = keys.length === 0 ? block.names : keys;
+  const { ids, firstRows } = groupRows(keyVectors(block, columns, "drop duplicates by"), block.rowCount);
   if (keep === "first") return firstRows.toSorted();
   const lastRows = new Uint32Array(firstRows.length);
   for (let row = 0; row < ids.length; row += 1) lastRows[ids[row] as number] = row;

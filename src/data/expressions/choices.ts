@@ -1,4 +1,9 @@
-/** Values that are chosen row by row, of two operands or more: they are taken from one vector, so types that go together become one. */
+/**
+ * Values that are chosen row by row, of two operands or more: by nulls, and by conditions.
+ *
+ * All operands are put into one vector and rows are taken of it, so types that go together become one, and others are an error.
+ * A number that is the same for all rows takes the type of a column beside it, so that whole numbers of 64 bits stay such.
+ */
 import { type DataType, NULL, sameType, typeName, unifyTypes } from "../blocks/data-type.ts";
 import { concatVectors, isNull, takeVector, type Vector, widenVector } from "../blocks/vector.ts";
 import { isNullOperand, isReadAsCount, isWide, type Kernel, type Operand, stepOf, TypeProblem } from "./operand.ts";

@@ -56,7 +56,7 @@ export function columnTransform(column: string, expression: unknown): Transform 
   }
   if (!(expression instanceof Expression))
     throw new TypeError(
-      `withColumn takes an expression: received ${describeValue(expression)}; col(name) and lit(value) begin one, and a function belongs in map`,
+      `withColumn takes an expression: received ${describeValue(expression)}; col(name) and lit(value) begin one, when(condition, value) ends with otherwise(value), and a function belongs in map`,
     );
   const node = nodeOf(expression);
   return stepOfColumns({ kind: "withColumns", name: `withColumn(${column}: ${expressionText(node)})`, columns: [{ name: column, node }] });

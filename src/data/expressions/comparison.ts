@@ -43,7 +43,9 @@ export function comparison(name: ComparisonName): Kernel {
         `compares values of one kind: received ${inputs.map(({ vector }) => typeName(vector.type)).join(" and ")}`,
         inputs.some(({ vector: { type } }) => type.kind === "time32" || type.kind === "time64")
           ? 'a time of day is compared with its count or with another one: lit("10:00").cast("time32[ms]")'
-          : "cast one of them, or compare with a value of the column's type",
+          : inputs.some(({ vector: { type } }) => type.kind === "date" || type.kind === "timestamp")
+            ? 'compare days and moments with a Date, such as new Date("2026-01-31"), or with texts that are cast'
+            : "cast one of them, or compare with a value of the column's type",
       );
     const bits = compareInto(base, family, a, b, length);
     if (name === "ne") for (let i = 0; i < bits.length; i += 1) bits[i] = ~(bits[i] as number);

@@ -85,7 +85,7 @@ describe("the type", () => {
     const nines = "9".repeat(70);
     const large = blockOf({ d: ["decimal<70, 0>", [nines]], fine: ["decimal<70, 70>", [`0.${nines}`]] });
     expect(computed(large, col("d").mul(1_000_000))).toEqual({ type: "decimal<76, 0>", values: [`${nines}000000`] });
-    expect(() => computed(large, col("d").mul(10_000_000))).toThrow("row 0 of a block is mul of");
+    expect(() => computed(large, col("d").mul(10_000_000))).toThrow("row 1 of the 1 in its block is mul of");
     expect(() => computed(large, col("fine").mul(col("fine")))).toThrow("gives 140 digits behind the point");
   });
 });
@@ -108,9 +108,11 @@ describe("casts to decimals", () => {
 
   test("name what the type does not hold", () => {
     expect(() => computed(block, col("bad").cast("decimal<6, 2>"))).toThrow(
-      'row 0 of a block is "1.005", which decimal<6, 2> does not hold',
+      'row 1 of the 3 in its block is "1.005", which decimal<6, 2> does not hold',
     );
-    expect(() => computed(block, col("x").cast("decimal<6, 2>"))).toThrow("row 2 of a block is 0.001, which decimal<6, 2> does not hold");
+    expect(() => computed(block, col("x").cast("decimal<6, 2>"))).toThrow(
+      "row 3 of the 3 in its block is 0.001, which decimal<6, 2> does not hold",
+    );
     expect(() => computed(block, col("text").cast("decimal<2, 2>"))).toThrow("does not hold");
     for (const name of ["decimal", "decimal<0, 0>", "decimal<5, 6>", "decimal<77, 2>", "decimal<5>"])
       expect(() => col("x").cast(name as "int8")).toThrow("cast takes the name of a type");

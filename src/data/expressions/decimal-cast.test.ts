@@ -46,7 +46,7 @@ describe("casts", () => {
     expect(valuesOf(held, col("d").cast(kind))).toEqual([whole(least), null, whole(most)]);
     for (const text of [`${least - 1n}.00`, `${most + 1n}.00`, "1.50", "0.01"])
       expect(() => valuesOf(blockOf([null, text], type(2, 30)), col("d").cast(kind))).toThrow(
-        new RegExp(`row 1 of a block is ${text.replace(".", "\\.")}, which ${name}.* does not hold`),
+        new RegExp(`row 2 of the 2 in its block is ${text.replace(".", "\\.")}, which ${name}.* does not hold`),
       );
   });
 

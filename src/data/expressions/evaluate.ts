@@ -7,6 +7,7 @@
  */
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { NULL, typeName } from "../blocks/data-type.ts";
+import { placeOf } from "../blocks/origin.ts";
 import {
   codesOf,
   concatVectors,
@@ -192,23 +193,29 @@ function evaluate(block: Block, node: ExpressionNode, name: string): Operand {
   }
   const inputs = node.inputs.map((input) => evaluate(block, input, name));
   const isConstant = inputs.every((input) => input.isConstant);
-  return { vector: call(node, inputs, isConstant ? 1 : block.rowCount, name), isConstant };
+  return { vector: call(node, inputs, block, name), isConstant };
 }
 
-function call(node: CallNode, given: readonly Operand[], length: number, name: string): Vector {
+/** @param block - of the rows, for messages */
+function call(node: CallNode, given: readonly Operand[], block: Block, name: string): Vector {
   const ofValues = callOnDictionary(node, given);
   if (ofValues !== undefined) return ofValues;
   const inputs = given.map(({ vector, isConstant }) => ({ vector: decodeVector(vector), isConstant }));
+  const length = inputs.every(({ isConstant }) => isConstant) ? 1 : block.rowCount;
   try {
     return KERNELS[node.fn](inputs, length, node.args);
   } catch (error) {
     const place = `${name}: ${node.fn} in ${expressionText(node)}`;
     if (error instanceof TypeProblem)
       throw new DataError(`${place} ${error.message}`, error.hint === undefined ? {} : { hint: error.hint });
+    const rowOf = (row: number): string => `${place}: ${placeOf(block, [row, row]).text}`;
     if (error instanceof RowProblem || error instanceof MisfitError)
-      throw new DataError(`${place}: row ${error.row} of a block ${error.problem}`);
+      throw new DataError(
+        `${rowOf(error.row)} ${error.problem}`,
+        node.fn === "cast" ? { hint: 'to have null instead: cast(type, { onError: "null" })' } : {},
+      );
     if (error instanceof UnsafeInteger)
-      throw new DataError(`${place}: row ${error.row} of a block has ${error.value}, and numbers beyond 2^53 would be rounded`, {
+      throw new DataError(`${rowOf(error.row)} has ${error.value}, and numbers beyond 2^53 would be rounded`, {
         hint: "compute with whole numbers of 64 bits alone, which is exact",
       });
     throw error;

@@ -83,7 +83,7 @@ describe("columns with dictionaries", () => {
       }
     };
     expect(message(block)).toBe(message(plain));
-    expect(message(block)).toContain("row 1 ");
+    expect(message(block)).toContain("row 2 ");
     expect(valuesOf(resultOf(sliceBlock(block, 2, 5), cast))).toEqual([7, 12, 7]);
   });
 
@@ -185,7 +185,9 @@ describe("texts", () => {
 
   test("that would be longer than a text can be are an error that names the row", () => {
     const long = "x".repeat(20_000);
-    expect(() => computed(["a", long], STRING, v.repeat(65_536))).toThrow("row 1 of a block would be a longer text than JavaScript has");
+    expect(() => computed(["a", long], STRING, v.repeat(65_536))).toThrow(
+      "row 2 of the 2 in its block would be a longer text than JavaScript has",
+    );
   });
 });
 
@@ -803,11 +805,11 @@ describe("casts", () => {
   });
 
   test.each<[readonly unknown[], DataType, Expression, string]>([
-    [["1", "x"], STRING, col("v").cast("int32"), 'row 1 of a block is "x", which int32 does not hold'],
-    [["1", ""], STRING, col("v").cast("float64"), 'row 1 of a block is "", which float64 does not hold'],
-    [["9", " "], STRING, col("v").cast("uint64"), 'row 1 of a block is " ", which uint64 does not hold'],
+    [["1", "x"], STRING, col("v").cast("int32"), 'row 2 of the 2 in its block is "x", which int32 does not hold'],
+    [["1", ""], STRING, col("v").cast("float64"), 'row 2 of the 2 in its block is "", which float64 does not hold'],
+    [["9", " "], STRING, col("v").cast("uint64"), 'row 2 of the 2 in its block is " ", which uint64 does not hold'],
     [["9007199254740993"], STRING, col("v").cast("int64"), "which int64 does not hold and int64 as bigint does"],
-    [[Uint8Array.of(255)], BINARY, col("v").cast("string"), "row 0 of a block has bytes that are no UTF-8"],
+    [[Uint8Array.of(255)], BINARY, col("v").cast("string"), "row 1 of the 1 in its block has bytes that are no UTF-8"],
     [[1], FLOAT64, col("v").cast("bool"), "makes no bool of float64"],
     [["x"], STRING, col("v").add(1), "test: add in v + 1 takes numbers: received string and float64"],
     [[1], FLOAT64, col("v").str.upper(), "str.upper in str.upper(v) takes a text: received float64"],

@@ -52,6 +52,20 @@ export function hashRows(vectors: readonly Vector[], rowCount: number): Uint32Ar
   return hashes;
 }
 
+/** A hash of 32 bits for each row of all columns, in whatever order they are. A null counts no more than a column that is not there: blocks without it have nulls once they meet others. */
+export function hashWholeRows({ names, vectors, rowCount }: Block): Uint32Array {
+  const hashes = new Uint32Array(rowCount);
+  vectors.forEach((vector, i) => {
+    let name = 0x811c9dc5;
+    for (const character of names[i] as string) name = Math.imul(name ^ (character.codePointAt(0) as number), 0x01000193);
+    const own = hashRows([vector], rowCount);
+    for (let row = 0; row < rowCount; row += 1)
+      if (!isNull(vector, row)) hashes[row] = (hashes[row] as number) + mix((own[row] as number) ^ name);
+    freeArrays([own]);
+  });
+  return hashes;
+}
+
 const NULL_HASH = 0x9e3779b9;
 
 /** Murmur3's finalizer: each bit of the input moves each bit of the output. */

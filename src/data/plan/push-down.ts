@@ -250,8 +250,9 @@ function neededOfExchange({ before, partitioning, after }: ExchangePlan, needed:
           after.keys.map(({ column }) => column),
         )
       );
-    case "groupRows":
     case "distinctRows":
+      return after.keys.length === 0 ? undefined : needed && merged(needed, after.keys);
+    case "groupRows":
       return needed && merged(needed, after.keys);
     case "orderByHidden":
     case "oneBlock":

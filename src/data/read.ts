@@ -160,7 +160,7 @@ const OTHER_NAMES = {
   dtype: 'it is schema: { id: "int64" }',
   na_values: "it is nullValues",
   lines: "lines and arrays are told apart without it",
-  quotechar: "fields are quoted by \"",
+  quotechar: 'fields are quoted by "',
   escapechar: "it is escape",
   decimal: 'it is decimalSeparator: ","',
   skiprows: "a first line such as sep=; is skipped by itself",
@@ -384,9 +384,12 @@ async function refuseTables(paths: Paths, listed: readonly ListedFile[]): Promis
     if (files.has(folder)) continue;
     for (const [log, format] of Object.entries(TABLE_LOGS))
       if (await folderExists(joinPath(folder, log)))
-        throw new DataError(`readParquet: ${shownPath(folder)} is a table of ${format}, whose log ${log} tells which of its files have its rows`, {
-          hint: "give the paths of these files, as the table's own library lists them, or write the rows to a folder of Parquet by Spark",
-        });
+        throw new DataError(
+          `readParquet: ${shownPath(folder)} is a table of ${format}, whose log ${log} tells which of its files have its rows`,
+          {
+            hint: "give the paths of these files, as the table's own library lists them, or write the rows to a folder of Parquet by Spark",
+          },
+        );
   }
 }
 

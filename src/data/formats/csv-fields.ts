@@ -126,13 +126,8 @@ export class FieldTable {
         }
         break;
       }
-      if (count < columns && this.#isShortAllowed) {
-        for (let field = first + count; field < first + columns; field += 1) {
-          starts[field] = at;
-          ends[field] = at;
-          kinds[field] = PLAIN;
-        }
-      } else if (count !== columns) {
+      if (count < columns && this.#isShortAllowed) this.#addEmpty(first + count, first + columns, at);
+      else if (count !== columns) {
         this.problem = { kind: "ragged", at: this.end, fields: count };
         return;
       }
@@ -145,6 +140,13 @@ export class FieldTable {
       this.lines += 1 + this.#newlines;
       this.end = at;
     }
+  }
+
+  /** Empty fields, from one to before another. */
+  #addEmpty(from: number, to: number, at: number): void {
+    this.starts.fill(at, from, to);
+    this.ends.fill(at, from, to);
+    this.kinds.fill(PLAIN, from, to);
   }
 
   /** Where the closing quote stands; at or behind `end` where it is not among the bytes. */

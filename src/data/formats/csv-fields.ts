@@ -152,9 +152,12 @@ export class FieldTable {
   /** Where the closing quote stands; at or behind `end` where it is not among the bytes. */
   #closingQuote(bytes: Uint8Array, from: number, end: number): number {
     const { escape } = this;
+    const highest = Math.max(QUOTE, escape);
     this.#isEscaped = false;
     for (let at = from; at < end; at += 1) {
-      const byte = bytes[at];
+      const byte = bytes[at] as number;
+      // Letters are most of a text, and need no other look.
+      if (byte > highest) continue;
       if (byte === LF) this.#newlines += 1;
       if (byte !== QUOTE && byte !== escape) continue;
       const next = at + 1 < end ? bytes[at + 1] : undefined;

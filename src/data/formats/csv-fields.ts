@@ -181,8 +181,10 @@ export function unescapeInto(target: Uint8Array, to: number, bytes: Uint8Array, 
   let at = to;
   for (let i = start; i < end; i += 1) {
     const byte = bytes[i] as number;
-    const next = i + 1 < end ? bytes[i + 1] : undefined;
-    if ((byte === QUOTE || byte === escape) && (next === QUOTE || (byte !== QUOTE && next === escape))) i += 1;
+    if ((byte === QUOTE || byte === escape) && i + 1 < end) {
+      const next = bytes[i + 1];
+      if (next === QUOTE || (byte !== QUOTE && next === escape)) i += 1;
+    }
     target[at++] = bytes[i] as number;
   }
   return at;

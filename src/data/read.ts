@@ -170,7 +170,7 @@ const OTHER_NAMES = {
   parse_dates: 'days and moments of ISO 8601 are found without it; others are texts, for str.replaceRegex and cast("date")',
   thousands: 'such numbers are texts: col("km").str.replace(",", "").cast("float64") makes numbers of them',
   lines: "lines and arrays are told apart without it",
-  quotechar: "fields are quoted by \"",
+  quotechar: 'fields are quoted by "',
   escapechar: "it is escape",
   decimal: 'it is decimalSeparator: ","',
   compression: "it follows from the extension: .gz, .br or .zst",
@@ -393,9 +393,12 @@ async function refuseTables(paths: Paths, listed: readonly ListedFile[]): Promis
     if (files.has(folder)) continue;
     for (const [log, format] of Object.entries(TABLE_LOGS))
       if (await folderExists(joinPath(folder, log)))
-        throw new DataError(`readParquet: ${shownPath(folder)} is a table of ${format}, whose log ${log} tells which of its files have its rows`, {
-          hint: "give the paths of these files, as the table's own library lists them, or write the rows to a folder of Parquet by Spark",
-        });
+        throw new DataError(
+          `readParquet: ${shownPath(folder)} is a table of ${format}, whose log ${log} tells which of its files have its rows`,
+          {
+            hint: "give the paths of these files, as the table's own library lists them, or write the rows to a folder of Parquet by Spark",
+          },
+        );
   }
 }
 

@@ -34,7 +34,7 @@ export async function* readTextChunks(path: string): AsyncGenerator<Uint8Array, 
   const extension = shown.slice(shown.lastIndexOf(".") + 1).toLowerCase();
   if (FOREIGN_COMPRESSIONS.includes(extension))
     throw new StorageError(`Cannot decompress ${shown}: files that end in .${extension} are not read here`, {
-      hint: "write it as .gz or .zst, in Spark by option(\"compression\", \"gzip\"), or decompress it before",
+      hint: 'write it as .gz or .zst, in Spark by option("compression", "gzip"), or decompress it before',
     });
   yield* readChunks(path);
 }

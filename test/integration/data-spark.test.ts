@@ -1,13 +1,14 @@
 /** Files that Spark has written (`test/vectors/data/spark`), with all that lies beside them in its folders. */
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
-import { useSession } from "./session.ts";
+import { useFolder, useSession } from "./session.ts";
 import { AT_TEXTS, CITIES, CSV_NAMES, csvRows, JSON_SCHEMA, jsonRows, OLD_DAYS, rowsOfForm } from "./spark-rows.ts";
 
 const VECTORS = fileURLToPath(new URL("../vectors/data/spark", import.meta.url));
+const folder = useFolder();
 useSession({ numCpus: 2, objectStoreMemoryBytes: 64 * 2 ** 20 });
 
 const vector = (name: string): string => join(VECTORS, name);
@@ -62,4 +63,71 @@ test("CSV of Spark, with and without a header", async () => {
 test("JSON lines of Spark", async () => {
   const read = data.readJson(vector("text-json"), { schema: JSON_SCHEMA });
   expect(await read.takeAll()).toEqual(jsonRows());
+});
+
+test("folders of Delta Lake and Hudi are refused, and files that are named are read", async () => {
+  for (const [log, format] of [
+    ["_delta_log", "Delta Lake"],
+    [".hoodie", "Hudi"],
+  ] as const) {
+    const table = join(folder, log.slice(1));
+    const { files } = await data.range(3).writeParquet(table);
+    mkdirSync(join(table, log));
+    await expect(data.readParquet(`${table}/`).count()).rejects.toMatchObject({
+      message: `readParquet: ${table} is a table of ${format}, whose log ${log} tells which of its files have its rows`,
+      hint: expect.stringContaining("paths of these files"),
+    });
+    expect(await data.readParquet(files).count()).toBe(3);
+    expect(await data.readParquet(`${table}/*.parquet`).count()).toBe(3);
+  }
+});
+
+test("a CSV file of a header alone fits to the files beside it", async () => {
+  const parts = join(folder, "parts");
+  mkdirSync(parts);
+  writeFileSync(join(parts, "part-00000.csv"), "id,km,city\n");
+  writeFileSync(join(parts, "part-00001.csv"), "id,km,city\n2,1.5,Rome\n1,,Oslo\n");
+  const read = data.readCsv(parts);
+  expect(String(await read.schema())).toBe("column  type\nid      int64\nkm      float64\ncity    string");
+  expect(await read.sort("id").takeAll()).toEqual([
+    { id: 1, km: null, city: "Oslo" },
+    { id: 2, km: 1.5, city: "Rome" },
+  ]);
+});
+
+test("text in a compression of Hadoop is an error with the remedy", async () => {
+  for (const extension of ["bz2", "snappy", "lz4"]) {
+    const file = join(folder, `part-00000.csv.${extension}`);
+    writeFileSync(file, "packed");
+    for (const read of [data.readCsv(file), data.readJson(file), data.readText(file)])
+      await expect(read.takeAll()).rejects.toMatchObject({
+        message: `Cannot decompress ${file}: files that end in .${extension} are not read here`,
+        hint: expect.stringContaining("gzip"),
+      });
+    expect(Buffer.from((await data.readBinaryFiles(file).take(1))[0]?.bytes ?? []).toString()).toBe("packed");
+  }
+});
+
+test("folders of partitions have the names that Spark gives them", async () => {
+  const to = join(folder, "named");
+  const at = new Date("2026-01-31T10:00:00.25Z");
+  const rows = ["Rome", "é=ü", "a/b c", "100%", ".x", 'x:y*?"{}[]^#\\', "東京 😀", null].map((city, id) => ({ id, city, at }));
+  const dated = data.fromItems(rows).withColumns({ day: data.col("at").cast("date"), at: data.col("at").cast("timestamp[us]") });
+  await dated.writeParquet(to, { partitionBy: ["city", "day", "at"] });
+  const names = [
+    "Rome",
+    "é%3Dü",
+    "a%2Fb%20c",
+    "100%25",
+    "%2Ex",
+    "x%3Ay*%3F%22%7B%7D%5B%5D%5E%23%5C",
+    "東京%20😀",
+    "__HIVE_DEFAULT_PARTITION__",
+  ];
+  expect(readdirSync(to).sort()).toEqual(names.map((name) => `city=${name}`).sort());
+  expect(readdirSync(join(to, "city=Rome"))).toEqual(["day=2026-01-31"]);
+  expect(readdirSync(join(to, "city=Rome", "day=2026-01-31"))).toEqual(["at=2026-01-31T10%3A00%3A00.250000Z"]);
+  expect(await data.readParquet<{ id: number }>(to).sort("id").takeAll()).toEqual(
+    rows.map(({ id, city }) => ({ id, city, day: "2026-01-31", at: "2026-01-31T10:00:00.250000Z" })),
+  );
 });

@@ -112,5 +112,24 @@ export function jsonRows(): Record<string, unknown>[] {
     { x: null, y: null },
   ];
   const deep = [{ k: [{ 1: "9999-12-31T23:59:59.000Z" }] }];
-  return rowsOf({ tiny, wide, double, flag, text, digits, day, at, wall, bytes: ["AP8K", ""], tags, sure, grid, pairs, place, legs, codes, deep });
+  return rowsOf({
+    tiny,
+    wide,
+    double,
+    flag,
+    text,
+    digits,
+    day,
+    at,
+    wall,
+    bytes: ["AP8K", ""],
+    tags,
+    sure,
+    grid,
+    pairs,
+    place,
+    legs,
+    codes,
+    deep,
+  });
 }

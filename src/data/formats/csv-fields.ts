@@ -129,13 +129,18 @@ export class FieldTable {
         }
         break;
       }
-      const isTaken = count === columns || this.#takesRagged(first, count, at);
-      if (this.problem !== undefined) return;
-      if (isTaken) {
+      const isFilled = count < columns && this.#raggedRows === "fill";
+      if (isFilled) this.#addEmpty(first + count, first + columns, at);
+      if (isFilled || count === columns) {
         const last = first + count - 1;
         // The CR of CRLF does not belong to the last field.
         if (kinds[last] === PLAIN && ends[last] === at && at > (starts[last] as number) && bytes[at - 1] === CR) ends[last] = at - 1;
         rows += 1;
+      } else if (columns > 0 && this.#raggedRows === "skip") {
+        this.skipped += 1;
+      } else {
+        this.problem = { kind: "ragged", at: this.end, fields: count };
+        return;
       }
       at += 1;
       this.rows = rows;
@@ -144,27 +149,22 @@ export class FieldTable {
     }
   }
 
-  /** Whether a record with another number of fields, which ends at `at`, is a row: those that it lacks are empty then. Where it may not be left out either it is the problem. */
-  #takesRagged(first: number, count: number, at: number): boolean {
-    if (this.#raggedRows === "skip" && this.columns > 0) return false;
-    if (count > this.columns || this.#raggedRows !== "fill") {
-      this.problem = { kind: "ragged", at: this.end, fields: count };
-      return false;
-    }
-    for (let field = first + count; field < first + this.columns; field += 1) {
-      this.starts[field] = at;
-      this.ends[field] = at;
-      this.kinds[field] = PLAIN;
-    }
-    return true;
+  /** Empty fields, from one to before another. */
+  #addEmpty(from: number, to: number, at: number): void {
+    this.starts.fill(at, from, to);
+    this.ends.fill(at, from, to);
+    this.kinds.fill(PLAIN, from, to);
   }
 
   /** Where the closing quote stands; at or behind `end` where it is not among the bytes. */
   #closingQuote(bytes: Uint8Array, from: number, end: number): number {
     const { escape } = this;
+    const highest = Math.max(QUOTE, escape);
     this.#isEscaped = false;
     for (let at = from; at < end; at += 1) {
-      const byte = bytes[at];
+      const byte = bytes[at] as number;
+      // Letters are most of a text, and need no other look.
+      if (byte > highest) continue;
       if (byte === LF) this.#newlines += 1;
       if (byte !== QUOTE && byte !== escape) continue;
       const next = at + 1 < end ? bytes[at + 1] : undefined;
@@ -188,8 +188,10 @@ export function unescapeInto(target: Uint8Array, to: number, bytes: Uint8Array, 
   let at = to;
   for (let i = start; i < end; i += 1) {
     const byte = bytes[i] as number;
-    const next = i + 1 < end ? bytes[i + 1] : undefined;
-    if ((byte === QUOTE || byte === escape) && (next === QUOTE || (byte !== QUOTE && next === escape))) i += 1;
+    if ((byte === QUOTE || byte === escape) && i + 1 < end) {
+      const next = bytes[i + 1];
+      if (next === QUOTE || (byte !== QUOTE && next === escape)) i += 1;
+    }
     target[at++] = bytes[i] as number;
   }
   return at;

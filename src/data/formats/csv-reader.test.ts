@@ -213,7 +213,8 @@ test("files as Excel writes them where numbers have a decimal comma", async () =
 });
 
 test("a decimal comma makes numbers where it is asked for, and a point none", async () => {
-  const file = "Ware;Preis;Menge;Alt;Tag\r\nBrot, frisch;-1,5;3;1.234,56;2026-01-31 10:00:00,25\r\nMilch;,75;\"4\";0,5;2026-01-31\r\n;;;;\r\n";
+  const file =
+    'Ware;Preis;Menge;Alt;Tag\r\nBrot, frisch;-1,5;3;1.234,56;2026-01-31 10:00:00,25\r\nMilch;,75;"4";0,5;2026-01-31\r\n;;;;\r\n';
   for (const chunkBytes of [1, 7, 1 << 20])
     expect(await read(file, { delimiter: ";", decimalSeparator: "," }, chunkBytes)).toEqual({
       types: { Ware: "string", Preis: "float64", Menge: "int64", Alt: "string", Tag: "timestamp[ms]" },
@@ -281,7 +282,9 @@ test("fields that a row lacks at its end are null where that is asked for", asyn
       ],
     });
   expect(await errorOf(file)).toMatchObject({ hint: expect.stringContaining('raggedRows: "fill"') });
-  expect((await errorOf("a,b\n1,2,3\n", { raggedRows: "fill" })).message).toBe("a.csv: row 1 (line 2, byte 4) has 3 fields, and the header has 2");
+  expect((await errorOf("a,b\n1,2,3\n", { raggedRows: "fill" })).message).toBe(
+    "a.csv: row 1 (line 2, byte 4) has 3 fields, and the header has 2",
+  );
 });
 
 test("headers: none, given, equal and empty names", async () => {

@@ -402,7 +402,9 @@ function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataErr
   const line = place.line + window.countLines(at);
   const where = `${window.file}: row ${place.rows + rows + 1} (line ${line}, ${window.placeOf(at)})`;
   if (problem?.kind === "ragged")
-    return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`, { hint: raggedHint(problem.fields, columns) });
+    return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`, {
+      hint: raggedHint(problem.fields, columns),
+    });
   if (problem?.kind === "after quote")
     return new DataError(`${where} goes on behind a closing quote`, {
       hint: 'a quote inside of quotes is doubled: "a ""b"" c"; for files that write \\" in its place, as Spark does, there is escape: "\\\\"',

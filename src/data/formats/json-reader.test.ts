@@ -152,7 +152,12 @@ test("decimals have all digits of numbers with a point, and parts of their name 
 
 test("texts for numbers that JSON has not are floats where schema says so, and the error before says that", async () => {
   const text = '{"x":1.5}\n{"x":"NaN"}\n{"x":"-Infinity"}\n{"x":null}';
-  expect((await read(text, { schema: { x: "float64" } })).rows).toEqual([{ x: 1.5 }, { x: Number.NaN }, { x: Number.NEGATIVE_INFINITY }, { x: null }]);
+  expect((await read(text, { schema: { x: "float64" } })).rows).toEqual([
+    { x: 1.5 },
+    { x: Number.NaN },
+    { x: Number.NEGATIVE_INFINITY },
+    { x: null },
+  ]);
   expect((await read('{"x":"Infinity"}', { schema: { x: "float32" } })).rows).toEqual([{ x: Number.POSITIVE_INFINITY }]);
   expect(await errorOf(text)).toMatchObject({
     message: 'a.json: line 2: column "x" is a string, and the rows before are float64',

@@ -39,7 +39,8 @@ export function recordReader(window: ByteWindow, decimals: readonly string[]): R
   while (start < window.end && isSpace(window.bytes[start] as number)) start += 1;
   const end = window.bytes.indexOf(LF, start);
   try {
-    if (isPlainRow(JSON.parse(textOf(window, start, end < 0 || end > window.end ? window.end : end)))) return new LineReader(window, decimals);
+    if (isPlainRow(JSON.parse(textOf(window, start, end < 0 || end > window.end ? window.end : end))))
+      return new LineReader(window, decimals);
   } catch {
     // It is the beginning of a longer record, or bad, as the other reader finds out.
   }

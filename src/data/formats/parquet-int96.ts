@@ -7,14 +7,30 @@
  *
  * The footer is Thrift's compact form (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md).
  */
-import { type DataType as ArrowType, type Field as ArrowField, tableFromIPC, tableToIPC, Table, timestamp, TimeUnit } from "@uwdata/flechette";
-import type { KeyValue, SchemaElement } from "hyparquet";
+import {
+  type DataType as ArrowType,
+  type Field as ArrowField,
+  tableFromIPC,
+  tableToIPC,
+  Table,
+  timestamp,
+  TimeUnit,
+} from "@uwdata/flechette";
+import type { FileMetaData } from "hyparquet";
 
-/** The leaves of the schema, by their numbers, that are INT96 of Spark. */
-export function sparkInt96Leaves(schema: readonly SchemaElement[], entries: readonly KeyValue[] | undefined): readonly number[] {
-  if (entries?.some(({ key }) => key.startsWith("org.apache.spark.")) !== true) return [];
-  const leaves = schema.filter(({ num_children }) => num_children === undefined);
-  return leaves.flatMap(({ type }, leaf) => (type === "INT96" ? [leaf] : []));
+/** Times of Spark in INT96, by the numbers of the schema's leaves, and where the file's footer begins, in which they are to be microseconds. */
+export interface SparkTimes {
+  readonly leaves: readonly number[];
+  readonly footerAt: number;
+}
+
+/** Undefined for files of other programs, and without such times. */
+export function sparkTimesOf(metadata: FileMetaData, byteLength: number): SparkTimes | undefined {
+  const { schema, key_value_metadata: entries, metadata_length: footerBytes } = metadata;
+  if (entries?.some(({ key }) => key.startsWith("org.apache.spark.")) !== true) return undefined;
+  const columns = schema.filter(({ num_children }) => num_children === undefined);
+  const leaves = columns.flatMap(({ type }, leaf) => (type === "INT96" ? [leaf] : []));
+  return leaves.length === 0 ? undefined : { leaves, footerAt: byteLength - TRAILER_BYTES - footerBytes };
 }
 
 /** The footer with the entry, in the place of all other entries; both end with the length of the footer and the mark. */
@@ -29,7 +45,7 @@ export function footerInMicroseconds(footer: Uint8Array, schemaStream: Uint8Arra
 }
 
 /** The length of the footer, and the mark. */
-export const TRAILER_BYTES = 8;
+const TRAILER_BYTES = 8;
 
 /** A list, as field 5, of one struct. */
 const LIST_OF_ENTRIES = Uint8Array.of(0x09, 5 << 1, 0x1c);
@@ -54,7 +70,8 @@ function schemaInMicroseconds(stream: Uint8Array, leaves: ReadonlySet<number>): 
   let leaf = 0;
   const changed = (type: ArrowType): ArrowType => {
     const children = (type as { children?: readonly ArrowField[] }).children;
-    if (children !== undefined) return { ...type, children: children.map((child) => ({ ...child, type: changed(child.type) })) } as ArrowType;
+    if (children !== undefined)
+      return { ...type, children: children.map((child) => ({ ...child, type: changed(child.type) })) } as ArrowType;
     leaf += 1;
     return leaves.has(leaf - 1) ? timestamp(TimeUnit.MICROSECOND, "UTC") : type;
   };

@@ -10,7 +10,7 @@ import type { Block } from "../blocks/block.ts";
 import { noteFile } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import type { ColumnFacts } from "../expressions/may-match.ts";
-import { footerInMicroseconds, sparkInt96Leaves, TRAILER_BYTES } from "./parquet-int96.ts";
+import { footerInMicroseconds, type SparkTimes, sparkTimesOf } from "./parquet-int96.ts";
 import { columnOfRepeatedMaps, factsOfGroup, topLevelElements } from "./parquet-statistics.ts";
 import { parquetWasm } from "./parquet-wasm.ts";
 import { StorageError } from "../../storage/errors.ts";
@@ -27,12 +27,6 @@ export interface ParquetPart {
   readonly rowCount: number;
   /** Of the footer. */
   readonly sparkTimes?: SparkTimes | undefined;
-}
-
-/** Times of Spark in INT96, and where the file's footer begins, in which they are to be microseconds. */
-interface SparkTimes {
-  readonly leaves: readonly number[];
-  readonly footerAt: number;
 }
 
 interface RowGroup {
@@ -76,15 +70,17 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
     }
   const repeated = columnOfRepeatedMaps(metadata.schema);
   if (repeated !== undefined)
-    throw new DataError(`Cannot read ${shownPath(path)}: column ${JSON.stringify(repeated)} has lists of maps in the old form of two levels`, {
-      hint: "write it without spark.sql.parquet.writeLegacyFormat",
-    });
-  const locked = metadata.row_groups.flatMap(({ columns }) => columns).findIndex(({ crypto_metadata }) => crypto_metadata !== undefined);
-  if (locked >= 0) throw encrypted(path, "at least one of its columns");
-  const leaves = sparkInt96Leaves(metadata.schema, metadata.key_value_metadata);
+    throw new DataError(
+      `Cannot read ${shownPath(path)}: column ${JSON.stringify(repeated)} has lists of maps in the old form of two levels`,
+      {
+        hint: "write it without spark.sql.parquet.writeLegacyFormat",
+      },
+    );
+  const locked = metadata.row_groups.flatMap(({ columns }) => columns).find(({ crypto_metadata }) => crypto_metadata !== undefined);
+  if (locked !== undefined) throw encrypted(path, `its column ${JSON.stringify(locked.meta_data?.path_in_schema.join(".") ?? "")}`);
   return {
     path,
-    sparkTimes: leaves.length === 0 ? undefined : { leaves, footerAt: byteLength - TRAILER_BYTES - metadata.metadata_length },
+    sparkTimes: sparkTimesOf(metadata, byteLength),
     columns: topLevelElements(metadata.schema).map(({ name }) => name),
     rowGroups: metadata.row_groups.map((group) => ({
       rowCount: Number(group.num_rows),
@@ -109,8 +105,7 @@ export async function* readParquetPart(
   const { ParquetFile, wasmMemory } = await parquetWasm();
   await using opened = await openBytes(path);
   const bytes = new DecoderBytes(opened);
-  const open = () =>
-    bytes.naming(path, "its footer", () => ParquetFile.fromFile(bytes as unknown as Blob));
+  const open = () => bytes.naming(path, "its footer", () => ParquetFile.fromFile(bytes as unknown as Blob));
   let file = await open();
   if (sparkTimes !== undefined) {
     await bytes.changeFooter(sparkTimes, file.schema().intoIPCStream());

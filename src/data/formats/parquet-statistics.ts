@@ -2,6 +2,7 @@
  * What the statistics of a Parquet row group say of its columns, as far as filters can trust it.
  *
  * Only `min_value` and `max_value` are read, whose order is defined; texts that were cut amid a character, and types whose values are others once they are read, say nothing.
+ * Tells of a schema, too, which columns it has, and which of them the decoder would refuse together with the whole file.
  */
 import type { RowGroup as Group, SchemaElement } from "hyparquet";
 import type { ColumnFacts } from "../expressions/may-match.ts";

@@ -197,3 +197,20 @@ test("Parquet whose columns have no values comes back", async () => {
     expect(schemaOf(back)).toEqual(schemaOf(blocks[0] as Block));
   }
 });
+
+test("Parquet of objects without a part is an error that names the column", async () => {
+  for (const value of [{}, [{}], { part: {} }])
+    await expect(parquetFile([blockOfRows([{ id: 1, place: value }], "a test")], "none")).rejects.toMatchObject({
+      message: 'Cannot write column "place" as Parquet: it has objects without a part, which Parquet has not',
+      hint: "leave the column out (dropColumns), or give its objects a part",
+    });
+});
+
+test("a time that has no text is an error that names the column", () => {
+  const far: Block = { rowCount: 1, names: ["far"], vectors: [buildVector([2n ** 62n], { kind: "int64", as: "bigint" })] };
+  const of = (type: DataType): Block => ({ ...far, vectors: far.vectors.map((vector) => ({ ...vector, type })) });
+  for (const write of [(block: Block) => csvChunks(block, { header: true }), jsonLines]) {
+    expect(() => write(of({ kind: "timestamp", unit: "ms" }))).toThrow('A timestamp[ms] in column "far" is beyond the year 275,760');
+    expect(() => write(of({ kind: "time64", unit: "us" }))).toThrow('in column "far" is no time of a day');
+  }
+});

@@ -185,12 +185,14 @@ def shown(value):
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def read(form, path, schema="", **options):
-    """Prints the types of the columns and the rows, sorted by the first column."""
-    reader = session().read.options(**options)
+def read(form, path, columns=(), schema="", options=None):
+    """Prints the types of these columns, or of all, and the rows, sorted by the first one."""
+    reader = session().read.options(**(options or {}))
     if schema:
         reader = reader.schema(schema)
     found = reader.format(form).load(path)
+    if columns:
+        found = found.select(*columns)
     rows = found.sort(found.columns[0]).collect()
     print(json.dumps({"types": [[field.name, field.dataType.simpleString()] for field in found.schema], "rows": [shown(row) for row in rows]}))
 
@@ -199,7 +201,7 @@ def read_all(jobs):
     """`read` for each of a list of its arguments, in one process: a line each, the error instead of rows where there is one."""
     for job in json.loads(jobs):
         try:
-            read(job["form"], job["path"], job.get("schema", ""), **job.get("options", {}))
+            read(**job)
         except Exception as error:
             print(json.dumps({"error": str(error).split("\n")[0]}))
 

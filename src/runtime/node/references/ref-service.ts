@@ -178,14 +178,15 @@ export class RefService {
     }
     if (this.#definitions.unheld(ref.id)) return;
     const freed = this.#values.free(ref.id);
-    const value = freed?.value;
-    if (freed === undefined || value === undefined) return;
-    for (const location of freed.spare) this.#options.objects.free(location, { reused: false });
+    if (freed === undefined) return;
     // Its maker keeps how it was made.
-    if (value.header.stored !== undefined || value.header.refs.length > 0)
+    if (freed.values.some(({ header: { stored, refs } }) => stored !== undefined || refs.length > 0))
       this.#options.peers.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
-    if (value.header.stored !== undefined) this.#options.objects.free(value.header.stored.location, { reused: false });
-    this.#letGoOf(value);
+    for (const value of freed.values) {
+      const { stored } = value.header;
+      if (stored !== undefined) this.#options.objects.free(stored.location, { reused: false });
+      this.#letGoOf(value);
+    }
   }
 
   /** The daemon keeps a value no more, and so not what it contains. */
@@ -214,15 +215,22 @@ export class RefService {
       return;
     }
     const effect = this.#values.bytesLost(id, peer.id, location);
-    if ("gone" in effect && effect.gone !== undefined) this.#letGoOf(effect.gone);
+    if (effect.gone !== undefined) this.#gone(effect.gone);
     if (effect.kind === "deliver") this.#deliver(id, peer.id, effect.value);
     else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
-    else if (effect.kind === "remake") {
-      this.#options.objects.arenaLost(effect.location);
-      this.#options.objects.free(effect.location, { reused: true });
-      if (effect.maker !== peer.id)
-        this.#options.peers.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
+    // Also where the maker has said so: it may have read by a ref that had come back, which knows nothing of how the object was made.
+    else if (effect.kind === "remake")
+      this.#options.peers.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.toldAt]);
+  }
+
+  #gone(value: RefValue): void {
+    const { objects } = this.#options;
+    const location = value.header.stored?.location;
+    if (location !== undefined) {
+      objects.arenaLost(location);
+      objects.free(location, { reused: true });
     }
+    this.#letGoOf(value);
   }
 
   #provided(peer: HeadPeer, [id, receiver, header]: MessagesOfProcess[typeof MESSAGE.REF_VALUE], body: Uint8Array): void {
@@ -236,8 +244,8 @@ export class RefService {
     }
     const value: RefValue = { header, body: copyBytes(body) };
     if (header.stored !== undefined) this.#options.objects.adopt(header.stored.location);
-    const { watchers, isSpare } = this.#values.provide(id, peer.id, value);
-    if (isSpare) this.#letGoOf(value);
+    const { watchers, isKept } = this.#values.provide(id, peer.id, value);
+    if (!isKept) this.#letGoOf(value);
     for (const watcher of watchers) this.#deliver(id, watcher, value);
   }
 

@@ -21,11 +21,14 @@ interface World {
   freed: ObjectId[];
   /** What the maker is to make again. */
   asked: unknown[];
+  /** Values, or that there is none, that the maker is told. */
+  told: unknown[];
 }
 
 function world(): World {
   const freed: ObjectId[] = [];
   const asked: unknown[] = [];
+  const told: unknown[] = [];
   const peers = new Map<ProcessId, HeadPeer>();
   for (const id of [maker, driver]) peers.set(id, { id, connection: { send: () => {} } } as unknown as HeadPeer);
   const service = new RefService({
@@ -37,6 +40,7 @@ function world(): World {
       send: (to, type, header) => {
         if (to === driver && type === MESSAGE.REF_FREE) freed.push(...(header as ObjectId[]));
         if (to === maker && type === MESSAGE.REF_LOST) asked.push(header);
+        if (to === maker && type === MESSAGE.REF_VALUE) told.push(header);
       },
       remote: { isHere: () => true, tell: () => {} },
     },
@@ -52,7 +56,7 @@ function world(): World {
     from(maker, MESSAGE.REF_HOLD, [[inner, driver, daemon]]);
     from(maker, MESSAGE.REF_VALUE, [OUTER, daemon, value as unknown as PayloadHeader]);
   };
-  return { service, from, provide, freed, asked };
+  return { service, from, provide, freed, asked, told };
 }
 
 function placeAt(offset: number): WireLocation {
@@ -103,4 +107,20 @@ test("a value whose bytes are lost holds what it contained no more, be it made a
   expect(all.freed).toEqual(["first", "second"]);
   all.from(driver, MESSAGE.REF_RELEASE, [[OUTER, 1]]);
   expect(all.freed).toEqual(["first", "second"]);
+});
+
+test("who waits for a value of a driver is told when that ends before it has answered, and only then", () => {
+  const all = world();
+  const [asked, lost, answered] = ["asked", "lost", "answered"] as ObjectId[] as [ObjectId, ObjectId, ObjectId];
+  all.from(maker, MESSAGE.REF_WATCH, [asked, driver]);
+  all.from(maker, MESSAGE.REF_LOST, [lost, driver, placeAt(0)]);
+  all.from(maker, MESSAGE.REF_WATCH, [answered, driver]);
+  all.from(driver, MESSAGE.REF_VALUE, [answered, maker, undefined]);
+  all.service.processGone(driver);
+  expect(all.told).toEqual([
+    [asked, undefined],
+    [lost, undefined],
+  ]);
+  all.service.processGone(driver);
+  expect(all.told).toHaveLength(2);
 });

@@ -10,6 +10,7 @@ import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type
 import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import { AskedOwners } from "./asked-owners.ts";
 import { DefinitionHolds } from "./definition-holds.ts";
 import { RefLedger, type FreedRef, type RefCount } from "./ref-ledger.ts";
 import type { RefValue, RefValues } from "./ref-values.ts";
@@ -60,6 +61,7 @@ export class RefService {
   readonly #ledger = new RefLedger();
   readonly #values: RefValues;
   readonly #unacknowledged = new UnacknowledgedBorrows();
+  readonly #asked = new AskedOwners();
   readonly #definitions: DefinitionHolds;
 
   constructor(options: RefServiceOptions) {
@@ -121,6 +123,7 @@ export class RefService {
     for (const { id, watchers } of this.#values.makerGone(process)) {
       for (const watcher of watchers) this.#options.peers.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
     }
+    for (const { id, reader } of this.#asked.ownerGone(process)) this.#options.peers.send(reader, MESSAGE.REF_VALUE, [id, undefined]);
     this.#freeAll(this.#ledger.processGone(process).freed);
     this.#unacknowledged.receiversGone((receiver) => receiver === process);
     // What one of another node has said may still be on the way: its daemon tells when that was all.
@@ -194,11 +197,22 @@ export class RefService {
     for (const [id, owner] of value.header.refs) this.count({ id, owner, holder: this.#options.processId, count: -1 });
   }
 
-  #watch(peer: HeadPeer, [id, owner]: [ObjectId, ProcessId]): void {
+  /** Passes a question on to the process that owns the object and answers the reader; with a place where its bytes are not. */
+  #askOwner(peer: HeadPeer, [id, owner, ...location]: [ObjectId, ProcessId, WireLocation?]): void {
+    const isLost = location.length > 0;
+    const target = this.#options.peers.peer(owner);
+    if (target === undefined) {
+      peer.connection.send(MESSAGE.REF_VALUE, isLost ? [id, undefined, "bytes"] : [id, undefined]);
+      return;
+    }
+    this.#asked.asked(owner, { id, reader: peer.id });
+    target.connection.send(isLost ? MESSAGE.REF_LOST : MESSAGE.REF_WATCH, [id, peer.id, ...location]);
+  }
+
+  #watch(peer: HeadPeer, asked: [ObjectId, ProcessId]): void {
+    const [id, owner] = asked;
     if (owner !== this.#options.processId) {
-      const target = this.#options.peers.peer(owner);
-      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
-      else target.connection.send(MESSAGE.REF_WATCH, [id, peer.id]);
+      this.#askOwner(peer, asked);
       return;
     }
     const value = this.#values.watch(id, peer.id);
@@ -207,11 +221,10 @@ export class RefService {
   }
 
   /** The bytes of a value are gone: whoever made it makes it again, and who asks gets the new value. */
-  #lost(peer: HeadPeer, [id, owner, location]: [ObjectId, ProcessId, WireLocation]): void {
+  #lost(peer: HeadPeer, lost: [ObjectId, ProcessId, WireLocation]): void {
+    const [id, owner, location] = lost;
     if (owner !== this.#options.processId) {
-      const target = this.#options.peers.peer(owner);
-      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
-      else target.connection.send(MESSAGE.REF_LOST, [id, peer.id, location]);
+      this.#askOwner(peer, lost);
       return;
     }
     const effect = this.#values.bytesLost(id, peer.id, location);
@@ -235,6 +248,7 @@ export class RefService {
 
   #provided(peer: HeadPeer, [id, receiver, header]: MessagesOfProcess[typeof MESSAGE.REF_VALUE], body: Uint8Array): void {
     if (receiver !== this.#options.processId) {
+      this.#asked.answered(peer.id, { id, reader: receiver });
       this.#options.peers.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
       return;
     }

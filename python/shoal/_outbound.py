@@ -250,10 +250,10 @@ class OutboundCalls:
         self.when_settled(call)
 
     def lost_elsewhere(self, id_, receiver, location):
-        """Another process found the bytes of what was made here gone."""
+        """The daemon has lost all that it was told of what was made here: another process found that out, or this one, which makes it again then."""
         refs = self._worker.refs
         entry = refs.lookup(id_)
-        if entry is not None and entry.origin is not None:
+        if entry is not None and (entry.origin is not None or entry.maker is not None):
             try:
                 self.lost(entry, location, None)
             except ObjectLostError:

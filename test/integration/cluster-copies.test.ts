@@ -36,6 +36,30 @@ class Reader {
   }
 }
 
+/** Owns what it calls for or puts until it has given it away. */
+class Giver {
+  several(nodeId: string, file: string): ObjectRef<Uint8Array>[] {
+    const several = remote(makeThree).options({ numReturns: 3, maxRetries: 1, schedulingStrategy: { nodeId, soft: true } });
+    return several.remote(file);
+  }
+  put(): ObjectRef<Uint8Array>[] {
+    return [put(new Uint8Array(MEGABYTE))];
+  }
+  async forget(): Promise<void> {
+    process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
+    (process.getBuiltinModule("node:vm").runInNewContext("gc") as () => void)();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  async read(given: ObjectRef<Uint8Array>[]): Promise<(number | undefined)[]> {
+    return (await get(given)).map((value) => value[0]);
+  }
+}
+
+function makeThree(file: string): Uint8Array[] {
+  appendFileSync(file, "run\n");
+  return [1, 2, 3].map((fill) => new Uint8Array(MEGABYTE).fill(fill));
+}
+
 function make(file: string, fill: number): Uint8Array {
   appendFileSync(file, "run\n");
   return new Uint8Array(3 * MEGABYTE).fill(fill);
@@ -110,6 +134,51 @@ test("what a worker owns is had from the copy of the driver's node", async () =>
   expect(await caller.read.remote({ ref })).toEqual([3 * MEGABYTE, 4]);
   expect(await readerAt(other).read.remote({ ref })).toEqual([3 * MEGABYTE, 4]);
   expect(runCount()).toBe(1);
+});
+
+test("what a worker called for, handed on and got back is made again by one run, also for itself", async () => {
+  const giver = remote(Giver).options(at(other)).remote();
+  const refs = await giver.several.remote(victim.nodeId, runs);
+  await wait(refs, { numReturns: 3, fetchLocal: false });
+  await giver.forget.remote();
+  await victim.kill();
+  expect(await giver.read.remote(refs)).toEqual([1, 2, 3]);
+  expect((await get(refs)).map((value) => value[0])).toEqual([1, 2, 3]);
+  expect(runCount()).toBe(2);
+});
+
+test("of that which is lost the results that others have a copy of stay as they are, and are had again when the copy goes", async () => {
+  const giver = remote(Giver).options(at(other)).remote();
+  // No task finds room there.
+  const later = await cluster.addNode({ numCpus: 0 });
+  const refs = await giver.several.remote(victim.nodeId, runs);
+  const [first, second, third] = refs as [ObjectRef<Uint8Array>, ObjectRef<Uint8Array>, ObjectRef<Uint8Array>];
+  const reader = remote(Reader)
+    .options({ ...at(later), numCpus: 0 })
+    .remote();
+  expect(await reader.read.remote({ ref: first })).toEqual([MEGABYTE, 1]);
+  await wait([second, third], { numReturns: 2, fetchLocal: false });
+  await giver.forget.remote();
+  await victim.kill();
+  expect(await giver.read.remote([second])).toEqual([2]);
+  expect(runCount()).toBe(2);
+  await later.kill();
+  // The run that made the second again made the others, too: `maxRetries` allows no more.
+  expect(await giver.read.remote(refs)).toEqual([1, 2, 3]);
+  expect((await get(refs)).map((value) => value[0])).toEqual([1, 2, 3]);
+  expect(runCount()).toBe(2);
+});
+
+test("what a worker of the dead node had put, or owned, fails with the cause for whoever reads it", async () => {
+  const giver = remote(Giver).options(at(victim)).remote();
+  const refs = [...(await giver.put.remote()), ...(await giver.several.remote(victim.nodeId, runs))];
+  await wait(refs, { numReturns: refs.length, fetchLocal: false });
+  const reader = remote(Giver).options(at(other)).remote();
+  await victim.kill();
+  for (const ref of refs) {
+    const failures = [await failureOf(ref), await failureOf(reader.read.remote([ref]))];
+    expect(failures).toMatchObject([{ code: "OWNER_DIED" }, { code: "OWNER_DIED" }]);
+  }
 });
 
 test("what the driver put is at its own node, whoever of the others dies", async () => {

@@ -3,7 +3,7 @@
  *
  * The nodes are real daemons with their own workers and stores on this machine, which meet over TCP alone.
  */
-import { ActorDiedError, actors, clusterResources, get, getActor, init, nodes, put, ready, remote, shutdown } from "shoal";
+import { ActorDiedError, actors, clusterResources, get, getActor, init, kill, nodes, put, ready, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "./session.ts";
@@ -83,6 +83,37 @@ describe("two nodes", () => {
     // Those of the programs before may still be ending.
     const listed = (await actors()).filter(({ name }) => name !== undefined);
     expect(listed).toMatchObject([{ name: "counter", nodeId: second.nodeId, phase: "alive" }]);
+  });
+
+  /** Outlives its driver and waits for what that owns. */
+  class Waiter {
+    #outcome: Promise<string> | undefined;
+    wait(box: { ref: PromiseLike<unknown> }): void {
+      this.#outcome = Promise.resolve(box.ref).then(
+        () => "a value",
+        (error: Error) => error.name,
+      );
+    }
+    outcome(): Promise<string> | undefined {
+      return this.#outcome;
+    }
+  }
+
+  test.each([
+    ["the driver's node", false],
+    ["another node", true],
+  ])("who waits on %s for an object of a driver that ends is told so", async (_, isElsewhere) => {
+    const place = { name: "waiter", namespace: "waiting" };
+    const options = { ...place, lifetime: "detached", numCpus: 0, ...(isElsewhere ? at(second) : {}) } as const;
+    const waiter = remote(Waiter, options).remote();
+    // The task fits nowhere, so it never begins.
+    await waiter.wait.remote({ ref: remote(() => 1, { resources: { nowhere: 1 } }).remote() });
+    await shutdown();
+    await init({ address: cluster.address });
+    const found = await getActor<Waiter>(place.name, { namespace: place.namespace });
+    // A driver that shuts down may still answer that its calls have ended.
+    expect(["OwnerDiedError", "ShoalError"]).toContain(await get(found.outcome.remote(), { timeoutMs: 30_000 }));
+    await kill(found);
   });
 
   test("what a driver leaves behind ends with it, and the nodes go on", async () => {

@@ -323,6 +323,79 @@ describe("on two CPUs", () => {
     expect(log.lines).toHaveLength(2);
   });
 
+  /** Makes objects, gives them away, and reads what comes back. */
+  class Giver {
+    one(file: string): ObjectRef<Float64Array>[] {
+      return [make.remote(file, 9)];
+    }
+    several(file: string): ObjectRef<Float64Array>[] {
+      const several = remote(
+        (log: string) => {
+          appendFileSync(log, "run\n");
+          return [1, 2, 3, 4].map((fill) => new Float64Array(COUNT).fill(fill));
+        },
+        { numReturns: 4, maxRetries: 1 },
+      );
+      return several.remote(file);
+    }
+    put(): ObjectRef<Float64Array>[] {
+      return [put(new Float64Array(COUNT))];
+    }
+    async items(file: string): Promise<ObjectRef<Float64Array>[]> {
+      const items = remote(
+        function* (log: string) {
+          appendFileSync(log, "run\n");
+          for (let fill = 1; fill <= 4; fill += 1) yield new Float64Array(COUNT).fill(fill);
+        },
+        { maxRetries: 1 },
+      );
+      const refs: ObjectRef<Float64Array>[] = [];
+      for await (const { ref } of items.remote(file).refs()) if (refs.push(ref) === 4) break;
+      return refs;
+    }
+    /** Its own refs go, which are others' alone from then on. */
+    async forget(): Promise<void> {
+      process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
+      (process.getBuiltinModule("node:vm").runInNewContext("gc") as () => void)();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    async read(given: ObjectRef<Float64Array>[]): Promise<(number | undefined)[]> {
+      return (await get(given)).map((array) => array[0]);
+    }
+  }
+
+  test.each([
+    ["results of a call", "several"],
+    ["items of a stream", "items"],
+  ] as const)("%s that a process has handed on come back by one run", async (_, method) => {
+    const log = new Log(folder);
+    using giver = remote(Giver).remote();
+    const refs = await giver[method].remote(log.file);
+    await settled(...refs);
+    await giver.forget.remote();
+    loseStore();
+    expect((await get(refs)).map((array) => array[0])).toEqual([1, 2, 3, 4]);
+    expect(log.lines).toEqual(["run", "run"]);
+  });
+
+  test("a process that gets back what it has handed on makes it again, and says of what it had put that it cannot", async () => {
+    const log = new Log(folder);
+    using giver = remote(Giver).remote();
+    const refs = await giver.one.remote(log.file);
+    await settled(...refs);
+    await giver.forget.remote();
+    loseStore();
+    expect(await giver.read.remote(refs)).toEqual([9]);
+    expect((await get(refs)).map((array) => array[0])).toEqual([9]);
+    expect(log.lines).toEqual(["9", "9"]);
+    const ofPut = await giver.put.remote();
+    await giver.forget.remote();
+    loseStore();
+    for (const failure of [await failureOf(giver.read.remote(ofPut)), await failureOf(get(ofPut))]) {
+      expect(failure).toMatchObject({ code: "OBJECT_RECONSTRUCTION_FAILED", reason: expect.stringContaining("made by put") });
+    }
+  });
+
   test("a get's time limit holds while the object is made again", async () => {
     const log = new Log(folder);
     const slowAgain = remote((file: string) => {

@@ -29,6 +29,7 @@ interface Keeper {
   read(): number;
   pass_on(): number[];
   give(): [ObjectRef<Uint8Array>];
+  take(refs: [ObjectRef<Uint8Array>]): number;
   drop(): void;
 }
 
@@ -76,6 +77,14 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`lost objects and Python${unless(W
     loseStore();
     expect((await ref).length).toBe(SIZE);
     expect(log.lines).toHaveLength(4);
+    // Python finds the loss of what it has given to others: its daemon asks it, as it would for them.
+    const second = new Log(folder);
+    await keeper.make.remote(second.file, SIZE);
+    const [given] = await keeper.give.remote();
+    loseStore();
+    expect(await keeper.read.remote()).toBe(SIZE);
+    expect((await given).length).toBe(SIZE);
+    expect(second.lines).toHaveLength(2);
   });
 
   test("what a function of TypeScript made for Python is made again", async () => {
@@ -100,5 +109,12 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`lost objects and Python${unless(W
     await keeper.drop.remote();
     loseStore();
     expect(await failureOf(made)).toMatchObject({ code: "OWNER_DIED" });
+    // By a ref that has come back it knows no more.
+    await keeper.make.remote(log.file, SIZE);
+    const [back] = await keeper.give.remote();
+    await keeper.drop.remote();
+    loseStore();
+    expect(await failureOf(keeper.take.remote([back]))).toMatchObject({ code: "OBJECT_LOST" });
+    expect(await failureOf(back)).toMatchObject({ code: "OWNER_DIED" });
   });
 });

@@ -94,7 +94,11 @@ export class Calls {
       failDependency: (record, entry) => this.failWithDependency(record, entry),
       awaitDependencies: this.submitWhenReady,
       onArgumentsLost: (record, lost) => {
-        for (const [id, location] of lost) recovery.reported(id, location);
+        for (const [id, location] of lost) {
+          // Not by its id alone, which may stand for a ref that has come back.
+          const argument = record.dependencies.find((entry) => entry.id === id);
+          if (argument !== undefined) recovery.lost(argument, location);
+        }
         this.submitWhenReady(record);
       },
       nowMs,

@@ -193,6 +193,60 @@ describe("what the daemon owns", () => {
   });
 });
 
+describe("what the daemon owns and keeps", () => {
+  function givenAway(payload = STORED): { made: CallRecord; entry: ObjectEntry } {
+    const made = call([payload]);
+    const entry = entryOf(made);
+    lineage.retain(made);
+    entry.owner = DAEMON;
+    entry.id = "id" as ObjectId;
+    release(lineage, entry);
+    return { made, entry };
+  }
+
+  test("is known with its place, and while it is made again without one", () => {
+    const { entry } = givenAway();
+    expect(lineage.locationAbroad(entry)).toEqual(STORED.stored?.location);
+    lineage.revived(entry);
+    expect([lineage.abroad("id" as ObjectId), lineage.locationAbroad(entry)]).toEqual([entry, undefined]);
+    entry.reopen();
+    entry.settlePayload(STORED);
+    // The daemon's word that it was freed is of the time before.
+    lineage.freedAbroad("id" as ObjectId);
+    release(lineage, entry);
+    expect([lineage.size, lineage.locationAbroad(entry)]).toEqual([1, STORED.stored?.location]);
+    lineage.freedAbroad("id" as ObjectId);
+    expect([lineage.size, lineage.abroad("id" as ObjectId)]).toEqual([0, undefined]);
+  });
+
+  test("is forgotten where it was made again as a value that cannot be lost: the daemon does not say when it frees that", () => {
+    const { entry } = givenAway();
+    lineage.revived(entry);
+    entry.reopen();
+    entry.settlePayload(SMALL);
+    release(lineage, entry);
+    expect([lineage.size, lineage.abroad("id" as ObjectId)]).toEqual([0, undefined]);
+  });
+
+  test("of a stream is made again with its other lost items, until the daemon frees it", () => {
+    const stream = call([]);
+    const [first, second] = [0, 1].map((index) => {
+      const item = new ObjectEntry(stream.sequence, index + 1);
+      item.settlePayload(STORED);
+      item.owner = DAEMON;
+      item.id = `id ${index}` as ObjectId;
+      lineage.retainItem(stream, item);
+      release(lineage, item);
+      return item;
+    }) as [ObjectEntry, ObjectEntry];
+    expect(lineage.callOf(first)).toMatchObject({ results: [first, second] });
+    lineage.freedAbroad("id 1" as ObjectId);
+    expect(lineage.callOf(first)).toMatchObject({ results: [first] });
+    lineage.freedAbroad("id 0" as ObjectId);
+    expect(lineage.size).toBe(0);
+  });
+});
+
 describe("a large argument by value", () => {
   const counting = { pin: (entry: ObjectEntry) => void (entry.pins += 1), unpin: (entry: ObjectEntry) => void (entry.pins -= 1) };
 

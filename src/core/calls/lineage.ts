@@ -11,6 +11,7 @@ import { copyBytes } from "../../runtime/base/bytes.ts";
 import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import type { WireLocation } from "../../runtime/wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** As Ray's: some millions of calls with small arguments. */
@@ -34,8 +35,15 @@ interface Row {
   values: ObjectEntry[];
   /** What was given by value and lies in the store, pinned. */
   stored: ObjectEntry | undefined;
-  /** Of a stream: its items that can be reached and could be lost. */
+  /** Of a stream: its items that can be reached, here or elsewhere, and could be lost. */
   items: Set<ObjectEntry> | undefined;
+}
+
+/** A result that this process gave up, while the daemon, its owner of record, keeps the value for others. */
+interface Abroad {
+  readonly entry: ObjectEntry;
+  /** Its place in the store then; undefined for a value in memory, and while it is made again. */
+  location: WireLocation | undefined;
 }
 
 interface LineageOptions {
@@ -56,8 +64,7 @@ export class Lineage {
   readonly #rowOfStream = new WeakMap<CallRecord, Row>();
   /** Oldest first. */
   readonly #rows = new Set<Row>();
-  /** Results that this process gave up, while the daemon, their owner of record, keeps the value for others. */
-  readonly #abroad = new Map<ObjectId, ObjectEntry>();
+  readonly #abroad = new Map<ObjectId, Abroad>();
   #bytes = 0;
 
   constructor(options: LineageOptions) {
@@ -115,10 +122,14 @@ export class Lineage {
   /** Nobody in this process can reach the object any more. */
   released(entry: ObjectEntry): void {
     const row = this.#rowOf.get(entry);
-    if (row?.record === undefined) return;
-    row.items?.delete(entry);
-    if (entry.owner === undefined || entry.owner === this.#options.processId) this.#unuse(row);
-    else this.#abroad.set(entry.id as ObjectId, entry);
+    if (row === undefined) return;
+    const { id, owner, payload, contained } = entry;
+    const location = payload?.stored?.location;
+    const isOwn = owner === undefined || owner === this.#options.processId;
+    // Values without bytes in the store and without refs are never lost, and the daemon does not say when it frees them.
+    const isKeptElsewhere = !isOwn && (location !== undefined || contained !== undefined);
+    if (isKeptElsewhere && row.record !== undefined) this.#abroad.set(id as ObjectId, { entry, location });
+    else this.#unreachable(entry, row);
   }
 
   /** A released object is about to be made again, and can be reached from now on. */
@@ -126,21 +137,34 @@ export class Lineage {
     const row = this.#rowOf.get(entry);
     if (row === undefined) return;
     row.items?.add(entry);
-    if (entry.id === undefined || !this.#abroad.delete(entry.id)) row.uses += 1;
+    const given = entry.id === undefined ? undefined : this.#abroad.get(entry.id);
+    if (given === undefined) row.uses += 1;
+    else given.location = undefined;
   }
 
   /** The daemon has freed an object that it owned and this process made. */
   freedAbroad(id: ObjectId): void {
-    const entry = this.#abroad.get(id);
-    if (entry === undefined) return;
-    this.#abroad.delete(id);
+    const entry = this.abroad(id);
+    // An object that is made again just now is freed once more when it has been.
+    if (entry?.state !== "freed") return;
     const row = this.#rowOf.get(entry);
-    if (row !== undefined) this.#unuse(row);
+    if (row !== undefined) this.#unreachable(entry, row);
   }
 
-  /** An object that the daemon owns and this process has made and given up. */
+  /** An object that the daemon owns, and this process has made and given up; it may be making it again. */
   abroad(id: ObjectId): ObjectEntry | undefined {
-    return this.#abroad.get(id);
+    return this.#abroad.get(id)?.entry;
+  }
+
+  /** The place of such an object in the store when it was given up. */
+  locationAbroad({ id }: ObjectEntry): WireLocation | undefined {
+    return id === undefined ? undefined : this.#abroad.get(id)?.location;
+  }
+
+  #unreachable(entry: ObjectEntry, row: Row): void {
+    if (entry.id !== undefined) this.#abroad.delete(entry.id);
+    row.items?.delete(entry);
+    if (row.record !== undefined) this.#unuse(row);
   }
 
   #newRow(record: CallRecord): Row {

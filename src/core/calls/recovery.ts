@@ -7,9 +7,9 @@
  * RECONSTRUCTION_REASON.
  */
 import { ObjectReconstructionFailedError } from "../../runtime/base/errors.ts";
-import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
+import { isPutId, type ObjectId, type ProcessId } from "../../runtime/base/ids.ts";
 import { isSameLocation, lostObjectOf } from "../../runtime/objects/lost-object.ts";
-import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { WireLocation } from "../../runtime/wire/messages.ts";
 import { ARGUMENTS_LABEL } from "./call-arguments.ts";
 import type { CallRecord } from "./call-record.ts";
@@ -42,7 +42,10 @@ const ACTOR_INDEX = "ffffffff";
 
 interface RecoveryOptions {
   processId: ProcessId;
-  objects: ProcessObjects;
+  objects: Pick<ProcessObjects, "table" | "lineage"> & {
+    readonly store: Pick<ProcessObjects["store"], "canRead" | "lost">;
+    readonly channel: Pick<ProcessObjects["channel"], "lost">;
+  };
   isActorDead: (record: CallRecord) => boolean;
   rerun: (record: CallRecord) => void;
 }
@@ -60,25 +63,29 @@ export class Recovery {
     if (lost === undefined) return undefined;
     // The files of an ended session are gone with it.
     this.#options.objects.table.requireOfSession(lost.entry);
-    this.#lost(lost.entry, lost.location, error);
+    this.lost(lost.entry, lost.location, error);
     return lost.entry;
   }
 
-  /** Another process that holds an object of this one found its bytes gone. */
-  reported(id: ObjectId, location: WireLocation): ObjectEntry | undefined {
+  /**
+   * An object that this process made is gone from a place: another process found that out, or the daemon, its owner of record, which asks once it has no value any more.
+   * The daemon names the last place that it was told: where this process has told another since, the answer is on its way.
+   *
+   * @returns under which its value comes; a failed one of no call (sequence 0) where nothing is known of how it was made
+   */
+  reported(id: ObjectId, location: WireLocation): ObjectEntry {
     const { table, lineage } = this.#options.objects;
-    const entry = table.lookup(id);
-    if (entry !== undefined) {
-      this.#lost(entry, location);
-      return entry;
-    }
-    const given = lineage.abroad(id);
-    if (given !== undefined) this.#remake(given);
-    return given;
+    const known = table.lookup(id);
+    // A ref that has come back to this process, which had let go of the object, is an entry like those of other processes.
+    const made = known === undefined || known.sequence === 0 ? lineage.abroad(id) : known;
+    if (made === undefined) return unknown(id);
+    if (made.state !== "freed") this.lost(made, location);
+    else if (isSameLocation(lineage.locationAbroad(made), location)) this.#remake(made);
+    return made;
   }
 
   /** `cause`: what the read failed with, where it was this process that read. */
-  #lost(entry: ObjectEntry, location: WireLocation, cause?: unknown): void {
+  lost(entry: ObjectEntry, location: WireLocation, cause?: unknown): void {
     // Somebody else reported it, or it has a new place already.
     if (entry.state !== "ready" && entry.state !== "failed") return;
     if (!isSameLocation(entry.payload?.stored?.location, location)) return;
@@ -116,6 +123,11 @@ export class Recovery {
         continue;
       }
       for (const result of call.results) if (result === entry || this.#isLost(result)) this.#open(result, opened);
+      if (!call.isEnded) {
+        // The call runs again already, and gives all of them.
+        for (const result of call.results) if (!result.isSettled) result.maker = call;
+        continue;
+      }
       // One run makes all results.
       if (calls.has(call)) continue;
       calls.add(call);
@@ -149,9 +161,12 @@ export class Recovery {
     table.reopen(entry);
   }
 
+  /** Results that the daemon keeps for others count, too: the daemon has both values then, and decides which of them readers get. */
   #isLost(entry: ObjectEntry): boolean {
-    const location = entry.payload?.stored?.location;
-    return entry.state === "ready" && location !== undefined && !this.#options.objects.store.canRead(location, entry);
+    const { lineage, store } = this.#options.objects;
+    if (entry.state !== "ready" && entry.state !== "freed") return false;
+    const location = entry.state === "ready" ? entry.payload?.stored?.location : lineage.locationAbroad(entry);
+    return location !== undefined && !store.canRead(location, entry);
   }
 
   #callFor(entry: ObjectEntry): CallRecord | Reason {
@@ -159,6 +174,7 @@ export class Recovery {
     const call = this.#options.objects.lineage.callOf(entry);
     if (call === "evicted") return RECONSTRUCTION_REASON.LINEAGE_EVICTED;
     if (call === undefined) return RECONSTRUCTION_REASON.NOT_OWNED;
+    if (!call.isEnded) return call;
     if (call.actor !== undefined && this.#options.isActorDead(call)) return RECONSTRUCTION_REASON.ACTOR_DIED;
     if (call.retriesLeft === 0) return noRetryLeft(call);
     return call.pinned.some((argument) => isGone(argument, call)) ? RECONSTRUCTION_REASON.ARGUMENT_GONE : call;
@@ -175,6 +191,14 @@ function isGone(argument: ObjectEntry, call: CallRecord): boolean {
 function noRetryLeft(call: CallRecord): Reason {
   if (call.retry.maxRetries !== 0) return RECONSTRUCTION_REASON.RETRIES_EXHAUSTED;
   return call.actor === undefined ? RECONSTRUCTION_REASON.RETRIES_DISABLED : RECONSTRUCTION_REASON.ACTOR_RETRIES_DISABLED;
+}
+
+/** An object of this process that it let go of, and of which it keeps no record. */
+function unknown(id: ObjectId): ObjectEntry {
+  const entry = new ObjectEntry(0, 0);
+  entry.id = id;
+  entry.fail(reconstructionFailed(entry, isPutId(id) ? RECONSTRUCTION_REASON.PUT : RECONSTRUCTION_REASON.NOT_OWNED, undefined));
+  return entry;
 }
 
 /** Why an item of a stream was not made again although its generator ran again. */

@@ -20,7 +20,7 @@ type ProcessHandlers = Handlers<MessagesToProcess, [frame: Frame]>;
 /** Why a value does not come, by what REF_VALUE says of it. */
 const WHY_LOST = {
   maker: "the process that made it ended before it had the value",
-  bytes: "its bytes are lost, and the process that knew how it was made has ended",
+  bytes: "its bytes are lost, and the process that made it has ended or does not know how",
   node: "the node of the process that made it is gone",
 };
 
@@ -79,8 +79,13 @@ export class DaemonMessages {
       [MESSAGE.REF_VALUE]: (value, { body }) => this.#valueArrived(value, body),
       [MESSAGE.REF_LOST]: ([id, receiver, location]) => {
         const entry = recovery.reported(id, location);
-        // The daemon gets the new value without asking: it is its owner of record.
-        if (receiver !== options.daemonId || entry === undefined) this.#answerWith(entry, id, receiver);
+        // The daemon, its owner of record, gets what is made here as soon as it is.
+        if (receiver === options.daemonId && entry.sequence !== 0) return;
+        // Held meanwhile: where all others have let go of the object, its daemon forgets the value with it.
+        const held = { id, owner: receiver, holder: options.processId };
+        if (receiver === options.daemonId) channel.hold(held);
+        this.#answerWith(entry, id, receiver);
+        if (receiver === options.daemonId) channel.release(held, 1);
       },
       [MESSAGE.HELD_ENDED]: (ended, frame) => {
         const [sender, link, asker] = ended;
@@ -156,7 +161,9 @@ export class DaemonMessages {
       this.#runtime.table.receiveValue(id, new PayloadReader(body, { copy: true }).next(header));
       return;
     }
-    this.#runtime.table.lookup(id)?.fail(ownerDied(WHY_LOST[lost]));
+    const entry = this.#runtime.table.lookup(id);
+    // Own objects get their values from their calls.
+    if (entry?.sequence === 0) entry.fail(ownerDied(WHY_LOST[lost]));
   }
 
   #actorState(state: ActorStateHeader, body: Uint8Array): void {

@@ -281,11 +281,14 @@ export class ObjectTable {
     return Array.from(this.#published.values()).filter(isWaitedFor);
   }
 
-  /** A value for a watched ref arrived, with holds for what it contains. */
+  /**
+   * A value for a watched ref arrived, with holds for what it contains. An object that this process makes gets its value from its call alone: the daemon may answer a report of its loss with
+   * another value that it has.
+   */
   receiveValue(id: ObjectId, payload: Payload): void {
     const entry = this.#published.get(id);
     const contained = payload.refs.map((ref) => this.receive(ref));
-    if (entry === undefined || entry.isSettled) {
+    if (entry === undefined || entry.isSettled || entry.sequence !== 0) {
       for (const inner of contained) this.unpin(inner);
       return;
     }
@@ -432,6 +435,8 @@ export class ObjectTable {
   }
 
   #forget(entry: ObjectEntry): void {
+    // The end of the call that made it once more for others may find it gone.
+    if (entry.state === "freed") return;
     entry.state = "freed";
     this.#onReleased?.(entry);
     entry.payload = undefined;

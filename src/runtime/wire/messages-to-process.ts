@@ -90,7 +90,10 @@ export const MESSAGES_TO_PROCESS = {
    * value.
    */
   [MESSAGE.REF_VALUE]: tuple(objectId, optional(payload), optional(exactly("maker", "bytes", "node"))),
-  /** To the owner: that process has not found the object's bytes at this place. Answered by REF_VALUE once the object was made again or cannot be. */
+  /**
+   * To the owner: that process has not found the object's bytes at this place. Of the daemon to the maker of an object that it owns: all values that it was told are lost, the last
+   * of them was at this place. Answered by REF_VALUE once the object was made again or cannot be.
+   */
   [MESSAGE.REF_LOST]: tuple(objectId, processId, location),
   /** To the receiver of messages with `held`: that sender's link has ended; how far has it been read? The daemon that asks is told by HELD_READ. */
   [MESSAGE.HELD_ENDED]: tuple(processId, number, processId),

@@ -374,6 +374,9 @@ class Keeper:
     def give(self):
         return [self.refs[-1]]
 
+    def take(self, refs):
+        return len(shoal.get(refs[0]))
+
     def drop(self):
         self.refs = []
 

@@ -34,6 +34,14 @@ describe("the ref ledger", () => {
     expect(ledger.add({ id, owner: undefined, holder: owner, count: -1 })).toEqual({ id, owner });
   });
 
+  test("a hold for a dead reader frees nothing of which no other is known yet: those may be on their way", () => {
+    const ledger = new RefLedger();
+    ledger.processGone(reader);
+    expect(ledger.add({ id, owner, holder: reader, count: 1 })).toBeUndefined();
+    ledger.add({ id, owner, holder: owner, count: 1 });
+    expect(ledger.add({ id, owner: undefined, holder: owner, count: -1 })).toEqual({ id, owner });
+  });
+
   test("a dead owner's objects are named", () => {
     const ledger = new RefLedger();
     ledger.add({ id, owner, holder: owner, count: 1 });

@@ -47,7 +47,8 @@ export class RefLedger {
     const { id, owner, holder, count } = change;
     let row = this.#rows.get(id);
     if (row === undefined) {
-      if (this.isGone(holder) && owner === undefined) return undefined;
+      // Such a hold says nothing of others, whose holds may be on the way by other connections: who waits for the value would be forgotten with what seems to be freed.
+      if (this.isGone(holder)) return undefined;
       row = { owner: undefined, counts: new Map() };
       this.#rows.set(id, row);
     }

@@ -1,4 +1,4 @@
-/** What the daemon holds of what its values contain: nothing is counted for a value that it does not keep. */
+/** What the daemon holds of what its values contain: nothing is counted for a value that it does not keep. And whom it asks for a lost one. */
 import { expect, test } from "vitest";
 import type { NodeId, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
@@ -19,10 +19,16 @@ interface World {
   /** The maker tells a value that contains a ref of the driver's, which it holds for the daemon. */
   provide: (inner: ObjectId, offset: number) => void;
   freed: ObjectId[];
+  /** What the maker is to make again. */
+  asked: unknown[];
+  /** Values, or that there is none, that the maker is told. */
+  told: unknown[];
 }
 
 function world(): World {
   const freed: ObjectId[] = [];
+  const asked: unknown[] = [];
+  const told: unknown[] = [];
   const peers = new Map<ProcessId, HeadPeer>();
   for (const id of [maker, driver]) peers.set(id, { id, connection: { send: () => {} } } as unknown as HeadPeer);
   const service = new RefService({
@@ -33,6 +39,8 @@ function world(): World {
       peer: (id) => peers.get(id),
       send: (to, type, header) => {
         if (to === driver && type === MESSAGE.REF_FREE) freed.push(...(header as ObjectId[]));
+        if (to === maker && type === MESSAGE.REF_LOST) asked.push(header);
+        if (to === maker && type === MESSAGE.REF_VALUE) told.push(header);
       },
       remote: { isHere: () => true, tell: () => {} },
     },
@@ -48,7 +56,7 @@ function world(): World {
     from(maker, MESSAGE.REF_HOLD, [[inner, driver, daemon]]);
     from(maker, MESSAGE.REF_VALUE, [OUTER, daemon, value as unknown as PayloadHeader]);
   };
-  return { service, from, provide, freed };
+  return { service, from, provide, freed, asked, told };
 }
 
 function placeAt(offset: number): WireLocation {
@@ -60,14 +68,28 @@ function holdOuter({ from }: World): void {
   from(maker, MESSAGE.REF_HOLD, [[OUTER, daemon, driver]]);
 }
 
-test("a value that came a second time holds nothing of what it contains", () => {
+test("a value that came a second time holds what it contains as long as the object lives, and one that was known no longer", () => {
   const all = world();
   holdOuter(all);
   all.provide("first" as ObjectId, 0);
   all.provide("second" as ObjectId, 4096);
-  expect(all.freed).toEqual(["second"]);
+  all.provide("third" as ObjectId, 4096);
+  expect(all.freed).toEqual(["third"]);
+  all.from(driver, MESSAGE.REF_LOST, [OUTER, daemon, placeAt(0)]);
+  expect(all.freed).toEqual(["third", "first"]);
+  // Its reader was given the second, and lets go of what it contains.
+  all.from(driver, MESSAGE.REF_RELEASE, [["second", 1]]);
   all.from(driver, MESSAGE.REF_RELEASE, [[OUTER, 1]]);
-  expect(all.freed).toEqual(["second", "first"]);
+  expect(all.freed).toEqual(["third", "first", "second"]);
+});
+
+test("a maker that says that a value is lost is asked for it, too: it may have read by a ref that had come back", () => {
+  const all = world();
+  holdOuter(all);
+  all.provide("inner" as ObjectId, 0);
+  all.from(maker, MESSAGE.REF_LOST, [OUTER, daemon, placeAt(0)]);
+  all.from(driver, MESSAGE.REF_LOST, [OUTER, daemon, placeAt(0)]);
+  expect(all.asked).toEqual([[OUTER, daemon, placeAt(0)]]);
 });
 
 test("a value whose bytes are lost holds what it contained no more, be it made again or not", () => {
@@ -85,4 +107,20 @@ test("a value whose bytes are lost holds what it contained no more, be it made a
   expect(all.freed).toEqual(["first", "second"]);
   all.from(driver, MESSAGE.REF_RELEASE, [[OUTER, 1]]);
   expect(all.freed).toEqual(["first", "second"]);
+});
+
+test("who waits for a value of a driver is told when that ends before it has answered, and only then", () => {
+  const all = world();
+  const [asked, lost, answered] = ["asked", "lost", "answered"] as ObjectId[] as [ObjectId, ObjectId, ObjectId];
+  all.from(maker, MESSAGE.REF_WATCH, [asked, driver]);
+  all.from(maker, MESSAGE.REF_LOST, [lost, driver, placeAt(0)]);
+  all.from(maker, MESSAGE.REF_WATCH, [answered, driver]);
+  all.from(driver, MESSAGE.REF_VALUE, [answered, maker, undefined]);
+  all.service.processGone(driver);
+  expect(all.told).toEqual([
+    [asked, undefined],
+    [lost, undefined],
+  ]);
+  all.service.processGone(driver);
+  expect(all.told).toHaveLength(2);
 });

@@ -10,6 +10,7 @@ import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type
 import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import { AskedOwners } from "./asked-owners.ts";
 import { DefinitionHolds } from "./definition-holds.ts";
 import { RefLedger, type FreedRef, type RefCount } from "./ref-ledger.ts";
 import type { RefValue, RefValues } from "./ref-values.ts";
@@ -60,6 +61,7 @@ export class RefService {
   readonly #ledger = new RefLedger();
   readonly #values: RefValues;
   readonly #unacknowledged = new UnacknowledgedBorrows();
+  readonly #asked = new AskedOwners();
   readonly #definitions: DefinitionHolds;
 
   constructor(options: RefServiceOptions) {
@@ -121,6 +123,7 @@ export class RefService {
     for (const { id, watchers } of this.#values.makerGone(process)) {
       for (const watcher of watchers) this.#options.peers.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
     }
+    for (const { id, reader } of this.#asked.ownerGone(process)) this.#options.peers.send(reader, MESSAGE.REF_VALUE, [id, undefined]);
     this.#freeAll(this.#ledger.processGone(process).freed);
     this.#unacknowledged.receiversGone((receiver) => receiver === process);
     // What one of another node has said may still be on the way: its daemon tells when that was all.
@@ -178,14 +181,15 @@ export class RefService {
     }
     if (this.#definitions.unheld(ref.id)) return;
     const freed = this.#values.free(ref.id);
-    const value = freed?.value;
-    if (freed === undefined || value === undefined) return;
-    for (const location of freed.spare) this.#options.objects.free(location, { reused: false });
+    if (freed === undefined) return;
     // Its maker keeps how it was made.
-    if (value.header.stored !== undefined || value.header.refs.length > 0)
+    if (freed.values.some(({ header: { stored, refs } }) => stored !== undefined || refs.length > 0))
       this.#options.peers.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
-    if (value.header.stored !== undefined) this.#options.objects.free(value.header.stored.location, { reused: false });
-    this.#letGoOf(value);
+    for (const value of freed.values) {
+      const { stored } = value.header;
+      if (stored !== undefined) this.#options.objects.free(stored.location, { reused: false });
+      this.#letGoOf(value);
+    }
   }
 
   /** The daemon keeps a value no more, and so not what it contains. */
@@ -193,11 +197,22 @@ export class RefService {
     for (const [id, owner] of value.header.refs) this.count({ id, owner, holder: this.#options.processId, count: -1 });
   }
 
-  #watch(peer: HeadPeer, [id, owner]: [ObjectId, ProcessId]): void {
+  /** Passes a question on to the process that owns the object and answers the reader; with a place where its bytes are not. */
+  #askOwner(peer: HeadPeer, [id, owner, ...location]: [ObjectId, ProcessId, WireLocation?]): void {
+    const isLost = location.length > 0;
+    const target = this.#options.peers.peer(owner);
+    if (target === undefined) {
+      peer.connection.send(MESSAGE.REF_VALUE, isLost ? [id, undefined, "bytes"] : [id, undefined]);
+      return;
+    }
+    this.#asked.asked(owner, { id, reader: peer.id });
+    target.connection.send(isLost ? MESSAGE.REF_LOST : MESSAGE.REF_WATCH, [id, peer.id, ...location]);
+  }
+
+  #watch(peer: HeadPeer, asked: [ObjectId, ProcessId]): void {
+    const [id, owner] = asked;
     if (owner !== this.#options.processId) {
-      const target = this.#options.peers.peer(owner);
-      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
-      else target.connection.send(MESSAGE.REF_WATCH, [id, peer.id]);
+      this.#askOwner(peer, asked);
       return;
     }
     const value = this.#values.watch(id, peer.id);
@@ -206,27 +221,34 @@ export class RefService {
   }
 
   /** The bytes of a value are gone: whoever made it makes it again, and who asks gets the new value. */
-  #lost(peer: HeadPeer, [id, owner, location]: [ObjectId, ProcessId, WireLocation]): void {
+  #lost(peer: HeadPeer, lost: [ObjectId, ProcessId, WireLocation]): void {
+    const [id, owner, location] = lost;
     if (owner !== this.#options.processId) {
-      const target = this.#options.peers.peer(owner);
-      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
-      else target.connection.send(MESSAGE.REF_LOST, [id, peer.id, location]);
+      this.#askOwner(peer, lost);
       return;
     }
     const effect = this.#values.bytesLost(id, peer.id, location);
-    if ("gone" in effect && effect.gone !== undefined) this.#letGoOf(effect.gone);
+    if (effect.gone !== undefined) this.#gone(effect.gone);
     if (effect.kind === "deliver") this.#deliver(id, peer.id, effect.value);
     else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
-    else if (effect.kind === "remake") {
-      this.#options.objects.arenaLost(effect.location);
-      this.#options.objects.free(effect.location, { reused: true });
-      if (effect.maker !== peer.id)
-        this.#options.peers.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
+    // Also where the maker has said so: it may have read by a ref that had come back, which knows nothing of how the object was made.
+    else if (effect.kind === "remake")
+      this.#options.peers.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.toldAt]);
+  }
+
+  #gone(value: RefValue): void {
+    const { objects } = this.#options;
+    const location = value.header.stored?.location;
+    if (location !== undefined) {
+      objects.arenaLost(location);
+      objects.free(location, { reused: true });
     }
+    this.#letGoOf(value);
   }
 
   #provided(peer: HeadPeer, [id, receiver, header]: MessagesOfProcess[typeof MESSAGE.REF_VALUE], body: Uint8Array): void {
     if (receiver !== this.#options.processId) {
+      this.#asked.answered(peer.id, { id, reader: receiver });
       this.#options.peers.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
       return;
     }
@@ -236,8 +258,8 @@ export class RefService {
     }
     const value: RefValue = { header, body: copyBytes(body) };
     if (header.stored !== undefined) this.#options.objects.adopt(header.stored.location);
-    const { watchers, isSpare } = this.#values.provide(id, peer.id, value);
-    if (isSpare) this.#letGoOf(value);
+    const { watchers, isKept } = this.#values.provide(id, peer.id, value);
+    if (!isKept) this.#letGoOf(value);
     for (const watcher of watchers) this.#deliver(id, watcher, value);
   }
 

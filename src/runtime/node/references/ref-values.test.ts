@@ -39,10 +39,10 @@ test("a value that was here outlives its maker", () => {
 test("lost bytes are made again by the maker, once for all readers", () => {
   const first = stored(0);
   const values = valuesWith(first);
-  expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "remake", maker, location: placeOf(first), gone: first });
+  expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "remake", maker, toldAt: placeOf(first), gone: first });
   expect(values.bytesLost(ID, "other" as ProcessId, placeOf(first))).toEqual({ kind: "wait" });
   const second = stored(4096);
-  expect(values.provide(ID, maker, second)).toEqual({ watchers: [reader, "other"], isSpare: false });
+  expect(values.provide(ID, maker, second)).toEqual({ watchers: [reader, "other"], isKept: true });
   // One that comes late with the old place gets the new one.
   expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "deliver", value: second });
 });
@@ -60,7 +60,7 @@ test("lost bytes of a dead maker, and those that it cannot make again, are lost 
   orphaned.makerGone(maker);
   expect(orphaned.bytesLost(ID, reader, placeOf(value))).toEqual({ kind: "lost", gone: value });
   // What it contained is let go of once.
-  expect(orphaned.bytesLost(ID, reader, placeOf(value))).toEqual({ kind: "lost" });
+  expect(orphaned.bytesLost(ID, reader, placeOf(value))).toEqual({ kind: "lost", gone: undefined });
   expect(orphaned.watch(ID, reader)).toBe("lost");
 
   const given = valuesWith(value);
@@ -76,11 +76,35 @@ test("a maker that dies while it makes them again leaves them lost", () => {
   expect(values.makerGone(maker)).toEqual([{ id: ID, watchers: [reader] }]);
 });
 
-test("a second value beside one that is not lost is freed with it", () => {
-  const first = stored(0);
-  const second = stored(4096);
+test("a second value beside one that is not lost is had when that is, and freed with the object", () => {
+  const [first, second, third] = [stored(0), stored(4096), stored(8192)];
   const values = valuesWith(first);
-  expect(values.provide(ID, maker, second)).toEqual({ watchers: [], isSpare: true });
+  expect(values.provide(ID, maker, second)).toEqual({ watchers: [], isKept: true });
+  // Its maker tells it once more.
+  expect(values.provide(ID, maker, second)).toEqual({ watchers: [], isKept: false });
   expect(values.watch(ID, reader)).toBe(first);
-  expect(values.free(ID)).toMatchObject({ maker, value: first, spare: [placeOf(second)] });
+  values.provide(ID, maker, third);
+  // One that nobody was given is found lost by its maker.
+  expect(values.bytesLost(ID, maker, placeOf(second))).toEqual({ kind: "deliver", value: first, gone: second });
+  expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "deliver", value: third, gone: first });
+  expect(values.free(ID)).toMatchObject({ maker, values: [third] });
+});
+
+test("once the last is lost the maker is asked, by the place that it told last", () => {
+  const [first, second] = [stored(0), stored(4096)];
+  const values = valuesWith(first);
+  values.provide(ID, maker, second);
+  values.bytesLost(ID, reader, placeOf(second));
+  expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "remake", maker, toldAt: placeOf(second), gone: first });
+});
+
+test("a value that comes after all was given up is had", () => {
+  const first = stored(0);
+  const values = valuesWith(first);
+  values.bytesLost(ID, reader, placeOf(first));
+  values.giveUp(ID);
+  expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "lost", gone: undefined });
+  const second = stored(4096);
+  values.provide(ID, maker, second);
+  expect(values.bytesLost(ID, reader, placeOf(second)).kind).toBe("remake");
 });

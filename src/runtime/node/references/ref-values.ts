@@ -3,7 +3,10 @@
  *
  * Decides where a question for a value goes: to what is kept here, to the driver that owns it, or, when its owner is gone, to an
  * error that says so. Values that lie in the store are kept as their location only. What a value contains is held for the daemon until the value
- * goes: a value that is replaced or not kept is handed back, so that its caller lets go of that.
+ * goes: a value that is lost or not kept is handed back, so that its caller lets go of that.
+ *
+ * The maker may tell several values of an object, where it makes one again that is not lost, or not yet known to be. All are kept: readers get the oldest, and when that is lost
+ * the next. Only when all are lost is the maker asked, so it knows that whatever it has told is gone, and always owes an answer.
  */
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import type { PayloadHeader, WireLocation } from "../../wire/messages.ts";
@@ -17,29 +20,32 @@ interface Row {
   /** The process that makes it: when it dies before the value came, the value never comes. */
   maker: ProcessId;
   makerIsGone: boolean;
-  value: RefValue | undefined;
+  /** Values that nobody has found lost, the oldest first. */
+  values: RefValue[];
+  /** The last place that its maker has told, lost or not. */
+  toldAt: WireLocation | undefined;
   lost: boolean;
   watchers: ProcessId[];
-  /** Places of values that the maker made again although the first was not lost: they are freed with it. */
-  spare: WireLocation[];
 }
 
-/** What is to be done about a value whose bytes are gone. */
-type LostValueEffect =
-  /** It lies elsewhere by now. */
+/** The answer to a report that a value is lost. `gone`: which of those here that was, to be forgotten with what it contains. */
+type LostValueEffect = { gone: RefValue | undefined } & LostValueAnswer;
+
+type LostValueAnswer =
+  /** There is another. */
   | { kind: "deliver"; value: RefValue }
-  /** Its maker is to make it again; the reader is told when it has. */
-  | { kind: "remake"; maker: ProcessId; location: WireLocation; gone: RefValue }
+  /** Its maker is to make it again; the reader is told when it has. By the place the maker sees whether something that it has told is still on the way. */
+  | { kind: "remake"; maker: ProcessId; toldAt: WireLocation }
   /** That is under way. */
   | { kind: "wait" }
-  | { kind: "lost"; gone?: RefValue };
+  | { kind: "lost" };
 
 /** What became of a value that arrived. */
 interface ProvidedValue {
   /** Those who asked for it before it was here. */
   readonly watchers: readonly ProcessId[];
-  /** Its place is noted to be freed, and nobody will read it. */
-  readonly isSpare: boolean;
+  /** Not where it lies in a place that is known already. */
+  readonly isKept: boolean;
 }
 
 export class RefValues {
@@ -55,15 +61,14 @@ export class RefValues {
 
   provide(id: ObjectId, maker: ProcessId, value: RefValue): ProvidedValue {
     const row = this.#row(id, maker);
-    if (row.value !== undefined) {
-      // Its readers have mapped the first one.
-      if (value.header.stored !== undefined) row.spare.push(value.header.stored.location);
-      return { watchers: [], isSpare: true };
+    const location = value.header.stored?.location;
+    if (location !== undefined) {
+      row.toldAt = location;
+      if (row.values.some((known) => isAt(known, location))) return { watchers: [], isKept: false };
     }
-    row.value = value;
-    const watchers = row.watchers;
-    row.watchers = [];
-    return { watchers, isSpare: false };
+    row.values.push(value);
+    row.lost = false;
+    return { watchers: row.values.length === 1 ? row.watchers.splice(0) : [], isKept: true };
   }
 
   /** The value, or "lost", or undefined when the watcher will be told later. */
@@ -73,7 +78,8 @@ export class RefValues {
       this.#row(id, "" as ProcessId).watchers.push(watcher);
       return undefined;
     }
-    if (row.value !== undefined) return row.value;
+    const [value] = row.values;
+    if (value !== undefined) return value;
     if (row.lost) return "lost";
     row.watchers.push(watcher);
     return undefined;
@@ -82,40 +88,40 @@ export class RefValues {
   /** Who is at work on it: undefined once the value is here, or its maker is gone. */
   makerOf(id: ObjectId): ProcessId | undefined {
     const row = this.#rows.get(id);
-    return row === undefined || row.value !== undefined || row.lost ? undefined : row.maker;
+    return row === undefined || row.values.length > 0 || row.lost ? undefined : row.maker;
   }
 
   /** A reader found the bytes of a value gone from where they should be. */
   bytesLost(id: ObjectId, reader: ProcessId, location: WireLocation): LostValueEffect {
     const row = this.#rows.get(id);
-    if (row === undefined || row.lost) return { kind: "lost" };
-    const { value, maker } = row;
-    const known = value?.header.stored?.location;
-    if (value !== undefined && (known === undefined || !isSamePlace(known, location))) return { kind: "deliver", value };
-    row.value = undefined;
-    if (row.makerIsGone) {
+    if (row === undefined) return { kind: "lost", gone: undefined };
+    const at = row.values.findIndex((known) => isAt(known, location));
+    const gone = at < 0 ? undefined : row.values.splice(at, 1)[0];
+    const [value] = row.values;
+    if (value !== undefined) return { kind: "deliver", value, gone };
+    if (row.lost || row.makerIsGone) {
       row.lost = true;
-      return value === undefined ? { kind: "lost" } : { kind: "lost", gone: value };
+      return { kind: "lost", gone };
     }
-    if (reader !== maker) row.watchers.push(reader);
-    return value === undefined || known === undefined ? { kind: "wait" } : { kind: "remake", maker, location: known, gone: value };
+    if (reader !== row.maker) row.watchers.push(reader);
+    return gone === undefined ? { kind: "wait", gone } : { kind: "remake", maker: row.maker, toldAt: row.toldAt ?? location, gone };
   }
 
   /** Whether the value is here. */
   has(id: ObjectId): boolean {
-    return this.#rows.get(id)?.value !== undefined;
+    return (this.#rows.get(id)?.values.length ?? 0) > 0;
   }
 
   /** Its maker cannot make it again. @returns who waits for it */
   giveUp(id: ObjectId): ProcessId[] {
     const row = this.#rows.get(id);
-    if (row === undefined || row.value !== undefined) return [];
+    if (row === undefined || row.values.length > 0) return [];
     row.lost = true;
     return row.watchers.splice(0);
   }
 
   /** Nobody holds it any more. */
-  free(id: ObjectId): { maker: ProcessId; value: RefValue | undefined; spare: readonly WireLocation[] } | undefined {
+  free(id: ObjectId): { maker: ProcessId; values: readonly RefValue[] } | undefined {
     const row = this.#rows.get(id);
     this.#rows.delete(id);
     return row;
@@ -128,7 +134,7 @@ export class RefValues {
       row.watchers = row.watchers.filter((watcher) => watcher !== process);
       if (row.maker !== process) continue;
       row.makerIsGone = true;
-      if (row.value !== undefined) continue;
+      if (row.values.length > 0) continue;
       row.lost = true;
       lost.push({ id, watchers: row.watchers });
       row.watchers = [];
@@ -144,7 +150,7 @@ export class RefValues {
   #row(id: ObjectId, maker: ProcessId): Row {
     let row = this.#rows.get(id);
     if (row === undefined) {
-      row = { maker, makerIsGone: false, value: undefined, lost: false, watchers: [], spare: [] };
+      row = { maker, makerIsGone: false, values: [], toldAt: undefined, lost: false, watchers: [] };
       this.#rows.set(id, row);
     } else if (row.maker === ("" as ProcessId)) {
       row.maker = maker;
@@ -153,6 +159,7 @@ export class RefValues {
   }
 }
 
-function isSamePlace(a: WireLocation, b: WireLocation): boolean {
-  return a[0] === b[0] && a[1] === b[1] && a[3] === b[3];
+function isAt({ header: { stored } }: RefValue, location: WireLocation): boolean {
+  const known = stored?.location;
+  return known !== undefined && known[0] === location[0] && known[1] === location[1] && known[3] === location[3];
 }

@@ -32,7 +32,7 @@ export interface CsvForm {
   readonly raggedRows?: RaggedRows | undefined;
 }
 
-/** What becomes of a record with another number of fields than the header: an error; nulls in place of those that are missing, and an error for one too many; or nothing. */
+/** What becomes of a record with another number of fields than the header: an error; nulls in place of those that are missing, and an error for one too many; or it is left out. */
 export type RaggedRows = "error" | "fill" | "skip";
 
 /** The fields of some records, row after row. The indices are those of the bytes that were scanned; quotes around a field do not belong to it. */
@@ -47,6 +47,10 @@ export class FieldTable {
   rows = 0;
   /** Lines that the rows take, with empty ones between them. */
   lines = 0;
+  /** Records between the rows that were left out, as they have another number of fields. */
+  skipped = 0;
+  /** Where the first of those begins. */
+  skippedAt = 0;
   /** Where the first record begins that is not in the table: cut off, bad, or one too many. */
   end = 0;
   problem: RecordProblem | undefined;
@@ -84,6 +88,7 @@ export class FieldTable {
     this.problem = undefined;
     this.rows = 0;
     this.lines = 0;
+    this.skipped = 0;
     this.end = start;
     let rows = 0;
     let at = start;
@@ -137,6 +142,7 @@ export class FieldTable {
         if (kinds[last] === PLAIN && ends[last] === at && at > (starts[last] as number) && bytes[at - 1] === CR) ends[last] = at - 1;
         rows += 1;
       } else if (columns > 0 && this.#raggedRows === "skip") {
+        if (this.skipped === 0) this.skippedAt = this.end;
         this.skipped += 1;
       } else {
         this.problem = { kind: "ragged", at: this.end, fields: count };

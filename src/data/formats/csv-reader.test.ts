@@ -1,7 +1,7 @@
 /** CSV files as programs write them, cut at every byte, with faults; and numbers against `Number`. */
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Block, concatBlocks, rowsOf, schemaOf } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
 import { DataError } from "../errors.ts";
@@ -374,8 +374,8 @@ test("a column without a value is null where that is the whole file, and a text 
   await expect(read("a\n\n", { schema: { a: "null" } })).rejects.toThrow(/cannot be null in CSV/);
 });
 
-async function errorOf(input: Input, options: CsvOptions = {}): Promise<DataError> {
-  const error: unknown = await blocksOf(input, options).then(
+async function errorOf(input: Input, options: CsvOptions = {}, chunkBytes?: number): Promise<DataError> {
+  const error: unknown = await blocksOf(input, options, chunkBytes).then(
     () => undefined,
     (reason: unknown) => reason,
   );
@@ -454,11 +454,34 @@ test("ragged rows are filled with nulls or left out where the options say so, at
   expect((await errorOf("a,b\n1\n1,x\n", { raggedRows: "skip", schema: { b: "int64" } })).message).toContain(
     '(line 3) has "x" in column "b"',
   );
-  expect((await read("a,b\n1\n2\n", { raggedRows: "skip" })).rows).toEqual([]);
+  // Not the rows are wrong then, but the header or the delimiter.
+  expect((await errorOf("a\n1,2\n3,4\n", { raggedRows: "skip" })).message).toBe(
+    "a.csv: all its rows (the first in line 2) have another number of fields than the header, which has 1",
+  );
   expect((await errorOf("a,b\n1\n")).hint).toContain('raggedRows: "fill"');
   expect((await errorOf("a,b\n1,2,3\n")).hint).toContain('raggedRows: "skip"');
   // A footer that other programs write.
   expect((await read("a,b\n1,2\nTotal: 1 row\n", { raggedRows: "skip" })).rows).toEqual([[1, 2]]);
+});
+
+test("a warning says how many ragged rows were left out", async () => {
+  const said = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  try {
+    for (const chunk of [1, 1 << 20]) {
+      await blocksOf("a,b\n1,2\n\n3\n4,5\n6\n", { raggedRows: "skip" }, chunk);
+      expect(said.mock.calls).toEqual([
+        ["shoal: warning: a.csv: left out 2 rows, the first in line 4, with another number of fields than the header\n"],
+      ]);
+      said.mockClear();
+    }
+    await blocksOf("a,b\n1,2\n3\n", { raggedRows: "skip" });
+    expect(said.mock.calls).toEqual([["shoal: warning: a.csv: left out the row in line 3 with another number of fields than the header\n"]]);
+    said.mockClear();
+    await blocksOf("a,b\n1,2\n", { raggedRows: "skip" });
+    expect(said).not.toHaveBeenCalled();
+  } finally {
+    said.mockRestore();
+  }
 });
 
 test("lines before the header are left out, and lines are counted with them", async () => {
@@ -467,7 +490,8 @@ test("lines before the header are left out, and lines are counted with them", as
     expect(await read(text, { skipLines: 3 }, chunk)).toEqual({ types: { a: "int64", b: "int64" }, rows: [[1, 2]] });
     expect((await read(text, { skipLines: 4, header: ["x", "y"] }, chunk)).rows).toEqual([[1, 2]]);
     expect(await blocksOf(text, { skipLines: 5 }, chunk)).toEqual([]);
-    expect(await blocksOf(text, { skipLines: 99 }, chunk)).toEqual([]);
+    expect((await errorOf(text, { skipLines: 99 }, chunk)).message).toBe("a.csv: it has 5 lines, and skipLines leaves out 99");
+    expect(await blocksOf("", { skipLines: 1 }, chunk)).toEqual([]);
     expect((await errorOf(`${text}3\n`, { skipLines: 3 })).message).toBe(
       "a.csv: row 2 (line 6, byte 46) has 1 fields, and the header has 2",
     );
@@ -478,6 +502,7 @@ test("lines before the header are left out, and lines are counted with them", as
 test("lines that end with CR alone are refused, and no header of all the file", async () => {
   for (const options of [{}, { header: false }, { header: ["a", "b"] }])
     expect((await errorOf("a,b\r1,2\r3,4\r", options)).message).toBe("a.csv: its lines end with CR alone, and records end with LF or CRLF");
+  expect((await errorOf("title\ra,b\r1,2\r", { skipLines: 1 })).message).toContain("its lines end with CR alone");
   expect((await read('a,"b\rc"\r\n1,2\r\n')).rows).toEqual([[1, 2]]);
 });
 

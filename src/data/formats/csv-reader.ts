@@ -80,16 +80,21 @@ export async function* csvBlocks(
   }
 }
 
-/** Moves the window behind so many lines, or to its end. */
+/** Moves the window behind so many lines. @throws DataError where a file that is not empty has fewer, or ends its lines with CR alone */
 async function skip(window: ByteWindow, lines: number): Promise<void> {
-  for (let left = lines; left > 0; ) {
+  if (lines === 0 || (window.isLast && window.length === 0)) return;
+  let left = lines;
+  while (left > 0) {
     const end = window.bytes.indexOf(LF, window.start);
     if (end >= 0 && end < window.end) {
+      // A file of such lines is one line, and would be left out as a whole.
+      if (window.isLast && end + 1 === window.end && window.bytes.subarray(window.start, Math.max(window.start, end - 1)).includes(CR))
+        throw linesEndWithCr(window);
       window.start = end + 1;
       left -= 1;
     } else if (window.isLast) {
-      window.start = window.end;
-      return;
+      const has = lines - left === 1 ? "one line" : `${lines - left} lines`;
+      throw new DataError(`${window.file}: it has ${has}, and skipLines leaves out ${lines}`);
     } else {
       await window.grow();
       window.endLastLine();
@@ -123,7 +128,7 @@ function formOf(window: ByteWindow, options: CsvOptions): FileForm {
   return { ...form, delimiter: delimiterByte({ delimiter: delimiter as string }), linesBefore: linesBefore + 1 };
 }
 
-const SEP_LINE = /^("?)sep=([!#-~\t ])\1[;,\t]*\r?\n/i;
+const SEP_LINE = /^("?)sep=([!#-/:-@[-`{-~\t ])\1[;,\t]*\r?\n/i;
 /** Excel ends the line with empty fields where it saves it again. */
 const SEP_LINE_BYTES = 4096;
 
@@ -146,14 +151,18 @@ async function readHeader(window: ByteWindow, options: CsvOptions, form: FileFor
   const table = new FieldTable(problem.fields, form, 0);
   table.scan(window.bytes, window.start, window.end, 1);
   if (endsLinesWithCr(window.bytes, table))
-    throw new DataError(`${window.file}: its lines end with CR alone, and records end with LF or CRLF`, {
-      hint: "convert it, such as by: tr '\\r' '\\n'; a CR within a field stands in quotes",
-    });
+    throw linesEndWithCr(window);
   if (header !== true) return { names: givenNames(window.file, header, problem.fields), line: firstLine };
   window.checkUtf8(table.end);
   const names = Array.from(table.starts, (_, i) => tableText(table, window.bytes, i));
   window.start = table.end;
   return { names: uniqueNames(names), line: firstLine + table.lines };
+}
+
+function linesEndWithCr(window: ByteWindow): DataError {
+  return new DataError(`${window.file}: its lines end with CR alone, and records end with LF or CRLF`, {
+    hint: "convert it, such as by: tr '\\r' '\\n'; a CR within a field stands in quotes",
+  });
 }
 
 /** Old programs of the Macintosh write so: the whole file would be one record, and taken for the header. */
@@ -221,6 +230,8 @@ class CsvBlocks {
   readonly #inferredRows: number;
   #place: Place;
   #blockRows = 0;
+  /** Records that were left out, and the line of the first. */
+  #skipped = { records: 0, line: 0 };
   /** From the last block. */
   #bytesPerRow = 0;
 
@@ -259,7 +270,21 @@ class CsvBlocks {
       window.endLastLine();
     }
     if (window.length > 0) throw badRecord(window, this.#table, this.#place);
+    this.#tellSkipped();
     if (this.#blockRows > 0 || !hasGiven) yield this.#take();
+  }
+
+  /** Says what was left out. @throws DataError where nothing else was there: then the header or the delimiter is wrong, and not the rows */
+  #tellSkipped(): void {
+    const { records, line } = this.#skipped;
+    if (records === 0) return;
+    const { columns } = this.#table;
+    if (this.#place.rows === 0)
+      throw new DataError(`${this.#window.file}: all its rows (the first in line ${line}) have another number of fields than the header, which has ${columns}`, {
+        hint: raggedHint(0, columns),
+      });
+    const rows = records === 1 ? `the row in line ${line}` : `${records} rows, the first in line ${line},`;
+    process.stderr.write(`shoal: warning: ${this.#window.file}: left out ${rows} with another number of fields than the header\n`);
   }
 
   /** Looks at the records that are in the window. Gives how many those were. */
@@ -301,6 +326,10 @@ class CsvBlocks {
     if (table.problem !== undefined) throw badRecord(window, table, this.#place);
     this.#blockRows += table.rows;
     const { rows, line } = this.#place;
+    if (table.skipped > 0) {
+      const first = this.#skipped.records > 0 ? this.#skipped.line : line + window.countLines(table.skippedAt);
+      this.#skipped = { records: this.#skipped.records + table.skipped, line: first };
+    }
     this.#place = { rows: rows + table.rows, line: line + table.lines };
     const isStuck = table.rows === 0;
     window.start = table.end;

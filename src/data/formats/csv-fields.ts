@@ -141,17 +141,24 @@ export class FieldTable {
         // The CR of CRLF does not belong to the last field.
         if (kinds[last] === PLAIN && ends[last] === at && at > (starts[last] as number) && bytes[at - 1] === CR) ends[last] = at - 1;
         rows += 1;
-      } else if (columns > 0 && this.#raggedRows === "skip") {
-        if (this.skipped === 0) this.skippedAt = this.end;
-        this.skipped += 1;
       } else {
-        this.problem = { kind: "ragged", at: this.end, fields: count };
-        return;
+        this.#leaveOut(count);
+        if (this.problem !== undefined) return;
       }
       at += 1;
       this.rows = rows;
       this.lines += 1 + this.#newlines;
       this.end = at;
+    }
+  }
+
+  /** Leaves out the record that begins at `end`, with another number of fields than the columns; where that may not be, the record is the problem. */
+  #leaveOut(fields: number): void {
+    if (this.columns > 0 && this.#raggedRows === "skip") {
+      if (this.skipped === 0) this.skippedAt = this.end;
+      this.skipped += 1;
+    } else {
+      this.problem = { kind: "ragged", at: this.end, fields };
     }
   }
 

@@ -475,7 +475,9 @@ test("a warning says how many ragged rows were left out", async () => {
       said.mockClear();
     }
     await blocksOf("a,b\n1,2\n3\n", { raggedRows: "skip" });
-    expect(said.mock.calls).toEqual([["shoal: warning: a.csv: left out the row in line 3 with another number of fields than the header\n"]]);
+    expect(said.mock.calls).toEqual([
+      ["shoal: warning: a.csv: left out the row in line 3 with another number of fields than the header\n"],
+    ]);
     said.mockClear();
     await blocksOf("a,b\n1,2\n", { raggedRows: "skip" });
     expect(said).not.toHaveBeenCalled();

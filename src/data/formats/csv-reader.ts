@@ -150,8 +150,7 @@ async function readHeader(window: ByteWindow, options: CsvOptions, form: FileFor
   const { header = true } = options;
   const table = new FieldTable(problem.fields, form, 0);
   table.scan(window.bytes, window.start, window.end, 1);
-  if (endsLinesWithCr(window.bytes, table))
-    throw linesEndWithCr(window);
+  if (endsLinesWithCr(window.bytes, table)) throw linesEndWithCr(window);
   if (header !== true) return { names: givenNames(window.file, header, problem.fields), line: firstLine };
   window.checkUtf8(table.end);
   const names = Array.from(table.starts, (_, i) => tableText(table, window.bytes, i));
@@ -280,9 +279,12 @@ class CsvBlocks {
     if (records === 0) return;
     const { columns } = this.#table;
     if (this.#place.rows === 0)
-      throw new DataError(`${this.#window.file}: all its rows (the first in line ${line}) have another number of fields than the header, which has ${columns}`, {
-        hint: raggedHint(0, columns),
-      });
+      throw new DataError(
+        `${this.#window.file}: all its rows (the first in line ${line}) have another number of fields than the header, which has ${columns}`,
+        {
+          hint: raggedHint(0, columns),
+        },
+      );
     const rows = records === 1 ? `the row in line ${line}` : `${records} rows, the first in line ${line},`;
     process.stderr.write(`shoal: warning: ${this.#window.file}: left out ${rows} with another number of fields than the header\n`);
   }
@@ -444,6 +446,7 @@ function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataErr
 function raggedHint(fields: number, columns: number): string {
   if (columns === 1)
     return 'is it another character that parts the fields? then name it, such as delimiter: ";" or "\\t"; are there lines before the header? then leave them out: skipLines: 1';
-  if (fields < columns) return 'to have nulls in place of fields that are missing: raggedRows: "fill"; to leave such rows out: raggedRows: "skip"';
+  if (fields < columns)
+    return 'to have nulls in place of fields that are missing: raggedRows: "fill"; to leave such rows out: raggedRows: "skip"';
   return 'a field with the delimiter in it stands in quotes; to leave such rows out: raggedRows: "skip"';
 }

@@ -67,11 +67,11 @@ export async function setUpTracing({ setupId, samplingRatio }: TracingConfig, to
 }
 
 /** A span below what the headers name; undefined without an SDK. */
-export function beginSpan(name: string, headers: TraceHeaders, attributes: Readonly<Record<string, string>>): ServedSpan | undefined {
+export function beginSpan(name: string, headers: TraceHeaders, attributes: () => Record<string, string>): ServedSpan | undefined {
   if (api === undefined) return undefined;
   const { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api;
   const parent = propagation.extract(ROOT_CONTEXT, headers, FLAT);
-  const span: Span = trace.getTracer("shoal/serve").startSpan(name, { kind: SpanKind.SERVER, attributes: { ...attributes } }, parent);
+  const span: Span = trace.getTracer("shoal/serve").startSpan(name, { kind: SpanKind.SERVER, attributes: attributes() }, parent);
   const own: Context = trace.setSpan(parent, span);
   return {
     run: (body) => context.with(own, body),

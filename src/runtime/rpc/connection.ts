@@ -115,6 +115,13 @@ export class Connection implements PeerConnection {
     if (!this.#flushScheduled) this.#scheduleFlush();
   }
 
+  /** The same for a text, which is written where it goes out from: see FrameWriter.text. */
+  sendText(type: number, flags: number, callId: number, number: number, text: string): void {
+    if (this.#closeReason !== undefined) return;
+    this.#writer.text(type, flags, callId, number, text);
+    if (!this.#flushScheduled) this.#scheduleFlush();
+  }
+
   send(type: number, header: unknown, options: { callId?: number; flags?: number; parts?: readonly Uint8Array[] } = {}): void {
     if (this.#closeReason !== undefined) return;
     const bytes = header === undefined ? undefined : encodeHeader(header);

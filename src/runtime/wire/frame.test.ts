@@ -33,6 +33,20 @@ const message = fc.record({
 });
 
 describe("frames", () => {
+  test("with a text are those with its bytes", () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: "binary", maxLength: 300 }), { maxLength: 20 }), (texts) => {
+        const asText = written((writer) => {
+          for (const text of texts) writer.text(7, 1, 2, 3, text);
+        });
+        const asBytes = written((writer) => {
+          for (const bytes of texts.map((text) => Buffer.from(text))) writer.numbered(7, 1, 2, 3, bytes, 0, bytes.length);
+        });
+        expect(asText).toEqual(asBytes);
+      }),
+    );
+  });
+
   test("arrive as they were sent, however the stream is cut", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 20 }), fc.array(fc.integer({ min: 1, max: 97 }), { minLength: 1 }), (messages, cuts) => {

@@ -57,16 +57,16 @@ export class FrameWriter {
   /** The hot form: a numbered header (or none) and one range of bytes. */
   numbered(type: number, flags: number, callId: number, number: number, body: Uint8Array, start: number, end: number): void {
     const bodySize = end - start;
-    let offset = this.#begin(type, flags | FRAME_FLAG.NUMBER, callId, NUMBER_SIZE + bodySize);
+    let offset = this.#beginNumbered(type, flags, callId, number, bodySize);
     const slab = this.#slab;
-    slab[offset] = MESSAGE_PACK_UINT32;
-    slab[offset + 1] = number >>> 24;
-    slab[offset + 2] = number >>> 16;
-    slab[offset + 3] = number >>> 8;
-    slab[offset + 4] = number;
-    offset += NUMBER_SIZE;
     if (bodySize < 32) for (let index = start; index < end; index += 1) slab[offset++] = body[index] as number;
     else slab.set(start === 0 && end === body.length ? body : body.subarray(start, end), offset);
+  }
+
+  /** The hot form with a text for its body, encoded in the slab: without bytes of its own, and a copy of them. */
+  text(type: number, flags: number, callId: number, number: number, text: string): void {
+    const offset = this.#beginNumbered(type, flags, callId, number, Buffer.byteLength(text));
+    this.#slab.write(text, offset);
   }
 
   /** The general form: a MessagePack header and any number of body parts, copied now. */
@@ -90,6 +90,18 @@ export class FrameWriter {
     const chunk = this.#slab.subarray(this.#start, this.#end);
     this.#start = this.#end;
     this.#write(chunk);
+  }
+
+  /** @returns where the body goes */
+  #beginNumbered(type: number, flags: number, callId: number, number: number, bodySize: number): number {
+    const offset = this.#begin(type, flags | FRAME_FLAG.NUMBER, callId, NUMBER_SIZE + bodySize);
+    const slab = this.#slab;
+    slab[offset] = MESSAGE_PACK_UINT32;
+    slab[offset + 1] = number >>> 24;
+    slab[offset + 2] = number >>> 16;
+    slab[offset + 3] = number >>> 8;
+    slab[offset + 4] = number;
+    return offset + NUMBER_SIZE;
   }
 
   #begin(type: number, flags: number, callId: number, payloadSize: number): number {

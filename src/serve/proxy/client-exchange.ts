@@ -8,7 +8,7 @@
 import type { Readable, Writable } from "node:stream";
 import { errorBody } from "../replica/http-requests.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
-import type { RequestHead, ResponseHead } from "../wire/frames.ts";
+import type { ReceivedHead, RequestHead, ResponseHead } from "../wire/frames.ts";
 import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, PIPELINED_MAX } from "../limits.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
@@ -134,17 +134,17 @@ export abstract class ClientExchange implements ReplyPort {
     else this.#start(routed, head, this.#uploaded());
   }
 
-  respond(head: ResponseHead, body: Uint8Array | BodyReceiver): void {
+  respond(head: ReceivedHead, body: Uint8Array | BodyReceiver): void {
     if (this.#isAnswered || this.sink.destroyed) return;
     this.#isAnswered = true;
     this.#status = head.status;
     clearTimeout(this.#timer);
-    const headers = head.headers as string[];
+    const { headers } = head;
     const isWhole = body instanceof Uint8Array;
-    const out = isWhole && mayHaveLength(head.status, headers) ? [...headers, "content-length", String(body.byteLength)] : headers.slice();
-    out.push("x-request-id", this.#requestId);
+    if (isWhole && mayHaveLength(head.status, headers)) headers.push("content-length", String(body.byteLength));
+    headers.push("x-request-id", this.#requestId);
     try {
-      this.writeHead(head, out);
+      this.writeHead(head, headers);
     } catch {
       // A header that HTTP cannot carry.
       this.#isAnswered = false;
@@ -156,7 +156,7 @@ export abstract class ClientExchange implements ReplyPort {
       return;
     }
     const { sink } = this;
-    const view = Buffer.from(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
+    const view = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
     if (view.length === 0 || this.method === "HEAD" || sink.writableEnded) sink.end();
     // As a string, in which each byte is a character: head and body leave in one write, and nothing keeps the view, which is valid now only.
     else if (view.length <= JOINED_BODY_BYTES) sink.end(view.toString("latin1"), "latin1");

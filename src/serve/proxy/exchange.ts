@@ -9,8 +9,8 @@ import { CALL_ATTEMPTS_MAX } from "../limits.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
-import type { Message, RequestHead, ResponseHead } from "../wire/frames.ts";
-import type { RequestStream } from "../wire/request-client.ts";
+import type { Message, ReceivedHead, RequestHead } from "../wire/frames.ts";
+import type { RequestStream, StreamEvents } from "../wire/request-client.ts";
 import type { ReplicaLinks } from "./replica-links.ts";
 
 /** A request as a front has read it. */
@@ -35,20 +35,21 @@ export interface ReplyPort {
   /**
    * @param body the whole body, a view that is valid during the call only; or a receiver, whose pieces are to be taken as fast as the client takes them
    */
-  respond(head: ResponseHead, body: Uint8Array | BodyReceiver): void;
+  respond(head: ReceivedHead, body: Uint8Array | BodyReceiver): void;
   /** No replica has answered. */
   refuse(status: number, options: { detail?: string; retryAfterMs?: number | undefined; isBackPressure?: boolean }): void;
   /** The replica is gone in the middle of an answer: the client has to see that it is not whole. */
   abort(reason: string): void;
   /** The replica has taken a WebSocket. */
-  upgrade?(head: ResponseHead, messages: BodyReceiver<Message>): void;
+  upgrade?(head: ReceivedHead, messages: BodyReceiver<Message>): void;
   /** The replica is to end by plan. */
   retired?(): void;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
-export class Exchange {
+/** Its public events are called by the stream that it has open. */
+export class Exchange implements StreamEvents {
   readonly #request: IncomingRequest;
   readonly #reply: ReplyPort;
   readonly #router: DeploymentRouter;
@@ -111,7 +112,7 @@ export class Exchange {
     if (client instanceof Promise) {
       client.then(
         (connected) => this.#open(connected),
-        (error: unknown) => this.#lost(error as Error, false),
+        (error: unknown) => this.failed(error as Error, false),
       );
     } else this.#open(client);
   }
@@ -120,19 +121,14 @@ export class Exchange {
     if (this.#isOver) return this.#release();
     const { head, body } = this.#request;
     const whole = body instanceof Uint8Array ? body : undefined;
-    const stream = client.open(head, whole, {
-      responded: (answer, bytes) => this.#responded(answer, bytes),
-      busy: (ongoing) => this.#busy(ongoing),
-      failed: (error, mayHaveBegun) => this.#lost(error, mayHaveBegun),
-      retired: () => this.#reply.retired?.(),
-    });
+    const stream = client.open(head, whole, this);
     this.#stream = stream;
     if (whole === undefined) void this.#upload(stream, body as StreamedBody);
   }
 
   /** Nothing is read of the client before the replica has begun. */
   async #upload(stream: RequestStream, body: StreamedBody): Promise<void> {
-    if (!(await stream.upload.ready())) return;
+    if (!(await stream.upload?.ready())) return;
     try {
       for await (const piece of body) {
         const sent = piece instanceof Uint8Array ? stream.write(piece) : stream.writeMessage(piece);
@@ -147,7 +143,7 @@ export class Exchange {
     }
   }
 
-  #responded(head: ResponseHead, whole: Uint8Array | undefined): void {
+  responded(head: ReceivedHead, whole: Uint8Array | undefined): void {
     this.#hasAnswer = true;
     if (whole !== undefined) {
       this.#isOver = true;
@@ -170,12 +166,16 @@ export class Exchange {
     this.#reply.respond(head, body);
   }
 
+  retired(): void {
+    this.#reply.retired?.();
+  }
+
   #ended(): void {
     this.#isOver = true;
     this.#release();
   }
 
-  #busy(ongoing: number): void {
+  busy(ongoing: number): void {
     const replica = this.#replica as RoutedReplica;
     this.#replica = undefined;
     this.#stream = undefined;
@@ -184,7 +184,7 @@ export class Exchange {
     if (!this.#isOver) this.start();
   }
 
-  #lost(error: Error, mayHaveBegun: boolean): void {
+  failed(error: Error, mayHaveBegun: boolean): void {
     const replica = this.#replica;
     this.#replica = undefined;
     this.#stream = undefined;

@@ -14,7 +14,7 @@ const MODEL_HEADER_AS_WELL = "serve-multiplexed-model-id";
 
 export interface ReadHeaders {
   /** As the client sent them, with an id. */
-  headers: string[];
+  readonly headers: string[];
   requestId: string;
   host: string;
   modelId: string;
@@ -33,7 +33,11 @@ export function newRequestId(): string {
   return `${idPrefix}-${idNumber.toString(36)}`;
 }
 
-/** Names are compared by their length first: most headers are none of these. */
+/**
+ * Names are compared by their length first: most headers are none of these.
+ *
+ * @param raw gets the id at its end where it has none
+ */
 export function readHeaders(raw: string[]): ReadHeaders {
   const read: ReadHeaders = {
     headers: raw,
@@ -75,7 +79,7 @@ export function readHeaders(raw: string[]): ReadHeaders {
   else if (!HOST.test(read.host)) read.mistake = "its host header names no host";
   if (read.requestId === "") {
     read.requestId = newRequestId();
-    read.headers = [...raw, "x-request-id", read.requestId];
+    raw.push("x-request-id", read.requestId);
   }
   return read;
 }

@@ -11,6 +11,7 @@ import type { ResponseHead } from "../wire/frames.ts";
 import type { ServedStream } from "../wire/request-server.ts";
 import { lazyRequest } from "./lazy-request.ts";
 import { flatHeaders, wholeOf } from "./lazy-response.ts";
+import { sourceOf } from "./stream-source.ts";
 
 type FetchFunction = (request: Request) => unknown;
 
@@ -105,7 +106,7 @@ export class HttpRequests {
         return false;
       }
       stream.begin(head);
-      await pump(response.body, stream);
+      await pump(piecesOf(response, response.body), stream);
       return false;
     } catch (error) {
       if (stream.cancelled !== undefined) return false;
@@ -193,23 +194,50 @@ function isAsyncIterable(value: unknown): boolean {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Each chunk goes out by itself, as soon as the client's side has room for it. */
-async function pump(body: ReadableStream<Uint8Array>, stream: ServedStream): Promise<void> {
+/** The pieces of a body, and what to do where nobody wants more. */
+interface Pieces {
+  next(): Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }>;
+  cancel(reason: string): Promise<unknown> | undefined;
+}
+
+/** Locks the body. */
+function piecesOf(response: Response, body: ReadableStream<Uint8Array>): Pieces {
+  // What somebody has read from may owe a piece to a reader that has gone.
+  const source = response.bodyUsed ? undefined : sourceOf(body);
   const reader = body.getReader();
+  if (source === undefined) return { next: () => reader.read(), cancel: (reason) => reader.cancel(reason) };
+  return { next: () => source.next(), cancel: (reason) => source.return?.(reason) };
+}
+
+/** Sends each piece by itself, as soon as the client's side has room for it. Resolves when the body is over or cancelled, though its iterator may be in the middle of a step then. */
+function pump(pieces: Pieces, stream: ServedStream): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
   const cancelled = stream.onCancel;
   stream.onCancel = (reason) => {
     cancelled?.(reason);
-    void reader.cancel(reason).catch(() => {});
+    void cancel(pieces, reason);
+    resolve();
   };
+  sendAll(pieces, stream).then(resolve, reject);
+  return promise;
+}
+
+async function sendAll(pieces: Pieces, stream: ServedStream): Promise<void> {
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    const bytes = typeof value === "string" ? new TextEncoder().encode(value) : value;
+    const { done, value } = await pieces.next();
+    if (done === true) break;
+    const bytes = typeof value === "string" ? new TextEncoder().encode(value) : (value as Uint8Array);
     const sent = stream.write(bytes);
-    if (!(sent === true || (await sent))) {
-      void reader.cancel(stream.cancelled ?? "nobody reads it").catch(() => {});
-      return;
-    }
+    // The stream was cancelled, and has told the body.
+    if (!(sent === true || (await sent))) return;
   }
   stream.end();
+}
+
+async function cancel(pieces: Pieces, reason: string): Promise<void> {
+  try {
+    await pieces.cancel(reason);
+  } catch {
+    // The client has gone: nobody is left to be told.
+  }
 }

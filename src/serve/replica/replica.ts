@@ -29,6 +29,7 @@ import type { PythonMeta } from "./python-actor.ts";
 import { type FeedItem, PythonFeeds } from "./python-feeds.ts";
 import { PythonHandles, PythonObject } from "./python-object.ts";
 import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica-log.ts";
+import { useStreamSources } from "./stream-source.ts";
 import { type ReplicaSettings, TakenSettings } from "./taken-settings.ts";
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
 import { WebSocketRequests } from "./websocket-requests.ts";
@@ -87,6 +88,7 @@ export type CodeSource = Uint8Array | { readonly ref: ObjectRef<DeploymentCode> 
 
 export class Replica {
   readonly #spec: ReplicaSpec;
+  readonly #fetchName: string;
   readonly #newCall: (name: string, data: unknown) => LibraryCall;
   #code: CodeSource;
   #user: UserCode | undefined;
@@ -115,12 +117,16 @@ export class Replica {
     this.#settings = new TakenSettings(spec.userConfig, spec.context);
     this.#newCall = libraryCalls();
     const { appName, deployment, replicaId } = spec.context;
+    this.#fetchName = `${deployment}.fetch`;
     this.#metrics = replicaMetrics([appName, deployment, replicaId]);
     measureEventLoop("replica", replicaId);
     // It may fail before anybody asks.
     this.#failed.promise.catch(() => {});
     setReplicaContext(spec.context, spec);
-    if (!spec.isInProcess) useLazyResponse();
+    if (!spec.isInProcess) {
+      useLazyResponse();
+      useStreamSources();
+    }
     offerConnections(REQUEST_SERVICE, (connection) => {
       const server: RequestServer = new RequestServer(connection, (stream) => this.#admit(stream, server));
     });
@@ -411,7 +417,7 @@ export class Replica {
 
   #spanOf([method, requestId, , , ...trace]: CallMeta): ServedSpan | undefined {
     const { appName, deployment } = this.#spec.context;
-    return beginSpan(`${deployment}.${method || "call"}`, trace, attributesOf({ appName, deployment, requestId }));
+    return beginSpan(`${deployment}.${method || "call"}`, trace, () => attributesOf({ appName, deployment, requestId }));
   }
 
   #logAccess(what: string, requestId: string, { startMs, isFailed }: { startMs: number; isFailed: boolean }): void {
@@ -446,11 +452,11 @@ export class Replica {
     const { appName: app, deployment } = this.#spec.context;
     const deadlineMs = timeoutMs === 0 ? undefined : Date.now() + timeoutMs;
     const context: RequestContext = { requestId, modelId, app, deployment, deadlineMs, headers };
-    const call = this.#newCall(`${deployment}.fetch`, contextData(context));
-    const span = beginSpan(`${deployment}.fetch`, headers, {
+    const call = this.#newCall(this.#fetchName, contextData(context));
+    const span = beginSpan(this.#fetchName, headers, () => ({
       ...attributesOf({ appName: app, deployment, requestId }),
       "http.request.method": method,
-    });
+    }));
     const over = (isFailed: boolean): void => {
       span?.end(isFailed);
       this.#end(startMs, isFailed);

@@ -7,17 +7,17 @@
 import type { Frame, ServiceConnection } from "../../core/internal.ts";
 import { BodyReceiver } from "./body-receiver.ts";
 import { BodySender } from "./body-sender.ts";
-import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, Message, type RequestHead, type ResponseHead } from "./frames.ts";
+import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, Message, type ReceivedHead, type RequestHead, textOf } from "./frames.ts";
 import { StreamTable } from "./stream-table.ts";
 
-/** Events of a request. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
-interface StreamEvents {
+/** Whoever opened a stream, as told of it. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
+export interface StreamEvents {
   /**
    * The answer has begun.
    *
    * @param whole the body where it came with the head, a view that is valid during the call only; otherwise the body arrives in `stream.body`
    */
-  responded(head: ResponseHead, whole: Uint8Array | undefined): void;
+  responded(head: ReceivedHead, whole: Uint8Array | undefined): void;
   /** The replica is at its limit and has not begun. */
   busy(ongoing: number): void;
   /** The connection broke, or the replica gave up. `mayHaveBegun`: it must not be sent again unless that does no harm. */
@@ -33,32 +33,31 @@ const STREAM_MAX = 0xffffffff;
 export class RequestStream {
   readonly id: number;
   readonly events: StreamEvents;
-  /** Sends the body of the request, or the messages to a WebSocket. */
-  readonly upload: BodySender;
+  /** Sends the body of the request, or the messages to a WebSocket; undefined where all of it went with the head. */
+  readonly upload: BodySender | undefined;
   /** Body of the response, where it did not come whole with the head. */
   body: BodyReceiver | undefined;
   /** Messages from the replica, once it has accepted a WebSocket. */
   messages: BodyReceiver<Message> | undefined;
   readonly #client: RequestClient;
 
-  constructor(client: RequestClient, id: number, events: StreamEvents) {
+  constructor(client: RequestClient, id: number, { events, isWhole }: { events: StreamEvents; isWhole: boolean }) {
     this.#client = client;
     this.id = id;
     this.events = events;
     // Nothing of a body goes out before the replica has begun: a request that it refuses is sent to another one whole.
-    this.upload = new BodySender((bytes) => client.send(FRAME.BODY, 0, id, bytes), 0);
+    this.upload = isWhole ? undefined : new BodySender((bytes) => client.send(FRAME.BODY, 0, id, bytes), 0);
   }
 
   /** Sends a piece of the request's body. @returns false where the replica wants no more */
   write(bytes: Uint8Array): boolean | Promise<boolean> {
-    return this.upload.write(bytes);
+    return this.upload?.write(bytes) ?? false;
   }
 
   /** Sends a message of a WebSocket. @returns false where the replica wants no more */
   writeMessage(message: Message): boolean | Promise<boolean> {
-    return this.upload.writeMessage(message, ({ bytes, isText }) =>
-      this.#client.send(FRAME.MESSAGE, isText ? FLAG.TEXT : 0, this.id, bytes),
-    );
+    const send = ({ bytes, isText }: Message): void => this.#client.send(FRAME.MESSAGE, isText ? FLAG.TEXT : 0, this.id, bytes);
+    return this.upload?.writeMessage(message, send) ?? false;
   }
 
   /** The request's body is over. */
@@ -68,7 +67,7 @@ export class RequestStream {
 
   /** Cancels the request: its answer is no longer wanted. */
   cancel(reason: string): void {
-    this.upload.stop();
+    this.upload?.stop();
     this.#client.cancel(this, reason);
   }
 
@@ -105,12 +104,16 @@ export class RequestClient {
   open(head: RequestHead, body: Uint8Array | undefined, events: StreamEvents): RequestStream {
     do this.#lastId = this.#lastId === STREAM_MAX ? 1 : this.#lastId + 1;
     while (!this.#streams.hasPlaceFor(this.#lastId));
-    const stream = new RequestStream(this, this.#lastId, events);
+    const stream = new RequestStream(this, this.#lastId, { events, isWhole: body !== undefined });
     this.#streams.add(stream);
-    const headBytes = Buffer.from(encodeRequestHead(head));
-    const bytes = body === undefined || body.byteLength === 0 ? headBytes : Buffer.concat([headBytes, body]);
+    const headText = encodeRequestHead(head);
+    const headSize = Buffer.byteLength(headText);
     const flags = body === undefined ? 0 : FLAG.END;
-    this.#connection.sendNumbered(FRAME.REQUEST, flags, stream.id, headBytes.length, bytes, 0, bytes.length);
+    if (body === undefined || body.byteLength === 0) this.#connection.sendText(FRAME.REQUEST, flags, stream.id, headSize, headText);
+    else {
+      const bytes = Buffer.concat([Buffer.from(headText), body]);
+      this.#connection.sendNumbered(FRAME.REQUEST, flags, stream.id, headSize, bytes, 0, bytes.length);
+    }
     return stream;
   }
 
@@ -151,11 +154,11 @@ export class RequestClient {
         break;
       case FRAME.END:
         this.#streams.delete(stream.id);
-        stream.upload.stop();
+        stream.upload?.stop();
         (stream.messages ?? stream.body)?.ended(frame.body.byteLength === 0 ? [] : (JSON.parse(textOf(frame.body)) as string[]));
         break;
       case FRAME.CREDIT:
-        stream.upload.credited(frame.number);
+        stream.upload?.credited(frame.number);
         break;
       case FRAME.CANCEL: {
         const error = new Error(textOf(frame.body));
@@ -164,18 +167,18 @@ export class RequestClient {
       }
       case FRAME.BUSY:
         this.#streams.delete(stream.id);
-        stream.upload.stop();
+        stream.upload?.stop();
         stream.events.busy(frame.number);
         break;
     }
   }
 
   #responded(stream: RequestStream, { number, flags, body }: Frame): void {
-    const head = decodeResponseHead(textOf(body.subarray(0, number)));
+    const head = decodeResponseHead(textOf(body, number));
     const first = body.subarray(number);
     if ((flags & FLAG.END) !== 0) {
       this.#streams.delete(stream.id);
-      stream.upload.stop();
+      stream.upload?.stop();
       stream.events.responded(head, first);
       return;
     }
@@ -191,7 +194,7 @@ export class RequestClient {
 
   #fail(stream: RequestStream, error: Error, mayHaveBegun: boolean): void {
     this.#streams.delete(stream.id);
-    stream.upload.stop();
+    stream.upload?.stop();
     (stream.messages ?? stream.body)?.failed(error);
     stream.events.failed(error, mayHaveBegun);
   }
@@ -202,8 +205,4 @@ export class RequestClient {
     for (const stream of this.#streams.all()) this.#fail(stream, new Error(`the replica's connection ended: ${reason}`), true);
     this.onClose(reason);
   }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }

@@ -17,6 +17,7 @@ import {
   Message,
   type RequestHead,
   type ResponseHead,
+  textOf,
   WEBSOCKET_METHOD,
 } from "./frames.ts";
 import { StreamTable } from "./stream-table.ts";
@@ -35,7 +36,8 @@ export class ServedStream {
   onCancel: ((reason: string) => void) | undefined;
   #cancelled: string | undefined;
   readonly #server: RequestServer;
-  readonly #download: BodySender;
+  /** Made with the first piece: most answers are whole. */
+  #sender: BodySender | undefined;
   #isOver = false;
 
   constructor(
@@ -48,11 +50,6 @@ export class ServedStream {
     this.head = parsed.head;
     this.body = parsed.body;
     this.messages = parsed.messages;
-    this.#download = new BodySender(
-      (bytes) => server.send(FRAME.BODY, 0, id, bytes),
-      STREAM_WINDOW_BYTES,
-      () => server.gather(this.#download),
-    );
   }
 
   /** The replica begins with the request: its body may come. */
@@ -93,7 +90,7 @@ export class ServedStream {
   end(trailers: readonly string[] = []): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#download.flush();
+    this.#sender?.flush();
     this.#server.over(this.id);
     this.#server.send(FRAME.END, 0, this.id, trailers.length === 0 ? NO_BYTES : Buffer.from(JSON.stringify(trailers)));
   }
@@ -110,7 +107,7 @@ export class ServedStream {
   abort(reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#download.flush();
+    this.#sender?.flush();
     this.#server.over(this.id);
     this.#server.send(FRAME.CANCEL, 0, this.id, Buffer.from(reason));
   }
@@ -125,13 +122,13 @@ export class ServedStream {
         this.messages?.arrived(new Message(Buffer.from(body), (flags & FLAG.TEXT) !== 0));
         break;
       case FRAME.END:
-        this.#receiver?.ended(body.byteLength === 0 ? [] : (JSON.parse(Buffer.from(body).toString()) as string[]));
+        this.#receiver?.ended(body.byteLength === 0 ? [] : (JSON.parse(textOf(body)) as string[]));
         break;
       case FRAME.CREDIT:
-        this.#download.credited(number);
+        this.#sender?.credited(number);
         break;
       case FRAME.CANCEL:
-        this.cancel(Buffer.from(body).toString());
+        this.cancel(textOf(body));
         break;
     }
   }
@@ -142,9 +139,21 @@ export class ServedStream {
     this.#isOver = true;
     this.#cancelled = reason;
     this.#server.over(this.id);
-    this.#download.stop();
+    this.#sender?.stop();
     this.#receiver?.failed(new Error(reason));
     this.onCancel?.(reason);
+  }
+
+  get #download(): BodySender {
+    const sender: BodySender =
+      this.#sender ??
+      new BodySender(
+        (bytes) => this.#server.send(FRAME.BODY, 0, this.id, bytes),
+        STREAM_WINDOW_BYTES,
+        () => this.#server.gather(sender),
+      );
+    this.#sender = sender;
+    return sender;
   }
 
   get #receiver(): BodyReceiver | BodyReceiver<Message> | undefined {
@@ -181,17 +190,13 @@ export class RequestServer {
 
   respond(id: number, head: ResponseHead, { body, isWhole }: { body: Uint8Array | string | undefined; isWhole: boolean }): void {
     const headText = encodeResponseHead(head);
-    // The usual answer is text behind a head of ASCII: one encoding for both.
-    const isShort = typeof body === "string" && body.length < 4096;
-    const headBytes = isShort ? undefined : Buffer.from(headText);
-    const headSize = headBytes?.length ?? Buffer.byteLength(headText);
-    const bytes = isShort
-      ? Buffer.from(headText + body)
-      : body === undefined
-        ? (headBytes as Buffer)
-        : Buffer.concat([headBytes as Buffer, typeof body === "string" ? Buffer.from(body) : body]);
+    const headSize = Buffer.byteLength(headText);
+    const flags = isWhole ? FLAG.END : 0;
     if (isWhole) this.#streams.delete(id);
-    this.#connection.sendNumbered(FRAME.RESPONSE, isWhole ? FLAG.END : 0, id, headSize, bytes, 0, bytes.length);
+    if (body instanceof Uint8Array) {
+      const bytes = Buffer.concat([Buffer.from(headText), body]);
+      this.#connection.sendNumbered(FRAME.RESPONSE, flags, id, headSize, bytes, 0, bytes.length);
+    } else this.#connection.sendText(FRAME.RESPONSE, flags, id, headSize, body === undefined ? headText : headText + body);
   }
 
   send(type: number, flags: number, id: number, bytes: Uint8Array): void {
@@ -216,21 +221,23 @@ export class RequestServer {
     this.#connection.close();
   }
 
+  #receiver<P extends { readonly byteLength: number } = Uint8Array>(id: number): BodyReceiver<P> {
+    return new BodyReceiver<P>((bytes) => this.sendNumber(FRAME.CREDIT, id, bytes));
+  }
+
   #receive(frame: Frame): void {
     const { type, callId, number, flags, body } = frame;
     if (type !== FRAME.REQUEST) {
       this.#streams.get(callId)?.receive(frame);
       return;
     }
-    const head = decodeRequestHead(Buffer.from(body.buffer, body.byteOffset, number).toString());
-    const first = body.subarray(number);
+    const head = decodeRequestHead(textOf(body, number));
     const isWhole = (flags & FLAG.END) !== 0;
-    const credit = (bytes: number): void => this.sendNumber(FRAME.CREDIT, callId, bytes);
-    const isOfMessages = head.method === WEBSOCKET_METHOD || (head.method === GRPC_METHOD && !isWhole);
-    const messages = isOfMessages ? new BodyReceiver<Message>(credit) : undefined;
-    const receiver = isWhole || messages !== undefined ? undefined : new BodyReceiver(credit);
-    const own = first.byteLength === 0 ? NO_BYTES : Buffer.from(first);
-    if (receiver !== undefined) receiver.arrived(own);
+    const own = number === body.byteLength ? NO_BYTES : Buffer.from(body.subarray(number));
+    const isConversation = head.method === WEBSOCKET_METHOD || (head.method === GRPC_METHOD && !isWhole);
+    const messages = isConversation ? this.#receiver<Message>(callId) : undefined;
+    const receiver = isWhole || isConversation ? undefined : this.#receiver(callId);
+    receiver?.arrived(own);
     const stream = new ServedStream(this, callId, { head, body: receiver ?? own, messages });
     this.#streams.add(stream);
     this.#serve(stream);

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LibraryCall } from "../../core/internal.ts";
+import type { ServedStream } from "../wire/request-server.ts";
+import { HttpRequests } from "./http-requests.ts";
+import { sourceOf, useStreamSources } from "./stream-source.ts";
+
+const from = ReadableStream.from;
+beforeAll(useStreamSources);
+afterAll(() => {
+  ReadableStream.from = from;
+});
+
+test("streams of what is iterable asynchronously have a source, and read as before", async () => {
+  let asked = 0;
+  const letters = {
+    async *[Symbol.asyncIterator]() {
+      asked += 1;
+      yield "a";
+      yield "b";
+    },
+  };
+  const stream = ReadableStream.from(letters);
+  expect(sourceOf(stream)).toBeDefined();
+  expect([await all(stream), asked]).toEqual([["a", "b"], 1]);
+  const plain = ReadableStream.from(["a"]);
+  expect([sourceOf(plain), sourceOf(new ReadableStream())]).toEqual([undefined, undefined]);
+  expect(await all(plain)).toEqual(["a"]);
+  expect(() => ReadableStream.from(1 as never)).toThrow(TypeError);
+});
+
+async function all(stream: ReadableStream): Promise<unknown[]> {
+  const items: unknown[] = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}
+
+/** A stream of the wire that notes what is sent; `cancel` is its client's. */
+function served(): { stream: ServedStream; sent: string[]; cancel: () => void } {
+  const sent: string[] = [];
+  const stream = {
+    head: { method: "GET", url: "http://h/", requestId: "1", timeoutMs: 0, modelId: "", client: "", headers: [] },
+    body: new Uint8Array(0),
+    cancelled: undefined as string | undefined,
+    onCancel: undefined as ((reason: string) => void) | undefined,
+    begin: () => sent.push("head"),
+    write: (bytes: Uint8Array) => stream.cancelled === undefined && sent.push(Buffer.from(bytes).toString()) > 0,
+    end: () => sent.push("end"),
+    abort: (reason: string) => sent.push(reason),
+  };
+  const cancel = (): void => {
+    stream.cancelled = "the client is gone";
+    stream.onCancel?.(stream.cancelled);
+  };
+  return { stream: stream as unknown as ServedStream, sent, cancel };
+}
+
+/** @returns resolves with whether user code failed, once the request is over */
+function serve(stream: ServedStream, answer: () => unknown): Promise<boolean> {
+  const requests = new HttpRequests({ fetch: answer, ongoing: () => 1, showsErrors: false, onError: () => {} });
+  const call: LibraryCall = { signal: new AbortController().signal, cancel: () => {}, run: (body) => body() };
+  return new Promise((resolve) => requests.serve(stream, call, resolve));
+}
+
+test("a body of a generator is sent piece by piece, and its end and its failure are told", async () => {
+  const pieces = async function* (isFailing: boolean): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("a");
+    yield Buffer.from("b");
+    if (isFailing) throw new Error("no more");
+  };
+  const [whole, broken] = [served(), served()];
+  expect(await serve(whole.stream, () => new Response(ReadableStream.from(pieces(false))))).toBe(false);
+  expect(whole.sent).toEqual(["head", "a", "b", "end"]);
+  expect(await serve(broken.stream, () => new Response(ReadableStream.from(pieces(true))))).toBe(true);
+  expect(broken.sent).toEqual(["head", "a", "b", "the response's body failed"]);
+});
+
+test("a body that somebody has begun to read goes on behind what was read", async () => {
+  const pieces = async function* (): AsyncGenerator<Uint8Array> {
+    for (const letter of "abc") yield Buffer.from(letter);
+  };
+  const response = new Response(ReadableStream.from(pieces()));
+  const reader = (response.body as ReadableStream).getReader();
+  await reader.read();
+  reader.releaseLock();
+  const { stream, sent } = served();
+  await serve(stream, () => response);
+  expect(sent).toEqual(["head", "b", "c", "end"]);
+});
+
+test("a client that goes ends the generator, and the request though the generator is in the middle of a step", async () => {
+  const ended = Promise.withResolvers<void>();
+  const step = Promise.withResolvers<void>();
+  const waits = Promise.withResolvers<void>();
+  const pieces = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield Buffer.from("a");
+      waits.resolve();
+      await step.promise;
+      yield Buffer.from("b");
+    } finally {
+      ended.resolve();
+    }
+  };
+  const { stream, sent, cancel } = served();
+  const over = serve(stream, () => new Response(ReadableStream.from(pieces())));
+  await waits.promise;
+  cancel();
+  expect(await over).toBe(false);
+  step.resolve();
+  await ended.promise;
+  expect(sent).toEqual(["head", "a"]);
+});

@@ -8,7 +8,7 @@ import { type ArrowData, NdArray } from "../../core/index.ts";
 import { describeValue } from "../../core/internal.ts";
 import { arrowOfBlock, blockOfTable, isArrow } from "../arrow/arrow-batch.ts";
 import { DataError } from "../errors.ts";
-import { type Block, blockOfRows, namingColumn, type Row, rowsOf } from "./block.ts";
+import { type Block, blockOfRows, columnOfRows, namingColumn, nameOfRow, type Row, rowsOf } from "./block.ts";
 import { Column, vectorOfColumn } from "./column.ts";
 import { isNumberKind } from "./data-type.ts";
 import { vectorOfNdArray } from "./nd-arrays.ts";
@@ -51,10 +51,11 @@ export function rowCount(batch: object): number {
  * The block of what a function returned.
  *
  * @param from - the function, for messages
- * @throws DataError for what is no batch, and for columns of different lengths
+ * @param placeOfRow - as of `blockOfRows`
+ * @throws DataError for what is no batch, for columns of different lengths, and for a column of two types
  */
-export function blockOfBatch(batch: unknown, from: string): Block {
-  if (Array.isArray(batch)) return blockOfRows(batch, from);
+export function blockOfBatch(batch: unknown, from: string, placeOfRow = nameOfRow): Block {
+  if (Array.isArray(batch)) return blockOfRows(batch, from, placeOfRow);
   if (isArrow(batch)) return blockOfTable(batch, from);
   if (!isPlainRow(batch)) {
     throw new DataError(
@@ -65,7 +66,9 @@ export function blockOfBatch(batch: unknown, from: string): Block {
     );
   }
   const names = Object.keys(batch);
-  const vectors = names.map((name) => namingColumn(name, () => vectorOfGiven(batch[name], name, from)));
+  const vectors = names.map((name) =>
+    namingColumn(name, () => columnOfRows(name, from, placeOfRow, () => vectorOfGiven(batch[name], name, from))),
+  );
   const length = vectors[0]?.length ?? 0;
   const odd = vectors.findIndex((vector) => vector.length !== length);
   if (odd >= 0) {

@@ -176,6 +176,23 @@ export function rowsOf(block: Block): Row[] {
   return Array.from({ length: block.rowCount }, (_, row) => read(row));
 }
 
+/** Names a row of which nothing is known but its number. */
+export function nameOfRow(row: number): string {
+  return `row ${row}`;
+}
+
+/** Makes a column of rows that `from` gave, and names both in the error of a value of another type. */
+export function columnOfRows(name: string, from: string, placeOfRow: (row: number) => string, make: () => Vector): Vector {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof MisfitError)) throw error;
+    throw new DataError(`Column ${JSON.stringify(name)} of ${from}: ${placeOfRow(error.row)} ${error.problem}`, {
+      hint: "a column has values of one type, and nulls",
+    });
+  }
+}
+
 /**
  * The block of rows. Columns are those of all rows, in the order in which they first come; a row without one has a null there.
  *
@@ -183,7 +200,7 @@ export function rowsOf(block: Block): Row[] {
  * @param placeOfRow - names a row in messages. Default: by its number
  * @throws DataError for what is no row, or a column of two types
  */
-export function blockOfRows(rows: readonly unknown[], from: string, placeOfRow: (row: number) => string = (row) => `row ${row}`): Block {
+export function blockOfRows(rows: readonly unknown[], from: string, placeOfRow = nameOfRow): Block {
   const names = new Map<string, number>();
   const columns: unknown[][] = [];
   for (let row = 0; row < rows.length; row += 1) {
@@ -207,15 +224,6 @@ export function blockOfRows(rows: readonly unknown[], from: string, placeOfRow: 
   return {
     rowCount: rows.length,
     names: ordered,
-    vectors: ordered.map((name, i) => {
-      try {
-        return buildVector(columns[i] as unknown[]);
-      } catch (error) {
-        if (!(error instanceof MisfitError)) throw error;
-        throw new DataError(`Column ${JSON.stringify(name)} of ${from}: ${placeOfRow(error.row)} ${error.problem}`, {
-          hint: "a column has values of one type, and nulls",
-        });
-      }
-    }),
+    vectors: ordered.map((name, i) => columnOfRows(name, from, placeOfRow, () => buildVector(columns[i] as unknown[]))),
   };
 }

@@ -90,6 +90,12 @@ export function placeOf(block: Block, [first, last]: RowSpan): Place {
   return { text: `${rowsText(rows)} of ${origin.file}`, details: { file: origin.file, firstRow: rows[0], lastRow: rows[1] } };
 }
 
+/** Names a row of a block, to be followed by what it is: `row 8 of rides.csv`, or `one of rows 1 to 9 of rides.csv` where that is all that is known. */
+export function rowPlace(block: Block, row: number): string {
+  const { text, details } = placeOf(block, [row, row]);
+  return details["firstRow"] === details["lastRow"] ? text : `one of ${text}`;
+}
+
 function span({ rowsOf }: Origin, [first, last]: RowSpan): RowSpan {
   return [rowsOf(first)[0], rowsOf(last)[1]];
 }

@@ -9,7 +9,7 @@ import { isArrow } from "../arrow/arrow-batch.ts";
 import { hasManyGroups } from "../aggregates/group-aggregate.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
-import { keepFile, keepOrigin, placeOf } from "../blocks/origin.ts";
+import { keepFile, keepOrigin, placeOf, rowPlace } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import { filteredRows, projected, unnested, withColumns } from "../expressions/evaluate.ts";
 import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressions/nodes.ts";
@@ -191,7 +191,7 @@ async function* mapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGe
       throw failureAt(error, name, block, [i, i]);
     }
     yield keepOrigin(
-      blockOfRows(rows, name, (row) => placeOf(block, [row, row]).text),
+      blockOfRows(rows, name, (row) => rowPlace(block, row)),
       block,
     );
   }
@@ -202,6 +202,13 @@ async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): Asy
   for await (const block of blocks) {
     const read = blockReader(block);
     let rows: unknown[] = [];
+    /** For each of the rows, the row of the block of which it was made. */
+    let sources: number[] = [];
+    const made = (): Block =>
+      keepFile(
+        blockOfRows(rows, name, (row) => rowPlace(block, sources[row] as number)),
+        block,
+      );
     let i = 0;
     try {
       for (; i < block.rowCount; i += 1) {
@@ -209,15 +216,16 @@ async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): Asy
         const results = isThenable(returned) ? await returned : returned;
         for await (const row of iterableOf(results, name)) {
           rows.push(row);
+          sources.push(i);
           if (rows.length < ROWS_PER_BLOCK_MAX) continue;
-          yield keepFile(blockOfRows(rows, name), block);
-          rows = [];
+          yield made();
+          [rows, sources] = [[], []];
         }
       }
     } catch (error) {
       throw failureAt(error, name, block, [i, i]);
     }
-    if (rows.length > 0) yield keepFile(blockOfRows(rows, name), block);
+    if (rows.length > 0) yield made();
   }
 }
 
@@ -268,11 +276,12 @@ async function* mapBatches(
   const call = fn as (batch: unknown) => unknown;
   for await (const block of batchSize === undefined ? blocks : rebatch(blocks, batchSize)) {
     if (block.rowCount === 0) continue;
+    const placeOfRow = (row: number): string => `row ${row + 1} of a batch made of ${placeOf(block, [0, block.rowCount - 1]).text}`;
     try {
       const returned = call(batchOf(block, batchFormat));
       const result = isThenable(returned) ? await returned : returned;
-      if (!isGenerator(result)) yield keepFile(blockOfBatch(result, name), block);
-      else for await (const batch of result) yield keepFile(blockOfBatch(batch, name), block);
+      if (!isGenerator(result)) yield keepFile(blockOfBatch(result, name, placeOfRow), block);
+      else for await (const batch of result) yield keepFile(blockOfBatch(batch, name, placeOfRow), block);
     } catch (error) {
       throw failureAt(error, name, block, [0, block.rowCount - 1]);
     }

@@ -5,10 +5,21 @@
  * Texts are parsed as those of CSV files are, and written as JavaScript writes numbers and ISO 8601 writes times.
  */
 import { getBit } from "../blocks/bitmap.ts";
-import { BIG_INT64, type DataType, isNumberKind, parseType, sameType, STRING, type TimeUnit, typeName } from "../blocks/data-type.ts";
+import {
+  BIG_INT64,
+  BINARY,
+  type DataType,
+  isNumberKind,
+  parseType,
+  sameType,
+  STRING,
+  type TimeUnit,
+  typeName,
+} from "../blocks/data-type.ts";
 import { isNull, newValueArray, nullVector, packVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { buildVector, encodeVector } from "../blocks/vector-builder.ts";
+import { DataError } from "../errors.ts";
 import { ByteSink } from "../formats/byte-sink.ts";
 import { PLAIN, QUOTE } from "../formats/csv-fields.ts";
 import { FieldMisfit, textColumn } from "../formats/text-columns.ts";
@@ -173,27 +184,36 @@ function toText(vector: Vector, misfits: Misfits | undefined): Vector | undefine
   if (write === undefined) return undefined;
   const offsets = new Int32Array(length + 1);
   for (let row = 0; row < length; row += 1) {
-    if (isPresent([{ vector, isConstant: false }], row)) write(row);
+    if (isPresent([{ vector, isConstant: false }], row)) {
+      try {
+        write(row);
+      } catch (error) {
+        if (!(error instanceof DataError)) throw error;
+        const value = (vector.values as ArrayLike<number | bigint>)[row];
+        reject(misfits, row, `is ${value}, which string does not hold: ${error.message}`);
+      }
+    }
     offsets[row + 1] = sink.length;
   }
   const { validity, nullCount, bitOffset } = vector;
   return { type: STRING, length, nullCount, bitOffset, ...(validity === undefined ? {} : { validity }), offsets, values: sink.taken() };
 }
 
-/** Bytes that are UTF-8 as texts. */
+/** Bytes that are UTF-8 as texts. Behind a null there are none: what reads texts in one piece, such as the encoder of Parquet, takes no others. */
 function decoded(vector: Vector, misfits: Misfits | undefined): Vector {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const read = valueReader(vector);
-  for (let row = 0; row < vector.length; row += 1) {
-    const bytes = read(row);
+  const rows = Array.from({ length: vector.length }, (_, row) => read(row) as Uint8Array | null);
+  for (const [row, bytes] of rows.entries()) {
     if (bytes === null) continue;
     try {
-      decoder.decode(bytes as Uint8Array);
+      decoder.decode(bytes);
     } catch {
       reject(misfits, row, "has bytes that are no UTF-8");
+      rows[row] = null;
     }
   }
-  return { ...vector, type: STRING };
+  return { ...(rows.includes(null) ? buildVector(rows, BINARY) : vector), type: STRING };
 }
 
 function fromText(input: Operand, to: DataType, misfits: Misfits | undefined): Vector | undefined {
@@ -223,6 +243,6 @@ function fromText(input: Operand, to: DataType, misfits: Misfits | undefined): V
   if (misfits !== undefined) return taken;
   // What has spaces alone is a null to a column of a file, too.
   const empty = taken.nullCount === nullCount ? -1 : starts.findIndex((_, row) => isNull(taken, row) && isPresent([input], row));
-  if (empty >= 0) misfit(misfits, empty, JSON.stringify(read(empty)), to);
+  if (empty >= 0) misfit(undefined, empty, JSON.stringify(read(empty)), to);
   return taken;
 }

@@ -7,7 +7,7 @@
  */
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { NULL, typeName } from "../blocks/data-type.ts";
-import { placeOf } from "../blocks/origin.ts";
+import { rowPlace } from "../blocks/origin.ts";
 import {
   codesOf,
   concatVectors,
@@ -201,14 +201,15 @@ function call(node: CallNode, given: readonly Operand[], block: Block, name: str
   const ofValues = callOnDictionary(node, given);
   if (ofValues !== undefined) return ofValues;
   const inputs = given.map(({ vector, isConstant }) => ({ vector: decodeVector(vector), isConstant }));
-  const length = inputs.every(({ isConstant }) => isConstant) ? 1 : block.rowCount;
+  const isConstant = inputs.every((input) => input.isConstant);
   try {
-    return KERNELS[node.fn](inputs, length, node.args);
+    return KERNELS[node.fn](inputs, isConstant ? 1 : block.rowCount, node.args);
   } catch (error) {
     const place = `${name}: ${node.fn} in ${expressionText(node)}`;
     if (error instanceof TypeProblem)
       throw new DataError(`${place} ${error.message}`, error.hint === undefined ? {} : { hint: error.hint });
-    const rowOf = (row: number): string => `${place}: ${placeOf(block, [row, row]).text}`;
+    // What is computed of constants alone is of no row, and the block may have none.
+    const rowOf = (row: number): string => `${place}: ${isConstant ? "each row" : rowPlace(block, row)}`;
     if (error instanceof RowProblem || error instanceof MisfitError)
       throw new DataError(
         `${rowOf(error.row)} ${error.problem}`,

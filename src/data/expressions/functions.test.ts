@@ -19,6 +19,7 @@ import {
   typeName,
   variableTensorType,
 } from "../blocks/data-type.ts";
+import { keepFile, noteFile } from "../blocks/origin.ts";
 import { decodeVector, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { valueReader } from "../blocks/value-reader.ts";
@@ -700,6 +701,28 @@ describe("casts", () => {
     );
   });
 
+  test("leave no bytes that are no UTF-8 behind nulls", () => {
+    const utf8 = new TextDecoder("utf-8", { fatal: true });
+    const texts = computed([Uint8Array.of(0xff), Uint8Array.of(65), null], BINARY, col("v").cast("string", { onError: "null" }));
+    expect(valuesOf(texts)).toEqual([null, "A", null]);
+    expect(utf8.decode(texts.values as Uint8Array)).toBe("A");
+    const hidden = { ...buildVector([Uint8Array.of(0xff)], BINARY), validity: Uint8Array.of(0), nullCount: 1 };
+    const block = { rowCount: 1, names: ["v"], vectors: [hidden] };
+    const [cast] = withColumns(block, [{ name: "v", node: nodeOf(col("v").cast("string")) }], "test").vectors as [Vector];
+    expect(utf8.decode(cast.values as Uint8Array)).toBe("");
+  });
+
+  test("to texts of times that have none are null, or an error with the row and the value", () => {
+    const moments = (onError: "null" | "throw"): Vector =>
+      computed([1n, 2n ** 62n, null], BIG_INT64, col("v").cast("timestamp[s]").cast("string", { onError }));
+    expect(valuesOf(moments("null"))).toEqual(["1970-01-01T00:00:01Z", null, null]);
+    expect(() => moments("throw")).toThrow(
+      "row 2 of the 3 in its block is 4611686018427387904, which string does not hold: A timestamp[s] is beyond the year 275,760",
+    );
+    const time = col("v").cast("time32[s]").cast("string", { onError: "null" });
+    expect(valuesOf(computed([86_400, 86_399], FLOAT64, time))).toEqual([null, "23:59:59"]);
+  });
+
   test("numbers to texts and back", () => {
     fc.assert(
       fc.property(fc.array(nullable(fc.double())), (values) => {
@@ -826,6 +849,18 @@ describe("casts", () => {
     expect(run).toThrow(DataError);
     expect(run).toThrow(message);
   });
+});
+
+test("an error names the row of the file, the rows that it may be, or none where constants alone are wrong", () => {
+  const read: Block = { rowCount: 2, names: ["v"], vectors: [buildVector(["1", "x"])] };
+  noteFile(read, "a.csv", 10);
+  const cast = (block: Block, expression: Expression) => () =>
+    withColumns(block, [{ name: "n", node: nodeOf(expression.cast("int64")) }], "test");
+  expect(cast(read, col("v"))).toThrow('test: cast in cast(v, "int64"): row 12 of a.csv is "x", which');
+  expect(cast(keepFile({ ...read }, read), col("v"))).toThrow(': one of rows 11 to 12 of a.csv is "x", which');
+  const none = keepFile({ ...read, rowCount: 0, vectors: [buildVector([], STRING)] }, read);
+  for (const block of [read, none])
+    expect(cast(block, lit("x"))).toThrow('test: cast in cast("x", "int64"): each row is "x", which int64 does not hold');
 });
 
 test.each<[string, () => unknown, string]>([

@@ -464,12 +464,18 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /** The smallest value of a column; null where it has none. */
-  async min<K extends keyof R & string>(column: K, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<R[K] | null> {
+  async min<K extends keyof R & string>(
+    column: K,
+    { signal, ...options }: NullOptions & ConsumeOptions = {},
+  ): Promise<Exclude<R[K], undefined> | null> {
     return this.#valueOf(min(column, options), signal);
   }
 
   /** The largest value of a column; null where it has none. */
-  async max<K extends keyof R & string>(column: K, { signal, ...options }: NullOptions & ConsumeOptions = {}): Promise<R[K] | null> {
+  async max<K extends keyof R & string>(
+    column: K,
+    { signal, ...options }: NullOptions & ConsumeOptions = {},
+  ): Promise<Exclude<R[K], undefined> | null> {
     return this.#valueOf(max(column, options), signal);
   }
 

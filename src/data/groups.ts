@@ -70,7 +70,7 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
   min<const C extends keyof R & string>(
     column: C,
     options?: NullOptions,
-  ): DatasetOf<D, KeysOf<R, K> & { [P in `min(${C})`]: R[C] | null }> {
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `min(${C})`]: Exclude<R[C], undefined> | null }> {
     return this.#one(`min(${column})`, min(column, options));
   }
 
@@ -78,7 +78,7 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
   max<const C extends keyof R & string>(
     column: C,
     options?: NullOptions,
-  ): DatasetOf<D, KeysOf<R, K> & { [P in `max(${C})`]: R[C] | null }> {
+  ): DatasetOf<D, KeysOf<R, K> & { [P in `max(${C})`]: Exclude<R[C], undefined> | null }> {
     return this.#one(`max(${column})`, max(column, options));
   }
 

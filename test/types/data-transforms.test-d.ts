@@ -170,6 +170,40 @@ exactly<Date | null>()(all.last);
 exactly<bigint | null>()(await visits.sum("id"));
 exactly<Date | null>()(await visits.max("at"));
 exactly<bigint | null | undefined>()((await visits.groupBy("city").sum("id").take(1))[0]?.["sum(id)"]);
+/** Whether nulls are in a list is known at run time alone. */
+declare const leavesOut: boolean;
+declare const nullOptions: data.NullOptions;
+const lists = await visits.aggregate({
+  left: data.asList("km", { ignoreNulls: true }),
+  some: data.asList("km", { ignoreNulls: leavesOut }),
+  any: data.unique("km", nullOptions),
+  distinct: data.unique("km", { ignoreNulls: leavesOut }),
+});
+exactly<number[]>()(lists.left);
+exactly<(number | null)[]>()(lists.some);
+exactly<(number | null)[]>()(lists.any);
+exactly<(number | null)[]>()(lists.distinct);
+/** A column that not all rows have is null in the others, and never undefined. */
+declare const partial: data.Dataset<{ km?: number }>;
+const parts = await partial.aggregate({ last: data.max("km"), list: data.asList("km") });
+exactly<number | null>()(parts.last);
+exactly<number[]>()(parts.list);
+exactly<number | null>()(await partial.max("km"));
+exactly<number | null>()(await partial.min("km"));
+/** A name that is known at run time alone: values are those of a dataset without types. */
+declare const someName: string;
+const named = await visits.aggregate({ sum: data.sum(someName), mean: data.mean(someName), list: data.asList(someName) });
+exactly<number | null>()(named.sum);
+exactly<number | null>()(named.mean);
+exactly<any[]>()(named.list);
+exactly<number | null | undefined>()(
+  (
+    await visits
+      .groupBy("id")
+      .aggregate({ km: data.sum(someName) })
+      .take(1)
+  )[0]?.km,
+);
 declare const untyped: data.Dataset;
 exactly<number | null>()((await untyped.aggregate({ km: data.sum("km"), last: data.max("at") })).km);
 // @ts-expect-error: there is no such column

@@ -66,7 +66,10 @@ export interface Aggregate<out T = unknown, out N extends string = string> {
   readonly names?: N;
 }
 
-function ofColumn<T, N extends string>(kind: BuiltInKind, column: N): Aggregate<T, N> {
+/** The names that the compiler compares with the columns of a dataset: a name that is known at run time alone is compared by the workers. */
+type Known<N extends string> = string extends N ? never : N;
+
+function ofColumn<T, N extends string>(kind: BuiltInKind, column: N): Aggregate<T, Known<N>> {
   if (typeof column !== "string") throw new TypeError(`${kind} takes the name of a column: received ${typeof column}`);
   return { kind, column };
 }
@@ -96,7 +99,7 @@ function withNulls<T, N extends string>(aggregate: Aggregate<T, N>, options: Nul
  * @throws TypeError for what is no name of a column
  */
 export function count(column?: undefined, options?: NullOptions): Aggregate<number, never>;
-export function count<const N extends string>(column: N, options?: NullOptions): Aggregate<number, N>;
+export function count<const N extends string>(column: N, options?: NullOptions): Aggregate<number, Known<N>>;
 export function count(column?: string, options: NullOptions = {}): Aggregate<number> {
   const { ignoreNulls } = readOptions(options, { of: "count", options: { ignoreNulls: flag(false) } });
   if (column !== undefined) return { ...ofColumn<number, string>("count", column), ignoreNulls };
@@ -110,22 +113,22 @@ export function count(column?: string, options: NullOptions = {}): Aggregate<num
  *
  * @param options - `ignoreNulls: false`: null where a value is null. Default: true
  */
-export function sum<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "sum">, N> {
+export function sum<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "sum">, Known<N>> {
   return withNulls(ofColumn("sum", column), options);
 }
 
 /** The smallest value of a column: a number, a text, a time. NaN is smaller and larger than nothing. @param options - as of `sum` */
-export function min<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "extreme">, N> {
+export function min<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "extreme">, Known<N>> {
   return withNulls(ofColumn("min", column), options);
 }
 
 /** The largest value of a column. @param options - as of `sum` */
-export function max<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "extreme">, N> {
+export function max<const N extends string>(column: N, options: NullOptions = {}): Aggregate<Gathered<N, "extreme">, Known<N>> {
   return withNulls(ofColumn("max", column), options);
 }
 
 /** The arithmetic mean of a column of numbers. @param options - as of `sum` */
-export function mean<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, N> {
+export function mean<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, Known<N>> {
   return withNulls(ofColumn("mean", column), options);
 }
 
@@ -134,7 +137,7 @@ export function mean<const N extends string>(column: N, options: NullOptions = {
  *
  * @param options - `ignoreNulls` as of `sum`
  */
-export function std<const N extends string>(column: N, options: StdOptions = {}): Aggregate<number | null, N> {
+export function std<const N extends string>(column: N, options: StdOptions = {}): Aggregate<number | null, Known<N>> {
   return {
     ...ofColumn<number | null, N>("std", column),
     ...readOptions(options, { of: "std", options: { ignoreNulls: flag(true), ddof: DDOF } }),
@@ -142,44 +145,47 @@ export function std<const N extends string>(column: N, options: StdOptions = {})
 }
 
 /** The largest absolute value of a column of numbers. @param options - as of `sum` */
-export function absMax<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, N> {
+export function absMax<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, Known<N>> {
   return withNulls(ofColumn("absMax", column), options);
 }
 
 /** The value below which a part of the values lies, exactly, with linear interpolation between two values. Keeps all values of a group in memory. @param options - as of `sum` */
-export function quantile<const N extends string>(column: N, q = 0.5, options: NullOptions = {}): Aggregate<number | null, N> {
+export function quantile<const N extends string>(column: N, q = 0.5, options: NullOptions = {}): Aggregate<number | null, Known<N>> {
   if (typeof q !== "number" || !(q >= 0 && q <= 1)) throw new RangeError(`quantile takes a number from 0 to 1: received ${q}`);
   return { ...withNulls(ofColumn<number | null, N>("quantile", column), options), quantile: q };
 }
 
-/** Nulls are in a list where the options say so. */
-type ListPart<O extends NullOptions> = O extends { ignoreNulls: false } ? "listWithNulls" : "list";
+/** Nulls may be in a list unless the options are known to leave them out. */
+type ListPart<O extends NullOptions> = O extends LeavingOut ? "list" : "listWithNulls";
+interface LeavingOut {
+  ignoreNulls?: true | undefined;
+}
 
 /** The distinct values of a column, in the order in which they first come. @param options - `ignoreNulls: false`: null is one of them. Default: true */
-export function unique<const N extends string, const O extends NullOptions = NullOptions>(
+export function unique<const N extends string, const O extends NullOptions = LeavingOut>(
   column: N,
   options?: O,
-): Aggregate<Gathered<N, ListPart<O>>, N>;
+): Aggregate<Gathered<N, ListPart<O>>, Known<N>>;
 export function unique(column: string, options: NullOptions = {}): Aggregate<any> {
   return withNulls(ofColumn("unique", column), options);
 }
 
 /** How many distinct values a column has. @param options - as of `unique` */
-export function countDistinct<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number, N> {
+export function countDistinct<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number, Known<N>> {
   return withNulls(ofColumn("countDistinct", column), options);
 }
 
 /** All values of a column, in their order. @param options - `ignoreNulls: false`: nulls are among them. Default: true */
-export function asList<const N extends string, const O extends NullOptions = NullOptions>(
+export function asList<const N extends string, const O extends NullOptions = LeavingOut>(
   column: N,
   options?: O,
-): Aggregate<Gathered<N, ListPart<O>>, N>;
+): Aggregate<Gathered<N, ListPart<O>>, Known<N>>;
 export function asList(column: string, options: NullOptions = {}): Aggregate<any> {
   return withNulls(ofColumn("asList", column), options);
 }
 
 /** How often each value of a column comes, the most frequent first. Keeps all distinct values of a group in memory. */
-export function valueCounter<const N extends string>(column: N): Aggregate<Gathered<N, "counts">, N> {
+export function valueCounter<const N extends string>(column: N): Aggregate<Gathered<N, "counts">, Known<N>> {
   return ofColumn("valueCounter", column);
 }
 
@@ -198,7 +204,7 @@ export function approxQuantile<const N extends string>(
   column: N,
   quantiles: readonly number[],
   options: ApproxQuantileOptions = {},
-): Aggregate<number[] | null, N> {
+): Aggregate<number[] | null, Known<N>> {
   const wrong =
     Array.isArray(quantiles) && quantiles.length > 0 ? quantiles.find((q) => !(typeof q === "number" && q >= 0 && q <= 1)) : quantiles;
   if (wrong !== undefined) throw new RangeError(`approxQuantile takes an array of numbers from 0 to 1: received ${describeValue(wrong)}`);
@@ -221,19 +227,19 @@ export function approxTopK<const N extends string>(
   column: N,
   k: number,
   options: ApproxTopKOptions = {},
-): Aggregate<Gathered<N, "frequent">, N> {
+): Aggregate<Gathered<N, "frequent">, Known<N>> {
   if (!Number.isSafeInteger(k) || k < 1) throw new RangeError(`approxTopK takes a whole number of values from 1: received ${String(k)}`);
   const { capacity } = readOptions(options, { of: "approxTopK", options: { capacity: countOption({ min: 1 }, 32_768) } });
   return { ...ofColumn<Gathered<N, "frequent">, N>("approxTopK", column), k, room: Math.max(k, capacity) };
 }
 
 /** How many of the rows have no value, in percent: 0 to 100. NaN is none, as in Ray. */
-export function missingValuePercentage<const N extends string>(column: N): Aggregate<number | null, N> {
+export function missingValuePercentage<const N extends string>(column: N): Aggregate<number | null, Known<N>> {
   return ofColumn("missingValuePercentage", column);
 }
 
 /** How many of the values are 0, in percent: 0 to 100. @param options - `ignoreNulls: false`: of all rows. Default: true */
-export function zeroPercentage<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, N> {
+export function zeroPercentage<const N extends string>(column: N, options: NullOptions = {}): Aggregate<number | null, Known<N>> {
   return withNulls(ofColumn("zeroPercentage", column), options);
 }
 

@@ -132,8 +132,10 @@ export type ValueIn<R, T> =
                     : Parts<Exclude<ValueIn<R, V>, null>>[P] | NullOf<ValueIn<R, V>>
                   : T extends Gathered<infer N, infer As>
                     ? N extends keyof R
-                      ? Gatherings<IsAny<R[N]> extends true ? any : Exclude<R[N], null>>[As]
-                      : never
+                      ? Gatherings<IsAny<R[N]> extends true ? any : Exclude<R[N], null | undefined>>[As]
+                      : string extends N
+                        ? Gatherings<any>[As]
+                        : never
                     : T;
 
 /** The names of the groups of a regular expression, where it is written out as a text. */

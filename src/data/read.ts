@@ -62,7 +62,7 @@ export interface ReadCsvOptions extends ReadFilesOptions {
   header?: boolean | readonly string[] | undefined;
   /** What is between two fields: one character. Default: `","`. */
   delimiter?: string | undefined;
-  /** The character that stands before a quote in a field in quotes, and before itself: `"\\\\"` for files of Spark. Default: quotes are doubled. */
+  /** The character that stands before a quote in a field in quotes, and before itself: `"\\"` for files of Spark. Default: quotes are doubled. */
   escape?: string | undefined;
   /** What stands before the digits of a fraction: `","` in files of Excel in many languages, where `1,5` is a number then and `1.5` none. Default: `"."`. */
   decimalSeparator?: "." | "," | undefined;
@@ -217,11 +217,12 @@ const PARQUET = {
  */
 export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, CSV);
-  const { header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, encoding, ...files } = readOptions(own, {
-    of: "readCsv",
-    otherNames: OTHER_NAMES,
-    options: CSV,
-  });
+  const { header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, encoding, ...files } =
+    readOptions(own, {
+      of: "readCsv",
+      otherNames: OTHER_NAMES,
+      options: CSV,
+    });
   if (new TextEncoder().encode(delimiter).length !== 1)
     throw new RangeError(`readCsv takes one character as delimiter: received ${JSON.stringify(delimiter)}`);
   if (escape !== undefined && (new TextEncoder().encode(escape).length !== 1 || escape === delimiter))
@@ -385,21 +386,32 @@ async function parquetParts(
 const TABLE_LOGS: Readonly<Record<string, string>> = { _delta_log: "Delta Lake", ".hoodie": "Hudi" };
 
 async function refuseTables(paths: Paths, listed: readonly ListedFile[]): Promise<void> {
-  const files = new Set(listed.map(({ path }) => path));
-  for (const path of typeof paths === "string" ? [paths] : paths) {
-    if (schemeOf(path) === "http") continue;
+  const folders = foldersOf(listed);
+  await inParallel(typeof paths === "string" ? [paths] : paths, async (path) => {
+    if (schemeOf(path) === "http") return;
     const folder = await resolveFolder(path);
-    // A file that is named itself is meant.
-    if (files.has(folder)) continue;
-    for (const [log, format] of Object.entries(TABLE_LOGS))
-      if (await folderExists(joinPath(folder, log)))
-        throw new DataError(
-          `readParquet: ${shownPath(folder)} is a table of ${format}, whose log ${log} tells which of its files have its rows`,
-          {
-            hint: "give the paths of these files, as the table's own library lists them, or write the rows to a folder of Parquet by Spark",
-          },
-        );
-  }
+    // Files and globs are meant as they are named, and cost no request.
+    if (!folders.has(folder)) return;
+    const logs = Object.keys(TABLE_LOGS);
+    const found = await Promise.all(logs.map((log) => folderExists(joinPath(folder, log))));
+    const log = logs.find((_, i) => found[i]);
+    if (log !== undefined)
+      throw new DataError(
+        `readParquet: ${shownPath(folder)} is a table of ${TABLE_LOGS[log]}, whose log ${log} tells which of its files have its rows`,
+        {
+          hint: "give the paths of these files, as the table's own library lists them, or write the rows to a folder of Parquet by Spark",
+        },
+      );
+  });
+}
+
+/** All folders that the files lie in, near and far. */
+function foldersOf(files: readonly ListedFile[]): ReadonlySet<string> {
+  const folders = new Set<string>();
+  for (const { path } of files)
+    for (let at = path.lastIndexOf("/"); at > 0 && !folders.has(path.slice(0, at)); at = path.lastIndexOf("/", at - 1))
+      folders.add(path.slice(0, at));
+  return folders;
 }
 
 /** The row groups of which the filters keep no row, by their statistics and by what the path says. */
@@ -433,7 +445,9 @@ function columnsInFile(columns: readonly string[], footer: ParquetFooter, added:
       hint: `it has ${footer.columns.join(", ")}`,
     });
   const own = columns.filter((column) => footer.columns.includes(column));
-  return own.length > 0 ? own : footer.columns.slice(0, 1);
+  if (own.length > 0) return own;
+  const anyColumn = footer.columns.find((column) => !footer.encryptedColumns.includes(column)) ?? footer.columns[0];
+  return anyColumn === undefined ? [] : [anyColumn];
 }
 
 /** Footers that are read at a time. */
@@ -447,7 +461,7 @@ async function inParallel<T, U>(items: readonly T[], run: (item: T) => Promise<U
 }
 
 /** Row groups that follow each other and are not excluded, as long as they are no more than a block. */
-function partsOfFooter({ path, rowGroups, sparkTimes }: ParquetFooter, excluded: ReadonlySet<number>): ParquetPart[] {
+function partsOfFooter({ path, rowGroups, sparkTimes, encryptedColumns }: ParquetFooter, excluded: ReadonlySet<number>): ParquetPart[] {
   const parts: (ParquetPart & { rowGroups: number[]; firstRows: number[]; rowCount: number })[] = [];
   let bytes = Number.POSITIVE_INFINITY;
   let nextRow = 0;
@@ -456,7 +470,7 @@ function partsOfFooter({ path, rowGroups, sparkTimes }: ParquetFooter, excluded:
     nextRow += group.rowCount;
     if (excluded.has(index)) return;
     if (bytes + group.sizeBytes > BLOCK_BYTES_MAX) {
-      parts.push({ path, rowGroups: [], firstRows: [], rowCount: 0, sparkTimes });
+      parts.push({ path, rowGroups: [], firstRows: [], rowCount: 0, sparkTimes, encryptedColumns });
       bytes = 0;
     }
     const part = parts.at(-1) as (typeof parts)[number];

@@ -1,9 +1,11 @@
 /** Files that Spark has written (`test/vectors/data/spark`), with all that lies beside them in its folders. */
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as data from "shoal/data";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { useFolder, useSession } from "./session.ts";
 import { AT_TEXTS, CITIES, CSV_NAMES, csvRows, JSON_SCHEMA, jsonRows, OLD_DAYS, rowsOfForm } from "./spark-rows.ts";
 
@@ -79,7 +81,79 @@ test("folders of Delta Lake and Hudi are refused, and files that are named are r
     });
     expect(await data.readParquet(files).count()).toBe(3);
     expect(await data.readParquet(`${table}/*.parquet`).count()).toBe(3);
+    // The folder of the table itself is looked at, and none above or below it.
+    const part = join(table, "day=2026-01-31");
+    await data.range(2).writeParquet(part);
+    expect(await data.readParquet(part).count()).toBe(2);
+    const above = join(folder, `above-${log.slice(1)}`);
+    await data.range(4).writeParquet(join(above, "table"));
+    mkdirSync(join(above, "table", log));
+    expect(await data.readParquet(above).count()).toBe(4);
   }
+});
+
+test("files and globs of S3 cost no request for logs of tables, and a folder one for each log", async () => {
+  const { files } = await data.range(3).repartition(1).writeParquet(join(folder, "bucket"));
+  const bytes = readFileSync(files[0] as string);
+  let lists: (string | null)[] = [];
+  const server = createServer(({ method, url = "", headers }, response) => {
+    const prefix = new URL(url, "http://localhost").searchParams.get("prefix");
+    const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? "") ?? [];
+    if (prefix === null && !url.startsWith("/bucket/t/part-0.parquet")) return response.writeHead(404).end();
+    if (prefix === null) {
+      const part = from === undefined ? bytes : bytes.subarray(Number(from), Number(to) + 1);
+      const range = { "content-length": part.length, etag: '"v"', "content-range": `bytes ${from}-${to}/${bytes.length}` };
+      return response.writeHead(from === undefined ? 200 : 206, range).end(method === "HEAD" ? undefined : part);
+    }
+    lists.push(prefix);
+    const keys = ["t/part-0.parquet"].filter((key) => key.startsWith(prefix));
+    const contents = keys.map((key) => `<Contents><Key>${key}</Key><Size>${bytes.length}</Size><ETag>"v"</ETag></Contents>`);
+    return response.end(`<ListBucketResult><IsTruncated>false</IsTruncated>${contents.join("")}</ListBucketResult>`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    vi.stubEnv("AWS_ENDPOINT_URL_S3", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    vi.stubEnv("AWS_REGION", "eu-north-1");
+    for (const [path, logs] of [
+      ["t/part-0.parquet", 0],
+      ["t/*.parquet", 0],
+      ["t", 2],
+      ["t/", 2],
+    ] as const) {
+      lists = [];
+      expect(await data.readParquet(`s3://anonymous@bucket/${path}`).count()).toBe(3);
+      expect(lists.filter((prefix) => prefix?.match(/_delta_log|\.hoodie/))).toHaveLength(logs);
+    }
+  } finally {
+    vi.unstubAllEnvs();
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test("an encrypted column is refused where it is read, and counts and other columns are not", async () => {
+  const read = data.readParquet(fileURLToPath(new URL("../vectors/data/encrypted-column.parquet", import.meta.url)), {
+    partitioning: "none",
+  });
+  expect(await read.count()).toBe(2);
+  expect(await read.selectColumns(["id"]).takeAll()).toEqual([{ id: 1 }, { id: 2 }]);
+  await expect(read.takeAll()).rejects.toThrow('its column "secret" is encrypted');
+});
+
+test("INT96 of Spark and of other programs, as of a table of Hive, is united by a cast", async () => {
+  const [name] = readdirSync(vector("parquet-snappy")).filter((file) => file.endsWith(".parquet"));
+  const ofSpark = join(vector("parquet-snappy"), name as string);
+  const table = join(folder, "hive");
+  mkdirSync(table);
+  writeFileSync(join(table, "000000_0"), readFileSync(ofSpark, "latin1").replaceAll("org.apache.spark.", "org.apache.hive0."), "latin1");
+  writeFileSync(join(table, "part-0.parquet"), readFileSync(ofSpark));
+  const at = (path: string) => data.readParquet<{ id: number; at: Date | null }>(path).selectColumns(["id", "at"]);
+  await expect(at(table).repartition(1).takeAll()).rejects.toThrow(/timestamp\[ns\]/);
+  const inMicroseconds = (path: string) => at(path).withColumns({ at: data.col("at").cast("timestamp[us]") });
+  const [ofHive, spark] = [inMicroseconds(join(table, "000000_0")), inMicroseconds(ofSpark)];
+  const rows = await ofHive.union(spark).repartition(1).takeAll();
+  expect(rows).toEqual([...(await ofHive.takeAll()), ...(await spark.takeAll())]);
+  expect(String(await ofHive.schema())).toBe(String(await spark.schema()));
 });
 
 test("a CSV file of a header alone fits to the files beside it", async () => {

@@ -2,7 +2,7 @@
  * The fields of CSV records (RFC 4180): where each begins and ends, without a look at what it says.
  *
  * Fields are separated by the delimiter, records by LF or CRLF. A field that begins with a quote ends with one, may contain delimiters and newlines, and has its own quotes
- * doubled. Spark and MySQL write an escape before a quote instead, such as `\\"`, which may be asked for. A quote amid a field without is an ordinary character. Lines without any
+ * doubled. Spark and MySQL write an escape before a quote instead, such as `\"`, which may be asked for. A quote amid a field without is an ordinary character. Lines without any
  * character are skipped where records have several fields.
  */
 const LF = 10;

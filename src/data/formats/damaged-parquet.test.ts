@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parquetMetadata } from "hyparquet";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { blockOfRows, rowsOf } from "../blocks/block.ts";
 import { Random } from "../kernels/random.ts";
 import { readParquetFooter, readParquetPart } from "./parquet-reader.ts";
+import { parquetWasm } from "./parquet-wasm.ts";
 import { parquetFile } from "./parquet-writer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "test-shoal-damaged-"));
@@ -74,4 +75,18 @@ test("an error names the row group that is damaged, and its bytes", async () => 
   expect(Number(from)).toBeGreaterThan(whole.length / 2);
   expect(Number(from)).toBeLessThanOrEqual(pageAt);
   expect(Number(to)).toBeGreaterThan(pageAt);
+});
+
+test("a file whose footer cannot be changed gives back the memory of the decoder", async () => {
+  const path = join(folder, "footer.parquet");
+  writeFileSync(path, await parquetFile([blockOfRows(ROWS, "rows")], "snappy"));
+  const free = vi.spyOn((await parquetWasm()).ParquetFile.prototype, "free");
+  // The first footer is not there, the second is no footer.
+  for (const footerAt of [-100, 0]) {
+    free.mockClear();
+    const part = { path, rowGroups: [0], firstRows: [0], rowCount: ROWS.length, sparkTimes: { leaves: [0], footerAt } };
+    await expect(readParquetPart(part, undefined, []).next()).rejects.toThrow(`Cannot read ${path}`);
+    expect(free).toHaveBeenCalledTimes(1);
+  }
+  free.mockRestore();
 });

@@ -163,6 +163,14 @@ test("texts for numbers that JSON has not are floats where schema says so, and t
     message: 'a.json: line 2: column "x" is a string, and the rows before are float64',
     hint: 'give the column a type that holds it: schema: { "x": "float64" }',
   });
+  // These do not fit into the types of numbers.
+  for (const [before, value] of [
+    ["true", '"NaN"'],
+    ["[1]", '"Infinity"'],
+    ["true", "9007199254740993"],
+    ["1", "92233720368547758070"],
+  ] as const)
+    expect((await errorOf(`{"x":${before}}\n{"x":${value}}`)).hint).toBe('give the column a type that holds it: schema: { "x": "string" }');
   expect((await errorOf('{"x":"many"}', { schema: { x: "float64" } })).message).toContain('a.json: line 1: column "x"');
 });
 

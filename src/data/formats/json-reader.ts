@@ -124,7 +124,7 @@ class JsonColumns {
       if (column === undefined) continue;
       const value = row[name];
       const problem = column.inference === undefined ? unsafeNumber(value, column.fixed) : column.inference.add(value);
-      if (problem !== undefined) throw this.#misfit(column, index, problem, remedyFor(value));
+      if (problem !== undefined) throw this.#misfit(column, index, problem, remedyFor(value, column.inference?.type() ?? column.fixed));
       // Rows before that have no such part are nulls.
       while (column.values.length < index) column.values.push(null);
       column.values.push(value);
@@ -170,11 +170,15 @@ class JsonColumns {
   }
 }
 
-/** A type that holds the value: Spark and pandas write numbers that JSON has not as texts, such as `"NaN"`. */
-function remedyFor(value: unknown): string {
-  if (typeof value === "bigint") return "int64 as bigint";
+/** A type that holds the value and those before, which had `type`: Spark and pandas write numbers that JSON has not as texts, such as `"NaN"`. */
+function remedyFor(value: unknown, type: DataType | undefined): string {
+  if (type === undefined || !NUMBER_KINDS.includes(type.kind)) return "string";
+  if (typeof value === "bigint") return BigInt.asIntN(64, value) === value ? "int64 as bigint" : "string";
   return typeof value === "string" && numberWord(value) !== undefined ? "float64" : "string";
 }
+
+/** Of columns whose type is inferred, and of those that may have numbers beyond 2^53. */
+const NUMBER_KINDS: readonly string[] = ["int64", "uint64", "float64"];
 
 function unsafeNumber(value: unknown, type: DataType | undefined): string | undefined {
   const isNumber = (type?.kind === "int64" || type?.kind === "uint64") && type.as === "number";

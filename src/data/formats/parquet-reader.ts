@@ -27,6 +27,7 @@ export interface ParquetPart {
   readonly rowCount: number;
   /** Of the footer. */
   readonly sparkTimes?: SparkTimes | undefined;
+  readonly encryptedColumns?: readonly string[] | undefined;
 }
 
 interface RowGroup {
@@ -44,6 +45,8 @@ export interface ParquetFooter {
   /** Columns of 64-bit whole numbers that have values beyond 2^53, by their statistics. */
   readonly wideColumns: readonly string[];
   readonly sparkTimes: SparkTimes | undefined;
+  /** Columns that only a reader with their keys could read. */
+  readonly encryptedColumns: readonly string[];
 }
 
 /**
@@ -54,17 +57,23 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
   await using bytes = await openBytes(path);
   const byteLength = bytes.sizeBytes;
   if (byteLength < LEAST_BYTES) throw notParquet(path, `it has ${byteLength} bytes, and the shortest such file has ${LEAST_BYTES}`);
-  const mark = Buffer.from(await bytes.read(byteLength - 4, byteLength)).toString("latin1");
-  if (mark === ENCRYPTED_MARK) throw encrypted(path, "its footer");
-  const slice = (start: number, end = byteLength): Promise<ArrayBuffer> => bytes.read(start, end);
+  let mark = "";
+  const slice = async (start: number, end = byteLength): Promise<ArrayBuffer> => {
+    const part = await bytes.read(start, end);
+    if (end === byteLength) mark = Buffer.from(part).toString("latin1", part.byteLength - ENCRYPTED_MARK.length);
+    return part;
+  };
   const metadata = await naming(
     path,
     () => parquetMetadataAsync({ byteLength, slice }),
     () => ` (it has ${byteLength} bytes)`,
-  );
-  const wideColumns = new Set<string>();
+  ).catch((error: unknown) => {
+    throw mark === ENCRYPTED_MARK ? encrypted(path, "its footer") : error;
+  });
+  const [wideColumns, encryptedColumns] = [new Set<string>(), new Set<string>()];
   for (const { columns } of metadata.row_groups)
-    for (const { meta_data: column } of columns) {
+    for (const { meta_data: column, crypto_metadata: keys } of columns) {
+      if (keys !== undefined) encryptedColumns.add(column?.path_in_schema[0] as string);
       const { min_value: least, max_value: most } = column?.statistics ?? {};
       if (isWide(least) || isWide(most)) wideColumns.add(column?.path_in_schema[0] as string);
     }
@@ -76,8 +85,6 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
         hint: "write it without spark.sql.parquet.writeLegacyFormat",
       },
     );
-  const locked = metadata.row_groups.flatMap(({ columns }) => columns).find(({ crypto_metadata }) => crypto_metadata !== undefined);
-  if (locked !== undefined) throw encrypted(path, `its column ${JSON.stringify(locked.meta_data?.path_in_schema.join(".") ?? "")}`);
   return {
     path,
     sparkTimes: sparkTimesOf(metadata, byteLength),
@@ -88,6 +95,7 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
       facts: factsOfGroup(metadata.schema, group, asked),
     })),
     wideColumns: [...wideColumns],
+    encryptedColumns: [...encryptedColumns],
   };
 }
 
@@ -97,27 +105,32 @@ function isWide(value: unknown): boolean {
 
 /** The blocks of a part. Runs in workers. */
 export async function* readParquetPart(
-  { path, rowGroups, firstRows, sparkTimes }: ParquetPart,
+  { path, rowGroups, firstRows, sparkTimes, encryptedColumns }: ParquetPart,
   columns: readonly string[] | undefined,
   bigintColumns: readonly string[],
   decimal?: "text" | "number",
 ): AsyncGenerator<Block, void, undefined> {
+  const locked = encryptedColumns?.find((column) => columns?.includes(column) !== false);
+  if (locked !== undefined) throw encrypted(path, `its column ${JSON.stringify(locked)}`);
   const { ParquetFile, wasmMemory } = await parquetWasm();
   await using opened = await openBytes(path);
   const bytes = new DecoderBytes(opened);
   const open = () => bytes.naming(path, "its footer", () => ParquetFile.fromFile(bytes as unknown as Blob));
-  let file = await open();
-  if (sparkTimes !== undefined) {
-    await bytes.changeFooter(sparkTimes, file.schema().intoIPCStream());
-    file.free();
-    file = await open();
-  }
+  let file: Awaited<ReturnType<typeof open>> | undefined = await open();
   try {
+    if (sparkTimes !== undefined) {
+      await bytes.changeFooter(sparkTimes, file.schema().intoIPCStream());
+      file.free();
+      // Where the next one does not open, there is none to free.
+      file = undefined;
+      file = await open();
+    }
+    const decoder = file;
     const wide = new Set(bigintColumns);
     // Without row groups the stream has the columns alone.
     for (const [i, groups] of (rowGroups.length === 0 ? [[]] : rowGroups.map((group) => [group])).entries()) {
       const blocks = await bytes.naming(path, groups.length === 0 ? "its columns" : `row group ${groups[0]}`, async () => {
-        const table = await file.read({
+        const table = await decoder.read({
           rowGroups: groups,
           ...(columns === undefined ? {} : { columns: [...columns] }),
           batchSize: ROWS_PER_BATCH,
@@ -132,8 +145,8 @@ export async function* readParquetPart(
       }
     }
   } finally {
-    if (bytes.hasFailed) ABANDONED.add(file);
-    else file.free();
+    if (file !== undefined && bytes.hasFailed) ABANDONED.add(file);
+    else file?.free();
   }
 }
 

@@ -10,9 +10,12 @@ import { parquetFile } from "./parquet-writer.ts";
 const ROWS = Array.from({ length: 20_000 }, (_, id) => ({ id, text: `${id} `.repeat(20) }));
 let bytes: Uint8Array;
 let sent = 0;
+/** What was asked for, in order. */
+let ranges: string[] = [];
 /** Requests that are answered, and the status of those behind them. */
 let answered = Number.POSITIVE_INFINITY;
 const server = createServer((request, response) => {
+  ranges.push(request.headers.range ?? "");
   if ((answered -= 1) < 0) return response.writeHead(403).end();
   const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? [];
   const part = bytes.subarray(Number(first), Number(last) + 1);
@@ -49,6 +52,12 @@ test("the columns that are wanted are fetched, and not the others", async () => 
   expect(await rowsOfPart(["id"])).toEqual(ROWS.map(({ id }) => ({ id })));
   expect(sent).toBeLessThan(bytes.length / 2);
   expect(await rowsOfPart(undefined)).toEqual(ROWS);
+});
+
+test("plans cost the requests of the length and of the footer", async () => {
+  ranges = [];
+  await readParquetFooter(url, []);
+  expect(ranges).toEqual([expect.any(String), `bytes=${Math.max(0, bytes.length - 2 ** 19)}-${bytes.length - 1}`]);
 });
 
 test("a refusal at any request is an error that names the file, and later reads work", async () => {

@@ -5,7 +5,7 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { count, custom, describeValue, flag, isPlainObject, isTaskOption, oneOf, readOptions, text } from "../core/internal.ts";
+import { count, custom, describeValue, flag, isPlainObject, isTaskOption, oneOf, readOptions, text, texts } from "../core/internal.ts";
 import type { ListedFile } from "../storage/file-system.ts";
 import { folderExists } from "../storage/folders.ts";
 import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
@@ -135,8 +135,8 @@ function isNames(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string");
 }
 
-const NAMES = custom<readonly string[] | undefined>("an array of texts is needed", undefined, (value) =>
-  isNames(value) ? "ok" : "wrong type",
+const NAMES = custom<readonly string[] | undefined>("an array of texts, none of them twice, is needed", undefined, (value) =>
+  !isNames(value) ? "wrong type" : new Set(value).size === value.length ? "ok" : "out of range",
 );
 const ENCODING = custom<string>(`one of ${ENCODINGS.join(", ")} is needed, or another label of one, such as latin1`, UTF8, (value) =>
   typeof value !== "string" ? "wrong type" : isEncoding(value) ? "ok" : "out of range",
@@ -151,7 +151,7 @@ const CSV = {
   escape: text(undefined),
   decimalSeparator: oneOf([".", ","], "."),
   columns: NAMES,
-  nullValues: NAMES,
+  nullValues: texts<undefined>("an array of texts is needed", undefined),
   schema: SCHEMA,
   skipLines: count({ min: 0 }, 0),
   raggedRows: oneOf(["error", "fill", "skip"], "error"),

@@ -186,6 +186,9 @@ test("a reader names options that it does not know, and its tasks theirs", () =>
   expect(() => data.readText("a.txt", { encoding: "klingon" })).toThrow('or another label of one, such as latin1: received "klingon"');
   expect(read({ delimeter: ";" })).toThrow('Cannot set options of readCsv: there is no option "delimeter": did you mean delimiter?');
   expect(read({ num_cpus: 1 })).toThrow("Cannot set options of a task");
+  expect(read({ columns: ["x", "x"] })).toThrow(
+    'Cannot set columns of readCsv: an array of texts, none of them twice, is needed: received ["x", "x"]',
+  );
   expect(read({ numCpus: "two" })).toThrow("Cannot set numCpus of a task");
   expect(read({ numCpus: 2, delimiter: ";" })).not.toThrow();
 });

@@ -703,9 +703,9 @@ describe("casts", () => {
 
   test("leave no bytes that are no UTF-8 behind nulls", () => {
     const utf8 = new TextDecoder("utf-8", { fatal: true });
-    const texts = computed([Uint8Array.of(0xff), Uint8Array.of(65), null], BINARY, col("v").cast("string", { onError: "null" }));
-    expect(valuesOf(texts)).toEqual([null, "A", null]);
-    expect(utf8.decode(texts.values as Uint8Array)).toBe("A");
+    const decoded = computed([Uint8Array.of(0xff), Uint8Array.of(65), null], BINARY, col("v").cast("string", { onError: "null" }));
+    expect(valuesOf(decoded)).toEqual([null, "A", null]);
+    expect(utf8.decode(decoded.values as Uint8Array)).toBe("A");
     const hidden = { ...buildVector([Uint8Array.of(0xff)], BINARY), validity: Uint8Array.of(0), nullCount: 1 };
     const block = { rowCount: 1, names: ["v"], vectors: [hidden] };
     const [cast] = withColumns(block, [{ name: "v", node: nodeOf(col("v").cast("string")) }], "test").vectors as [Vector];

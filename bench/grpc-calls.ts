@@ -12,7 +12,7 @@ import type { Plan } from "./figure.ts";
 
 export const ECHO_PROTO: URL = new URL("echo.proto", import.meta.url);
 const LOAD = fileURLToPath(new URL("programs/grpc-load.ts", import.meta.url));
-/** How much longer than it was told the program may take, its start included. */
+/** The program may take so much longer than it was told, its start included. */
 const LOAD_GRACE_MS = 20_000;
 
 interface GrpcLoad {

@@ -108,7 +108,7 @@ export function aggregateStep(keys: readonly string[], aggregates: Readonly<Reco
 
 /** The options of `dropDuplicates`. */
 export interface DropDuplicatesOptions {
-  /** Which row of equal ones stays, in the order of the rows. Default: `"first"`. */
+  /** The row of equal ones that stays, in the order of the rows. Default: `"first"`. */
   keep?: "first" | "last" | undefined;
 }
 

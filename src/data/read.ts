@@ -64,7 +64,7 @@ export interface ReadCsvOptions extends ReadFilesOptions {
   delimiter?: string | undefined;
   /** The character that stands before a quote in a field in quotes, and before itself: `"\\"` for files of Spark. Default: quotes are doubled. */
   escape?: string | undefined;
-  /** What stands before the digits of a fraction: `","` in files of Excel in many languages, where `1,5` is a number then and `1.5` none. Default: `"."`. */
+  /** The character before the digits of a fraction: `","` in files of Excel in many languages, where `1,5` is a number then and `1.5` none. Default: `"."`. */
   decimalSeparator?: "." | "," | undefined;
   /** Only these columns are read, in this order. Default: all. */
   columns?: readonly string[] | undefined;
@@ -75,7 +75,7 @@ export interface ReadCsvOptions extends ReadFilesOptions {
   /** Lines before the header, or before the data where there is none, that are left out. Default: 0. */
   skipLines?: number | undefined;
   /**
-   * What becomes of a row with another number of fields than the header: `"error"`; `"fill"`, nulls in place of fields that are missing, while one too many is an error; or `"skip"`, which leaves it out.
+   * Rows with another number of fields than the header: `"error"`; `"fill"`, nulls in place of fields that are missing, while one too many is an error; or `"skip"`, which leaves them out.
    * Default: `"error"`.
    */
   raggedRows?: "error" | "fill" | "skip" | undefined;
@@ -378,7 +378,7 @@ async function parquetParts(
   });
   const [first] = footers;
   if (all.length > 0 || first === undefined) return all;
-  // Where nothing is left, as of a dataset of Spark without rows, one part without rows still says which columns there are.
+  // A dataset of Spark without rows leaves no part with rows: one without rows still says which columns there are.
   return partsOf(first, [{ path: first.path, rowGroups: [], firstRows: [], rowCount: 0, sparkTimes: first.sparkTimes }]);
 }
 

@@ -104,7 +104,7 @@ export interface DeploymentOptions {
   healthCheckPeriodMs?: number | undefined;
   /** Default: 30,000. */
   healthCheckTimeoutMs?: number | undefined;
-  /** How long `reconfigure` may take in a replica that runs: one that has not returned by then is replaced. Default: 600,000. */
+  /** The time that `reconfigure` may take in a replica that runs, which is replaced where it has not returned by then. Default: 600,000. */
   reconfigureTimeoutMs?: number | undefined;
   /** How long requests that are under way may take when their replica is to end. Default: 20,000. */
   gracefulShutdownTimeoutMs?: number | undefined;

@@ -39,7 +39,7 @@ export async function* readTextChunks(path: string): AsyncGenerator<Uint8Array, 
   yield* readChunks(path);
 }
 
-/** Those of Hadoop, and archives. */
+/** Compressions of Hadoop, and archives. */
 const FOREIGN_COMPRESSIONS: readonly string[] = ["bz2", "snappy", "lz4", "lzo", "xz", "zip", "7z", "tar", "tgz"];
 
 type Decompress = NonNullable<ReturnType<typeof compressionOf>>["decompress"];

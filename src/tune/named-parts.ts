@@ -23,7 +23,7 @@ export async function makeScheduler(given: TrialScheduler | string | undefined, 
   return named === undefined ? (object ?? new FIFOScheduler()) : await createScheduler(named);
 }
 
-/** What is given as an object, or what names a part. */
+/** A part that is given as an object, or what names one. */
 function partOf<T extends object>(given: T | string | undefined, saved: Definition | null): { object?: T; named?: Definition } {
   if (typeof given === "string") return { named: { type: given, options: {} } };
   if (given !== undefined) return { object: given };

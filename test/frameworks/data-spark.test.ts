@@ -38,7 +38,7 @@ interface Job {
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
-/** What Spark reads. */
+/** The rows that Spark reads. */
 function readBySpark(...jobs: readonly Job[]): Found[] {
   const lines = spark("read_all", JSON.stringify(jobs)).trim().split("\n");
   return lines.map((line) => JSON.parse(line) as Found);

@@ -353,7 +353,7 @@ describe("on two CPUs", () => {
       for await (const { ref } of items.remote(file).refs()) if (refs.push(ref) === 4) break;
       return refs;
     }
-    /** Its own refs go, which are others' alone from then on. */
+    /** Lets go of the worker's own refs, which are others' alone from then on. */
     async forget(): Promise<void> {
       process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
       (process.getBuiltinModule("node:vm").runInNewContext("gc") as () => void)();

@@ -224,7 +224,7 @@ test("a change behind an alias, in a linked package, or of an installed package'
   install("1.0.1", 3);
   const third = await told();
   expect(third.slice(0, 2)).toEqual(["33", "pence"]);
-  // None of these replicas had loaded a file that was changed since its deploy, however late it looked.
+  // No replica here had loaded a file that was changed since its deploy, however late it looked.
   expect(said()).not.toContain("runs other code than was deployed");
   // A replica that starts after a change that was not deployed says so.
   write("shop/price.ts", "export const price = 12;");

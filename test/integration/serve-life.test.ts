@@ -293,7 +293,7 @@ test("an application whose options are too large to be kept is refused before an
     /^Cannot run application large: the options of its deployments, now and before, take at most 921600 bytes: received 1\d{6}\. /,
   );
   expect((await serve.status()).applications["large"]).toBeUndefined();
-  // What one constructor gets is code, and kept apart.
+  // The arguments of a constructor are code, and kept apart.
   await serve.run(Base.bind("x".repeat(1_500_000), log.file), options);
   const { body } = await ask(address, "/large?n=1");
   expect([body.lastIndexOf("x"), body.slice(1_500_000)]).toEqual([1_499_999, expect.stringMatching(/^ one \d+$/)]);

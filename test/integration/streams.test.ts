@@ -433,7 +433,7 @@ describe("on one CPU", () => {
 
   test("a generator that computes without end after many quick items is ended by a bare break, once, and one that cleans up is not", async () => {
     const log = new Log(folder);
-    // Beside the other, which has the CPU.
+    // Beside the other, which has the CPU, and in a worker of its own: one whose generator waits to be read may be given to the next task, which then stays behind the cleanup.
     const tidy = remote(
       async function* (file: string) {
         try {
@@ -443,7 +443,7 @@ describe("on one CPU", () => {
           appendFileSync(file, "tidy\n");
         }
       },
-      { numCpus: 0 },
+      { numCpus: 0, runtimeEnv: { envVars: { ALONE: "yes" } } },
     );
     for await (const value of tidy.remote(log.file)) if (value === 20) break;
 

@@ -30,7 +30,7 @@ function environment(...packages: readonly string[]): string {
 }
 
 const WITH_CLIENTS = ["fastapi==0.165.0", "python-multipart==0.0.20", "httpx==0.28.1", "websockets==15.0.1"];
-/** What a program of Python with clients prints. */
+/** The output of a program of Python with clients. */
 async function printed(program: URL, ...args: string[]): Promise<unknown> {
   const python3 = join(environment(...WITH_CLIENTS), "bin", "python3");
   return JSON.parse((await promisify(execFile)(python3, [fileURLToPath(program), ...args])).stdout);
@@ -147,7 +147,7 @@ test.each(["application", "channels"])("Django's %s answers httpx, and Channels 
     events: ["data: 0", "data: 1", "data: 2"],
   });
   await until(() => log.lines.includes("events left"), "the stream to be left");
-  // What Django does not know, such as WebSockets of a project without Channels, is an error of the application.
+  // A scope that Django does not know, such as WebSockets of a project without Channels, is an error of the application.
   if (name === "application") expect(found).toMatchObject({ chat: 500, "refused /chat/nobody": 500, "refused /nowhere/": 500 });
   else {
     const chat = { to: "ada", said: "hello" };

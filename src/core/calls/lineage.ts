@@ -35,14 +35,14 @@ interface Row {
   values: ObjectEntry[];
   /** What was given by value and lies in the store, pinned. */
   stored: ObjectEntry | undefined;
-  /** Of a stream: its items that can be reached, here or elsewhere, and could be lost. */
+  /** For a stream, the items that can be reached, here or elsewhere, and could be lost. */
   items: Set<ObjectEntry> | undefined;
 }
 
 /** A result that this process gave up, while the daemon, its owner of record, keeps the value for others. */
 interface Abroad {
   readonly entry: ObjectEntry;
-  /** Its place in the store then; undefined for a value in memory, and while it is made again. */
+  /** The place of the result in the store then; undefined for a value in memory, and while it is made again. */
   location: WireLocation | undefined;
 }
 

@@ -46,7 +46,7 @@ interface Read {
   outcome: number | Error | undefined;
 }
 
-/** One process: what it holds, reads and runs. */
+/** A process: what it holds, reads and runs. */
 class Process {
   readonly table: ObjectTable;
   readonly lineage: Lineage;
@@ -170,7 +170,7 @@ class Process {
     return read;
   }
 
-  /** What `get` does each time that the entry has settled. @returns whether it was found lost */
+  /** Does what `get` does each time that the entry has settled. @returns whether it was found lost */
   goOn(read: Read): boolean {
     const { entry } = read;
     const location = entry.payload?.stored?.location;
@@ -214,7 +214,7 @@ class World {
   readonly processes = new Map<ProcessId, Process>();
   readonly values = new RefValues();
   readonly service: RefService;
-  /** How often each place was freed, by its number. */
+  /** The times that each place was freed, by its number. */
   readonly frees: number[] = [];
   readonly #lost = new Set<number>();
   readonly #queues = new Map<string, Message[]>();
@@ -322,7 +322,7 @@ class World {
     }
   }
 
-  /** What the maker had said is read to its end. */
+  /** Reads to its end what the maker had said. */
   killMaker(): void {
     for (const key of this.busy) if (key === `${MAKER}${DAEMON}`) while ((this.#queues.get(key)?.length ?? 0) > 0) this.deliver(key);
     this.processes.delete(MAKER);
@@ -529,7 +529,7 @@ describe("results of one call that were handed on", () => {
   });
 });
 
-/** What one draw does: by its first number what, by its second to which of those that there are. */
+/** A draw: its first number says what happens, its second to which of those that there are. */
 function step(world: World, [kind, which]: readonly [number, number]): void {
   const pick = <T>(all: readonly T[]): T | undefined => all[which % all.length];
   const process = pick(Array.from(world.processes.values())) as Process;
@@ -567,7 +567,7 @@ test("in any order whoever reads gets the object or an error, and all is freed o
     const waiting = Array.from(world.processes.values(), ({ reads }) => reads.filter(({ outcome }) => outcome === undefined).length);
     expect(waiting).toEqual(waiting.map(() => 0));
     expectNothingLeft(world);
-    // What a dead process alone owned is freed by the books of the store, which are not here.
+    // The books of the store, which are not here, free what a dead process alone owned.
     const wrong = world.frees.filter((count) => count > 1 || (isWhole && count === 0));
     expect(wrong).toEqual([]);
   });

@@ -81,7 +81,7 @@ export interface OperatorLoad {
 export class OperatorStatistics {
   /** That have begun. */
   tasks = 0;
-  /** Of the blocks that it gave; of a write those in its files. */
+  /** Rows of the blocks that it gave; of a write those in its files. */
   rows = 0;
   bytes = 0;
   blocks = 0;

@@ -20,7 +20,7 @@ import { HIDDEN_ORDER } from "./whole-transforms.ts";
 
 /** Which rows come together. */
 export type Partitioning =
-  /** Those of equal keys; to drop duplicates, those that are equal in all columns where there are no keys. */
+  /** Rows of equal keys; to drop duplicates, those that are equal in all columns where there are no keys. */
   | {
       readonly kind: "hash";
       readonly keys: readonly string[];

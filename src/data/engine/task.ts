@@ -35,7 +35,7 @@ export interface BlockFacts {
   readonly memoryBytes?: number;
   /** Where its rows came from, as far as its task knows. */
   readonly origin?: BlockOrigin;
-  /** Of a block of written files: the rows and bytes in these, which are what its task gave. */
+  /** For a block of written files, the rows and bytes in these, which are what its task gave. */
   readonly written?: { readonly rowCount: number; readonly sizeBytes: number };
 }
 

@@ -63,7 +63,7 @@ export type WholeTransform =
       readonly keys: readonly string[];
     }
   | {
-      /** Of rows of equal keys the first, or the last, in their order. Without keys all columns are. */
+      /** Keeps the first, or the last, of rows of equal keys, in their order. Without keys all columns are. */
       readonly kind: "distinctRows";
       readonly name: string;
       readonly keys: readonly string[];

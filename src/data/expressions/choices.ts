@@ -11,7 +11,7 @@ import { trueRows } from "./logic.ts";
 import { wideValues } from "./arithmetic.ts";
 import { asDecimal } from "./decimal-cast.ts";
 
-/** Another value in place of null. */
+/** A value in place of null. */
 export const fillNull: Kernel = (inputs, length) => {
   const [own, other] = inputs as [Operand, Operand];
   if (own.vector.nullCount === 0 && !isNullOperand(own) && sameType(own.vector.type, other.vector.type)) return taken(own, length);

@@ -208,7 +208,7 @@ function call(node: CallNode, given: readonly Operand[], block: Block, name: str
     const place = `${name}: ${node.fn} in ${expressionText(node)}`;
     if (error instanceof TypeProblem)
       throw new DataError(`${place} ${error.message}`, error.hint === undefined ? {} : { hint: error.hint });
-    // What is computed of constants alone is of no row, and the block may have none.
+    // A value of constants alone is of no row, and the block may have none.
     const rowOf = (row: number): string => `${place}: ${isConstant ? "each row" : rowPlace(block, row)}`;
     if (error instanceof RowProblem || error instanceof MisfitError)
       throw new DataError(

@@ -67,14 +67,14 @@ export interface Filled<T, U> {
   readonly other: U;
 }
 
-/** What {@link Gatherings} says that an aggregate makes of the values of a column. */
+/** The result that an aggregate makes of the values of a column, as {@link Gatherings} says. */
 export interface Gathered<N extends string, As extends keyof Gatherings<unknown>> {
   readonly [term]: "gathered";
   readonly name: N;
   readonly as: As;
 }
 
-/** What aggregates make of values `V`, without null, of a group. */
+/** The results that aggregates make of values `V`, without null, of a group. */
 interface Gatherings<V> {
   sum: SumOf<V> | null;
   extreme: V | null;

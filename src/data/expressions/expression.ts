@@ -385,7 +385,7 @@ export class When<out T = unknown, out N extends string = string> {
     this.#inputs = inputs;
   }
 
-  /** Another value, where no condition before is true and this one is. */
+  /** A further value, where no condition before is true and this one is. */
   when<const C extends string, const O extends Operand>(condition: Expression<unknown, C>, value: O): When<T | TermOf<O>, Names<N | C, O>> {
     return new When([...this.#inputs, ...nodesOfChoice(condition, value)]);
   }

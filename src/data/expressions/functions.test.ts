@@ -668,7 +668,7 @@ describe("casts", () => {
       const vector = computed(values, from, col("v").cast(to, { onError: "null" }));
       const cast = valuesOf(vector);
       expect(vector.nullCount).toBe(cast.filter((one) => one === null).length);
-      // Where the value alone can be cast, it is the same; else it is null.
+      // A value that can be cast alone is the same; others are null.
       values.forEach((one, row) => {
         let alone: unknown = null;
         try {

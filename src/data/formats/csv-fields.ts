@@ -22,7 +22,7 @@ type RecordProblem =
 /** Where fields of text lie in their bytes: what columns read them by. */
 export type Fields = Pick<FieldTable, "starts" | "ends" | "kinds" | "columns" | "rows" | "escape">;
 
-/** How records are written. */
+/** The form of records. */
 export interface CsvForm {
   /** The byte between two fields. */
   readonly delimiter: number;
@@ -32,7 +32,7 @@ export interface CsvForm {
   readonly raggedRows?: RaggedRows | undefined;
 }
 
-/** What becomes of a record with another number of fields than the header: an error; nulls in place of those that are missing, and an error for one too many; or it is left out. */
+/** A record with another number of fields than the header becomes an error; is given nulls in place of those that are missing, while one too many is an error; or is left out. */
 export type RaggedRows = "error" | "fill" | "skip";
 
 /** The fields of some records, row after row. The indices are those of the bytes that were scanned; quotes around a field do not belong to it. */
@@ -49,7 +49,7 @@ export class FieldTable {
   lines = 0;
   /** Records between the rows that were left out, as they have another number of fields. */
   skipped = 0;
-  /** Where the first of those begins. */
+  /** The place where the first of those begins. */
   skippedAt = 0;
   /** Where the first record begins that is not in the table: cut off, bad, or one too many. */
   end = 0;

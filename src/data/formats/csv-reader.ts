@@ -21,7 +21,7 @@ export interface CsvOptions {
   readonly delimiter?: string;
   /** The character before a quote in a field in quotes, and before itself. Default: quotes are doubled. */
   readonly escape?: string;
-  /** What stands before the digits of a fraction. Default: `"."`. */
+  /** The character before the digits of a fraction. Default: `"."`. */
   readonly decimalSeparator?: "." | ",";
   /** True: the first record has the names of the columns. False: they are `column1`, `column2` and so on. A list: these are the names, and the first record is data. Default: true. */
   readonly header?: boolean | readonly string[];

@@ -163,7 +163,7 @@ test("texts for numbers that JSON has not are floats where schema says so, and t
     message: 'a.json: line 2: column "x" is a string, and the rows before are float64',
     hint: 'give the column a type that holds it: schema: { "x": "float64" }',
   });
-  // These do not fit into the types of numbers.
+  // Values that do not fit into the types of numbers.
   for (const [before, value] of [
     ["true", '"NaN"'],
     ["[1]", '"Infinity"'],

@@ -177,7 +177,7 @@ function remedyFor(value: unknown, type: DataType | undefined): string {
   return typeof value === "string" && numberWord(value) !== undefined ? "float64" : "string";
 }
 
-/** Of columns whose type is inferred, and of those that may have numbers beyond 2^53. */
+/** Kinds of columns whose type is inferred, and of those that may have numbers beyond 2^53. */
 const NUMBER_KINDS: readonly string[] = ["int64", "uint64", "float64"];
 
 function unsafeNumber(value: unknown, type: DataType | undefined): string | undefined {

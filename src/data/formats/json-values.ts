@@ -43,7 +43,7 @@ function conformValue(value: unknown, type: DataType): unknown {
   if (valueType(type).kind === "string") return typeof value === "string" ? value : jsonOf(value);
   if (type.kind === "float64" || type.kind === "float32") {
     if (typeof value === "bigint") return Number(value);
-    // What JSON has no number for is a text in files of Spark: "NaN", "Infinity".
+    // Spark writes a text where JSON has no number: "NaN", "Infinity".
     return typeof value === "string" ? (numberWord(value) ?? value) : value;
   }
   if (type.kind === "list") return (value as readonly unknown[]).map((element) => conformValue(element, type.of));

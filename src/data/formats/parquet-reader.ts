@@ -25,7 +25,7 @@ export interface ParquetPart {
   /** How many rows of the file are before each of them. */
   readonly firstRows: readonly number[];
   readonly rowCount: number;
-  /** Of the footer. */
+  /** As the footer says. */
   readonly sparkTimes?: SparkTimes | undefined;
   readonly encryptedColumns?: readonly string[] | undefined;
 }
@@ -121,7 +121,7 @@ export async function* readParquetPart(
     if (sparkTimes !== undefined) {
       await bytes.changeFooter(sparkTimes, file.schema().intoIPCStream());
       file.free();
-      // Where the next one does not open, there is none to free.
+      // There is none to free where the next one does not open.
       file = undefined;
       file = await open();
     }
@@ -161,7 +161,7 @@ const ROWS_PER_BATCH = 1_048_576;
  */
 class DecoderBytes {
   readonly #bytes: FileBytes;
-  /** What is shown from here on instead of the file's own footer. */
+  /** Shown from here on instead of the file's own footer. */
   #footer: { readonly from: number; readonly bytes: Uint8Array } | undefined;
   readonly #failure = Promise.withResolvers<never>();
   hasFailed = false;

@@ -10,7 +10,7 @@ import { parquetFile } from "./parquet-writer.ts";
 const ROWS = Array.from({ length: 20_000 }, (_, id) => ({ id, text: `${id} `.repeat(20) }));
 let bytes: Uint8Array;
 let sent = 0;
-/** What was asked for, in order. */
+/** The requests, in order. */
 let ranges: string[] = [];
 /** Requests that are answered, and the status of those behind them. */
 let answered = Number.POSITIVE_INFINITY;

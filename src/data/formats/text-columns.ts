@@ -32,7 +32,7 @@ const FIRST_CAPACITY = 1024;
 
 export abstract class TextColumn {
   readonly type: DataType;
-  /** What does not fit is null. Default: it is an error. */
+  /** Fields that do not fit are null. Default: they are errors. */
   misfitsAreNull = false;
   protected length = 0;
   protected capacity = 0;

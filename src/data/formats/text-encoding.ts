@@ -61,7 +61,7 @@ function decoderOf(label: string): Decoder | undefined {
 
 function dosDecoder(encoding: string, upper: string): Decoder {
   const decode = (bytes: Uint8Array): string => {
-    // Of each byte the character that has its number, of which those of the upper half are then replaced.
+    // Each byte becomes the character of its number; those of the upper half are then replaced.
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
       .toString("latin1")
       .replace(/[\u0080-\u00ff]/g, (character) => upper.charAt(character.charCodeAt(0) - 128));

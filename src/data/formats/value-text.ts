@@ -19,7 +19,7 @@ export type ValueWriter = (row: number) => void;
 interface TextOptions {
   /** The column, for errors. Default: they name none. */
   readonly column?: string;
-  /** How the format writes numbers that JSON does not have. */
+  /** The texts by which the format writes numbers that JSON does not have. */
   readonly nonFinite: (value: number) => string;
 }
 

@@ -77,7 +77,7 @@ export function isErrorLike(value: unknown): value is Error {
   }
 }
 
-/** What went wrong, in words, whatever was thrown. */
+/** Says what went wrong, whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -12,7 +12,7 @@ import { digestOfBytes, type FileDigest } from "./file-digest.ts";
 import { statIfThere } from "./file-stat.ts";
 
 const LENGTH_BYTES = 4;
-/** How far the clock of a file system may be behind that of the process: a tick of the kernel. */
+/** The clock of a file system may be so far behind that of the process: a tick of the kernel. */
 const FILE_CLOCK_MS = 10;
 /** Files that a warning names. */
 const NAMED_FILES_MAX = 3;

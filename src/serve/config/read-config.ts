@@ -37,7 +37,7 @@ export interface ConfigApplication {
   readonly fields: Fields;
   /** By name, as they are written. */
   readonly deployments: ReadonlyMap<string, Fields>;
-  /** Where each of them stands, for errors that come later: `serve.yaml: line 5: applications[0].deployments[0]`. */
+  /** The place of each of them, for errors that come later: `serve.yaml: line 5: applications[0].deployments[0]`. */
   readonly places: ReadonlyMap<string, string>;
   /** The `logging_config` of the application, over that of the whole configuration. */
   readonly logging: Fields;

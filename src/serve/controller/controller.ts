@@ -255,7 +255,7 @@ export class Controller {
       }),
     );
     if (!isWanted()) return;
-    // Another application may have taken the path meanwhile, and Serve may end.
+    // Meanwhile another application may have taken the path, and Serve may end.
     this.#requireTakable(target);
     // From here to the event nothing is awaited: a deploy of another application forgets code that no application is known to need.
     for (const [version, source] of codes) {

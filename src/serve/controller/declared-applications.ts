@@ -98,7 +98,7 @@ export class DeclaredApplications {
     await Promise.all(
       applications.map(async (application) => {
         const declared = this.#pending.get(application.name);
-        // It is not where another configuration has come, the application was deleted, or a program has run one of its name.
+        // Not where another configuration has come, the application was deleted, or a program has run one of its name.
         const isWanted = (): boolean => declared !== undefined && this.#pending.get(application.name) === declared;
         try {
           const { target, code } = await this.#ports.build(application);
@@ -111,7 +111,7 @@ export class DeclaredApplications {
         }
       }),
     );
-    // Its failure is that of each application, where there are any.
+    // A failure of it is that of each application, where there are any.
     await Promise.allSettled([ended]);
     if (generation === this.#generation) await this.#ports.settled();
   }

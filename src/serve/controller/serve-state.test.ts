@@ -6,7 +6,7 @@ import type { ReplicaSettings } from "../replica/taken-settings.ts";
 import type { FoundReplica, ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";
 
-/** Of the options here; what is told of ranks alone has less time. */
+/** The limit of the options here; what is told of ranks alone has less time. */
 const RECONFIGURE_WITHIN_MS = 600_000;
 
 interface Simulated {

@@ -229,7 +229,7 @@ class GrpcCall implements ReplyPort {
     this.#requestId = REQUEST_ID.test(given) ? given : newRequestId();
     const known = ports.applications();
     this.#app = named("application") || (known.length === 1 ? (known[0] as string) : "");
-    // One answer goes out with its head.
+    // A single answer goes out with its head.
     if (this.#reply === undefined) this.#sendHead();
     if (this.#setting.isLate) return this.#end(GRPC_STATUS.UNAVAILABLE, ENDING);
     if (!known.includes(this.#app)) {

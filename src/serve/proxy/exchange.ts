@@ -48,7 +48,7 @@ export interface ReplyPort {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Its public events are called by the stream that it has open. */
+/** A request's way to a replica and back. The stream that it has open calls its public events. */
 export class Exchange implements StreamEvents {
   readonly #request: IncomingRequest;
   readonly #reply: ReplyPort;

@@ -202,7 +202,7 @@ interface Pieces {
 
 /** Locks the body. */
 function piecesOf(response: Response, body: ReadableStream<Uint8Array>): Pieces {
-  // What somebody has read from may owe a piece to a reader that has gone.
+  // A stream that somebody has read from may owe a piece to a reader that has gone.
   const source = response.bodyUsed ? undefined : sourceOf(body);
   const reader = body.getReader();
   if (source === undefined) return { next: () => reader.read(), cancel: (reason) => reader.cancel(reason) };

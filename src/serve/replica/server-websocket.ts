@@ -213,7 +213,7 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     })();
   }
 
-  /** What a listener throws, or its promise rejects with, is the event `error`, as with `onmessage`. */
+  /** An error that a listener throws, or its promise rejects with, is the event `error`, as with `onmessage`. */
   override addEventListener<K extends keyof SocketEvents>(
     type: K,
     listener: (event: SocketEvents[K]) => unknown,
@@ -296,7 +296,7 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
 /** A function, or an object with `handleEvent`. */
 type Listener = ((event: Event) => unknown) | { handleEvent(event: Event): unknown };
 
-/** One for each listener, so that it can be removed, and is added once. */
+/** The guard of each listener, so that it can be removed, and is added once. */
 const guardedListeners = new WeakMap<object, (this: ServerWebSocket, event: Event) => void>();
 
 /** Node ends the process with what a listener throws: one message of a client would end what all others have under way. */

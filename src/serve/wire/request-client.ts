@@ -10,7 +10,7 @@ import { BodySender } from "./body-sender.ts";
 import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, Message, type ReceivedHead, type RequestHead, textOf } from "./frames.ts";
 import { StreamTable } from "./stream-table.ts";
 
-/** Whoever opened a stream, as told of it. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
+/** Events for the one that opened a stream. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
 export interface StreamEvents {
   /**
    * The answer has begun.

@@ -1,4 +1,4 @@
-/** What the daemon holds of what its values contain: nothing is counted for a value that it does not keep. And whom it asks for a lost one. */
+/** The refs that the daemon holds as its values contain them: nothing is counted for a value that it does not keep. And whom it asks for a lost one. */
 import { expect, test } from "vitest";
 import type { NodeId, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
@@ -19,7 +19,7 @@ interface World {
   /** The maker tells a value that contains a ref of the driver's, which it holds for the daemon. */
   provide: (inner: ObjectId, offset: number) => void;
   freed: ObjectId[];
-  /** What the maker is to make again. */
+  /** The objects that the maker is to make again. */
   asked: unknown[];
   /** Values, or that there is none, that the maker is told. */
   told: unknown[];
@@ -77,7 +77,7 @@ test("a value that came a second time holds what it contains as long as the obje
   expect(all.freed).toEqual(["third"]);
   all.from(driver, MESSAGE.REF_LOST, [OUTER, daemon, placeAt(0)]);
   expect(all.freed).toEqual(["third", "first"]);
-  // Its reader was given the second, and lets go of what it contains.
+  // The reader was given the second, and lets go of what it contains.
   all.from(driver, MESSAGE.REF_RELEASE, [["second", 1]]);
   all.from(driver, MESSAGE.REF_RELEASE, [[OUTER, 1]]);
   expect(all.freed).toEqual(["third", "first", "second"]);

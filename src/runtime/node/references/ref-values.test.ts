@@ -80,11 +80,11 @@ test("a second value beside one that is not lost is had when that is, and freed 
   const [first, second, third] = [stored(0), stored(4096), stored(8192)];
   const values = valuesWith(first);
   expect(values.provide(ID, maker, second)).toEqual({ watchers: [], isKept: true });
-  // Its maker tells it once more.
+  // The maker tells it once more.
   expect(values.provide(ID, maker, second)).toEqual({ watchers: [], isKept: false });
   expect(values.watch(ID, reader)).toBe(first);
   values.provide(ID, maker, third);
-  // One that nobody was given is found lost by its maker.
+  // A value that nobody was given is found lost by its maker.
   expect(values.bytesLost(ID, maker, placeOf(second))).toEqual({ kind: "deliver", value: first, gone: second });
   expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "deliver", value: third, gone: first });
   expect(values.free(ID)).toMatchObject({ maker, values: [third] });

@@ -34,7 +34,7 @@ type LostValueEffect = { gone: RefValue | undefined } & LostValueAnswer;
 type LostValueAnswer =
   /** There is another. */
   | { kind: "deliver"; value: RefValue }
-  /** Its maker is to make it again; the reader is told when it has. By the place the maker sees whether something that it has told is still on the way. */
+  /** The maker is to make the object again; the reader is told when it has. By the place the maker sees whether something that it has told is still on the way. */
   | { kind: "remake"; maker: ProcessId; toldAt: WireLocation }
   /** That is under way. */
   | { kind: "wait" }

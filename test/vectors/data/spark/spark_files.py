@@ -10,7 +10,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-# Of each column: the values of the first rows. All others are null.
+# The values of the first rows, by column. All others are null.
 PLAIN = {
     "tiny": ["127Y", "-128Y"],
     "short": ["32767S", "-32768S"],
@@ -213,7 +213,7 @@ def write_everything(target):
     write_text(f"{target}/text")
 
 
-# Of each form of `write_everything` that a vector is kept of.
+# The forms of `write_everything` that a vector is kept of.
 VECTORS = ["parquet/snappy", "parquet/legacy", "parquet/v2-micros", "parquet/lz4", "odd/no-rows", "odd/old-legacy", "odd/old-corrected", "partitions", "text/csv", "text/csv-header", "text/json"]
 
 

@@ -106,7 +106,7 @@ class _Made:
 
 
 class State:
-    """What code lays on a request."""
+    """Attributes that code sets on a request."""
 
 
 class Request:

@@ -24,7 +24,7 @@ export interface OperatorReport {
   readonly name: string;
   /** Tasks, or calls of actors, that have begun. */
   readonly tasks: number;
-  /** Of the blocks that it gave; of a write those in its files. */
+  /** Rows of the blocks that the operator gave; of a write those in its files. */
   readonly rows: number;
   readonly bytes: number;
   readonly blocks: number;

@@ -1,12 +1,13 @@
 /** HTTPS and HTTP/2 through Node's own clients and curl: what arrives, what comes back, WebSockets beside them, and connections that flood. */
 import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders } from "node:http2";
 import { get } from "node:https";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { promisify } from "node:util";
+import { serialize } from "node:v8";
 import * as serve from "shoal/serve";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -58,6 +59,11 @@ class Echo {
   }
   async websocket(socket: serve.ServerWebSocket): Promise<void> {
     for await (const message of socket) await socket.send(message);
+  }
+  /** Only handles call it. */
+  transfer(...given: unknown[]): unknown {
+    writeFileSync(join(folder, "transferred"), JSON.stringify(given));
+    return { transferred: given };
   }
 }
 
@@ -202,6 +208,24 @@ test("streams go both ways, repeated headers stay, those of connections go", asy
   for (let index = 0; index < 8; index += 1) upload.write(Buffer.alloc(100_000));
   upload.end();
   expect((await answered(upload)).body).toBe("800000");
+});
+
+test("a method that HTTP does not have reaches no method of the ingress, and holds no place", async () => {
+  const session = open();
+  const call = async (method: string, path: string, body?: Buffer): Promise<Answer> => {
+    const stream = session.request({ ":method": method, ":authority": "localhost", ":path": path }, { endStream: body === undefined });
+    if (body !== undefined) stream.end(body);
+    return answered(stream);
+  };
+  for (const method of ["GRPC", "WEBSOCKET", "SOCKET", "REQUEST", "get", "Post", "TRACE", "X".repeat(200)])
+    for (const body of [undefined, serialize({ amount: 1 }), Buffer.alloc(100_000)]) {
+      const { headers } = await call(method, "/,transfer", body);
+      expect(`${method} ${headers[":status"]}`).toBe(`${method} 501`);
+    }
+  expect(existsSync(join(folder, "transferred"))).toBe(false);
+  const ongoing = /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec((await ask(api, "/metrics")).body)?.[1];
+  expect(ongoing ?? "0").toBe("0");
+  expect((await call("QUERY", "/", Buffer.from("q"))).body).toBe("ok");
 });
 
 test("what may not be is refused, and the connection goes on", async () => {

@@ -1,5 +1,5 @@
 /**
- * A call of gRPC between a proxy and a replica: over the wire of requests, with the method `GRPC_METHOD`.
+ * A call of gRPC between a proxy and a replica: over the wire of requests, opened by a frame of its own kind.
  *
  * The URL names the kind of the call and the method. Messages are objects in V8's own form, as both ends are of this session. The end has the status in its trailers, or, where a call is one
  * frame each way, in the headers of its answer. Pure.

@@ -15,7 +15,7 @@ import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
 import { readTlsContext, type ResolvedTlsOptions, watchTlsFiles } from "../proxy/tls-options.ts";
 import { sessionHeaders } from "../routing/sessions.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
-import { GRPC_METHOD, type Message, type ResponseHead } from "../wire/frames.ts";
+import { FRAME, type Message, type ResponseHead } from "../wire/frames.ts";
 import { ANSWERED, decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
 import type { ResolvedGrpcOptions } from "./grpc-options.ts";
 import { HEALTH_SERVICE, RAY_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
@@ -242,7 +242,7 @@ class GrpcCall implements ReplyPort {
     this.#call.on("cancelled", () => this.#gone());
     this.#call.on("error", () => this.#gone());
     const head = {
-      method: GRPC_METHOD,
+      method: "GRPC",
       url,
       requestId: this.#requestId,
       timeoutMs,
@@ -250,7 +250,7 @@ class GrpcCall implements ReplyPort {
       client: this.#call.getPeer(),
       headers: [...flatMetadata(metadata), ...sessionHeaders(sessionId)],
     };
-    this.#exchange = ports.begin(this.#app, { head, body: this.#body(), sessionId }, this);
+    this.#exchange = ports.begin(this.#app, { kind: FRAME.GRPC, head, body: this.#body(), sessionId }, this);
     this.#exchange.start();
   }
 

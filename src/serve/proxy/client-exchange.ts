@@ -5,10 +5,11 @@
  * (`/-/healthz`, `/-/routes`, paths that nobody has, bodies that are too large), and how errors look to a client. Small bodies of known size are read first, so that a slow
  * client holds no replica; others stream. A version of HTTP is a subclass: it says how heads are written and how a request is broken off. Nothing here knows of replicas.
  */
+import { METHODS } from "node:http";
 import type { Readable, Writable } from "node:stream";
 import { errorBody } from "../replica/http-requests.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
-import type { ReceivedHead, RequestHead, ResponseHead } from "../wire/frames.ts";
+import { FRAME, type ReceivedHead, type RequestHead, type ResponseHead } from "../wire/frames.ts";
 import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, PIPELINED_MAX } from "../limits.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
@@ -44,6 +45,8 @@ export interface AccessEntry {
 }
 
 const NO_BYTES = new Uint8Array(0);
+/** `node:http2` takes any text for a method, `node:http` these; a `Request` has neither CONNECT nor TRACE. */
+const METHODS_TAKEN: ReadonlySet<string> = new Set(METHODS.filter((method) => method !== "CONNECT" && method !== "TRACE"));
 
 /** The head of a request, as a front has read it. */
 interface ClientRequest {
@@ -110,6 +113,7 @@ export abstract class ClientExchange implements ReplyPort {
     const target = originForm(request.target);
     if (read.mistake !== undefined) return this.refuse(400, { detail: read.mistake });
     if (target === undefined) return this.refuse(400, { detail: "its target is no path" });
+    if (!METHODS_TAKEN.has(request.method)) return this.refuse(501, { detail: "its method is none that is offered" });
     if (request.isCrowded) return this.refuse(429, { detail: `one connection may have ${PIPELINED_MAX} requests under way` });
     if (target.path.startsWith("/-/") && this.#answerItself(target.path)) return;
     const routed = this.ports.route(target.path);
@@ -204,7 +208,7 @@ export abstract class ClientExchange implements ReplyPort {
 
   #start(routed: RoutedTarget, head: RequestHead, body: IncomingRequest["body"]): void {
     if (this.sink.destroyed) return;
-    this.#exchange = routed.begin({ head, body, sessionId: this.#request?.read.sessionId ?? "" }, this);
+    this.#exchange = routed.begin({ kind: FRAME.REQUEST, head, body, sessionId: this.#request?.read.sessionId ?? "" }, this);
     this.#exchange.start();
   }
 

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { DeploymentRouter, type DeploymentRoutes } from "../routing/deployment-router.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
+import { FRAME } from "../wire/frames.ts";
 import { Exchange, type IncomingRequest, type ReplyPort } from "./exchange.ts";
 import type { ReplicaLinks } from "./replica-links.ts";
 
 const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {}, over: () => {} };
 const request = (method: string): IncomingRequest => ({
+  kind: FRAME.REQUEST,
   head: { method, url: "/", requestId: "one", timeoutMs: 0, modelId: "", client: "", headers: [] },
   body: new Uint8Array(0),
   sessionId: "",

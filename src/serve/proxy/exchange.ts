@@ -9,12 +9,14 @@ import { CALL_ATTEMPTS_MAX } from "../limits.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
-import type { Message, ReceivedHead, RequestHead } from "../wire/frames.ts";
+import type { Message, OpeningFrame, ReceivedHead, RequestHead } from "../wire/frames.ts";
 import type { RequestStream, StreamEvents } from "../wire/request-client.ts";
 import type { ReplicaLinks } from "./replica-links.ts";
 
 /** A request as a front has read it. */
 export interface IncomingRequest {
+  /** Which kind of call it is: the front decides by its protocol. */
+  readonly kind: OpeningFrame;
   readonly head: RequestHead;
   /** The whole body, or its pieces as they come. */
   readonly body: Uint8Array | StreamedBody;
@@ -119,9 +121,9 @@ export class Exchange implements StreamEvents {
 
   #open(client: Awaited<ReturnType<ReplicaLinks["clientOf"]>>): void {
     if (this.#isOver) return this.#release();
-    const { head, body } = this.#request;
+    const { body } = this.#request;
     const whole = body instanceof Uint8Array ? body : undefined;
-    const stream = client.open(head, whole, this);
+    const stream = client.open(this.#request, whole, this);
     this.#stream = stream;
     if (whole === undefined) void this.#upload(stream, body as StreamedBody);
   }

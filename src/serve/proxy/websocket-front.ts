@@ -13,7 +13,7 @@ import { Fifo } from "../../core/internal.ts";
 import { PING_EVERY_MS, SOCKET_CLOSE_WITHIN_MS, STREAM_WINDOW_BYTES } from "../limits.ts";
 import { errorBody } from "../replica/http-requests.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
-import { Message, type ResponseHead, WEBSOCKET_METHOD } from "../wire/frames.ts";
+import { FRAME, Message, type ResponseHead } from "../wire/frames.ts";
 import type { Exchange, ReplyPort, StreamedBody } from "./exchange.ts";
 import type { HttpPorts } from "./client-exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
@@ -108,7 +108,7 @@ class ClientSocket implements ReplyPort {
     this.#app = routed.app;
     this.#route = routed.prefix;
     const head = {
-      method: WEBSOCKET_METHOD,
+      method: "WEBSOCKET",
       url: `${this.#options.tls === undefined ? "http" : "https"}://${target.host ?? read.host}${routed.rest}`,
       requestId: read.requestId,
       // The time is for the handshake alone.
@@ -119,7 +119,7 @@ class ClientSocket implements ReplyPort {
     };
     const { requestTimeoutMs } = this.#options;
     if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
-    this.#exchange = routed.begin({ head, body: this.#incoming, sessionId: read.sessionId }, this);
+    this.#exchange = routed.begin({ kind: FRAME.SOCKET, head, body: this.#incoming, sessionId: read.sessionId }, this);
     this.#exchange.start();
   }
 

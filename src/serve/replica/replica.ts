@@ -12,7 +12,7 @@ import type { HandleOptions } from "../handle/handle-types.ts";
 import { changedFiles, changeWarning, unpackCode } from "../build/code-files.ts";
 import { withHandles } from "../build/handle-marks.ts";
 import { GrpcRequests } from "../grpc/grpc-requests.ts";
-import { GRPC_METHOD } from "../wire/frames.ts";
+import { FRAME } from "../wire/frames.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { Slowest } from "../metrics/slowest.ts";
 import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
@@ -438,9 +438,9 @@ export class Replica {
       stream.refuse(this.#ongoing);
       return;
     }
-    const requests = method === GRPC_METHOD ? this.#grpc : stream.messages === undefined ? this.#http : this.#webSockets;
+    const requests = stream.kind === FRAME.GRPC ? this.#grpc : stream.kind === FRAME.SOCKET ? this.#webSockets : this.#http;
     if (requests === undefined) {
-      const missing = this.#user?.clientMethods[stream.messages === undefined ? "fetch" : "websocket"];
+      const missing = this.#user?.clientMethods[stream.kind === FRAME.SOCKET ? "websocket" : "fetch"];
       stream.respond(
         { status: 501, statusText: "", headers: ["content-type", "application/json"], ongoing: this.#ongoing },
         errorBody(501, requestId, `the deployment has no ${missing}`),

@@ -5,6 +5,8 @@
  * proxy opens streams, the replica never. A body that is there as a whole travels in the frame of its head, so most requests are one frame each way.
  *
  *     REQUEST   →   number: size of the head     head; with END all of the body behind it
+ *     SOCKET    →   number: size of the head     head of a client that asks for a WebSocket
+ *     GRPC      →   number: size of the head     head of a call of gRPC; with END its one message behind it
  *     RESPONSE  ←   number: size of the head     head; with END all of the body behind it
  *     BODY      ↔                                a piece of a body; costs credit
  *     END       ↔                                trailers as JSON, or nothing
@@ -13,26 +15,35 @@
  *     BUSY      ←   number: requests under way   the replica is at its limit and has not begun the request
  *     MESSAGE   ↔                                a message of a WebSocket; costs credit; TEXT: it is text
  *
- * A call of gRPC is a REQUEST with `GRPC_METHOD`. One with a small message and one answer is a frame each way, with the status of gRPC in the head of the RESPONSE; any other
+ * The type of the opening frame alone says which kind of call a stream is: heads hold texts of clients, and no text of a client decides what a replica calls.
+ *
+ * A call of gRPC with a small message and one answer is a frame each way, with the status of gRPC in the head of the RESPONSE; any other
  * goes as a WebSocket does: status 101, messages, and the status of gRPC in END.
  *
- * A WebSocket is a REQUEST whose method is `WEBSOCKET_METHOD`, which no client can send. The replica takes it by a RESPONSE with status 101; messages go both ways, and
- * END carries the code and the reason of the close. Any other RESPONSE refuses it.
+ * The replica takes a WebSocket by a RESPONSE with status 101; messages go both ways, and END carries the code and the reason of the close. Any other RESPONSE refuses it.
  *
  * After END or CANCEL of both directions the number of a stream is free. What comes for a stream that is over is dropped: it was on its way.
  */
 import { MESSAGE_COST_BYTES } from "../limits.ts";
 
-export const FRAME = { REQUEST: 200, RESPONSE: 201, BODY: 202, END: 203, CREDIT: 204, CANCEL: 205, BUSY: 206, MESSAGE: 207 } as const;
+export const FRAME = {
+  REQUEST: 200,
+  RESPONSE: 201,
+  BODY: 202,
+  END: 203,
+  CREDIT: 204,
+  CANCEL: 205,
+  BUSY: 206,
+  MESSAGE: 207,
+  SOCKET: 208,
+  GRPC: 209,
+} as const;
+
+/** Type of the frame that opens a stream: an HTTP request, a WebSocket, or a gRPC call. */
+export type OpeningFrame = typeof FRAME.REQUEST | typeof FRAME.SOCKET | typeof FRAME.GRPC;
 
 /** Bits that the core's frames leave free. */
 export const FLAG = { END: 0x10, TEXT: 0x20 } as const;
-
-/** In place of GET where a client asks for a WebSocket. */
-export const WEBSOCKET_METHOD = "WEBSOCKET";
-
-/** In place of GET where a client calls a method of gRPC. */
-export const GRPC_METHOD = "GRPC";
 
 /** A message of a WebSocket. `byteLength` is what it costs of a stream's credit: empty messages are not free. */
 export class Message {
@@ -51,6 +62,7 @@ export class Message {
 
 /** Head of a request, from a proxy to a replica. */
 export interface RequestHead {
+  /** The client's own text. Logs, request routers and user code read it; Serve decides nothing by it but repetition. */
   readonly method: string;
   /** Whole, with the scheme and host that the client asked for, and without the prefix of the application. */
   readonly url: string;

@@ -7,7 +7,17 @@
 import type { Frame, ServiceConnection } from "../../core/internal.ts";
 import { BodyReceiver } from "./body-receiver.ts";
 import { BodySender } from "./body-sender.ts";
-import { decodeResponseHead, encodeRequestHead, FLAG, FRAME, Message, type ReceivedHead, type RequestHead, textOf } from "./frames.ts";
+import {
+  decodeResponseHead,
+  encodeRequestHead,
+  FLAG,
+  FRAME,
+  Message,
+  type OpeningFrame,
+  type ReceivedHead,
+  type RequestHead,
+  textOf,
+} from "./frames.ts";
 import { StreamTable } from "./stream-table.ts";
 
 /** Events for the one that opened a stream. Exactly one of `responded`, `busy` and `failed` is called, and `failed` may follow `responded`. */
@@ -32,6 +42,7 @@ const STREAM_MAX = 0xffffffff;
 /** A request in progress, at the proxy's end. */
 export class RequestStream {
   readonly id: number;
+  readonly kind: OpeningFrame;
   readonly events: StreamEvents;
   /** Sends the body of the request, or the messages to a WebSocket; undefined where all of it went with the head. */
   readonly upload: BodySender | undefined;
@@ -41,9 +52,10 @@ export class RequestStream {
   messages: BodyReceiver<Message> | undefined;
   readonly #client: RequestClient;
 
-  constructor(client: RequestClient, id: number, { events, isWhole }: { events: StreamEvents; isWhole: boolean }) {
+  constructor(client: RequestClient, id: number, { kind, events, isWhole }: { kind: OpeningFrame; events: StreamEvents; isWhole: boolean }) {
     this.#client = client;
     this.id = id;
+    this.kind = kind;
     this.events = events;
     // Nothing of a body goes out before the replica has begun: a request that it refuses is sent to another one whole.
     this.upload = isWhole ? undefined : new BodySender((bytes) => client.send(FRAME.BODY, 0, id, bytes), 0);
@@ -101,18 +113,18 @@ export class RequestClient {
   }
 
   /** @param body all of it; undefined where it follows by `write` and `end` */
-  open(head: RequestHead, body: Uint8Array | undefined, events: StreamEvents): RequestStream {
+  open({ kind, head }: { kind: OpeningFrame; head: RequestHead }, body: Uint8Array | undefined, events: StreamEvents): RequestStream {
     do this.#lastId = this.#lastId === STREAM_MAX ? 1 : this.#lastId + 1;
     while (!this.#streams.hasPlaceFor(this.#lastId));
-    const stream = new RequestStream(this, this.#lastId, { events, isWhole: body !== undefined });
+    const stream = new RequestStream(this, this.#lastId, { kind, events, isWhole: body !== undefined });
     this.#streams.add(stream);
     const headText = encodeRequestHead(head);
     const headSize = Buffer.byteLength(headText);
     const flags = body === undefined ? 0 : FLAG.END;
-    if (body === undefined || body.byteLength === 0) this.#connection.sendText(FRAME.REQUEST, flags, stream.id, headSize, headText);
+    if (body === undefined || body.byteLength === 0) this.#connection.sendText(kind, flags, stream.id, headSize, headText);
     else {
       const bytes = Buffer.concat([Buffer.from(headText), body]);
-      this.#connection.sendNumbered(FRAME.REQUEST, flags, stream.id, headSize, bytes, 0, bytes.length);
+      this.#connection.sendNumbered(kind, flags, stream.id, headSize, bytes, 0, bytes.length);
     }
     return stream;
   }
@@ -182,7 +194,7 @@ export class RequestClient {
       stream.events.responded(head, first);
       return;
     }
-    if (head.status === 101) {
+    if (head.status === 101 && stream.kind !== FRAME.REQUEST) {
       stream.messages = new BodyReceiver((bytes) => stream.credit(bytes));
       stream.events.responded(head, undefined);
       return;

@@ -13,12 +13,11 @@ import {
   encodeResponseHead,
   FLAG,
   FRAME,
-  GRPC_METHOD,
   Message,
+  type OpeningFrame,
   type RequestHead,
   type ResponseHead,
   textOf,
-  WEBSOCKET_METHOD,
 } from "./frames.ts";
 import { StreamTable } from "./stream-table.ts";
 
@@ -27,6 +26,7 @@ const NO_BYTES = new Uint8Array(0);
 /** A request in progress, at the replica's end. */
 export class ServedStream {
   readonly id: number;
+  readonly kind: OpeningFrame;
   readonly head: RequestHead;
   /** All of the body where it came with the head, and a receiver otherwise. */
   readonly body: Uint8Array | BodyReceiver;
@@ -43,10 +43,11 @@ export class ServedStream {
   constructor(
     server: RequestServer,
     id: number,
-    parsed: { head: RequestHead; body: Uint8Array | BodyReceiver; messages: BodyReceiver<Message> | undefined },
+    parsed: { kind: OpeningFrame; head: RequestHead; body: Uint8Array | BodyReceiver; messages: BodyReceiver<Message> | undefined },
   ) {
     this.#server = server;
     this.id = id;
+    this.kind = parsed.kind;
     this.head = parsed.head;
     this.body = parsed.body;
     this.messages = parsed.messages;
@@ -227,18 +228,18 @@ export class RequestServer {
 
   #receive(frame: Frame): void {
     const { type, callId, number, flags, body } = frame;
-    if (type !== FRAME.REQUEST) {
+    if (type !== FRAME.REQUEST && type !== FRAME.SOCKET && type !== FRAME.GRPC) {
       this.#streams.get(callId)?.receive(frame);
       return;
     }
     const head = decodeRequestHead(textOf(body, number));
     const isWhole = (flags & FLAG.END) !== 0;
     const own = number === body.byteLength ? NO_BYTES : Buffer.from(body.subarray(number));
-    const isConversation = head.method === WEBSOCKET_METHOD || (head.method === GRPC_METHOD && !isWhole);
+    const isConversation = type === FRAME.SOCKET || (type === FRAME.GRPC && !isWhole);
     const messages = isConversation ? this.#receiver<Message>(callId) : undefined;
     const receiver = isWhole || isConversation ? undefined : this.#receiver(callId);
     receiver?.arrived(own);
-    const stream = new ServedStream(this, callId, { head, body: receiver ?? own, messages });
+    const stream = new ServedStream(this, callId, { kind: type, head, body: receiver ?? own, messages });
     this.#streams.add(stream);
     this.#serve(stream);
   }

@@ -220,7 +220,7 @@ test("a method that HTTP does not have reaches no method of the ingress, and hol
   for (const method of ["GRPC", "WEBSOCKET", "SOCKET", "REQUEST", "get", "Post", "TRACE", "X".repeat(200)])
     for (const body of [undefined, serialize({ amount: 1 }), Buffer.alloc(100_000)]) {
       const { headers } = await call(method, "/,transfer", body);
-      expect(`${method} ${headers[":status"]}`).toBe(`${method} 501`);
+      expect([method, headers[":status"]]).toEqual([method, 501]);
     }
   expect(existsSync(join(folder, "transferred"))).toBe(false);
   const ongoing = /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec((await ask(api, "/metrics")).body)?.[1];

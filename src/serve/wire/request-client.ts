@@ -52,7 +52,11 @@ export class RequestStream {
   messages: BodyReceiver<Message> | undefined;
   readonly #client: RequestClient;
 
-  constructor(client: RequestClient, id: number, { kind, events, isWhole }: { kind: OpeningFrame; events: StreamEvents; isWhole: boolean }) {
+  constructor(
+    client: RequestClient,
+    id: number,
+    { kind, events, isWhole }: { kind: OpeningFrame; events: StreamEvents; isWhole: boolean },
+  ) {
     this.#client = client;
     this.id = id;
     this.kind = kind;

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { OWNER_RENEWED_EVERY_MS, OWNER_SILENCE_MS_MAX } from "../storage/limits.ts";
 import { readRunRecord, RunFolder, type RunRecord } from "./run-folder.ts";
@@ -72,6 +73,45 @@ test("a driver that was frozen while another took its run is told, and writes no
     await expect(first.write(RUNNING)).rejects.toThrow(/was taken by process 7 on elsewhere/);
     await first.close();
     expect(await readdir(first.path)).toEqual([".owner.json"]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test.each([null, 5, [], {}, { token: "other", host: "elsewhere", pid: 7, identity: null, renewedAt: Date.now() }])(
+  "a claim that says %j is nobody's",
+  async (record) => {
+    await mkdir(join(storagePath, "mine"));
+    await writeFile(join(storagePath, "mine", ".owner.json"), JSON.stringify(record));
+    await (await open()).close();
+  },
+);
+
+test("a claim from the future holds a run only while its owner renews it", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  try {
+    await mkdir(join(storagePath, "mine"));
+    const record = { token: "other", host: "elsewhere", pid: 7, identity: "7 1 boot namespace", renewedAt: Date.now() + 1e9 };
+    const opened = async (meanwhile: () => Promise<void>): Promise<RunFolder | Error> => {
+      await owner(record);
+      let ended: RunFolder | Error | undefined;
+      open().then(
+        (folder) => (ended = folder),
+        (error: Error) => (ended = error),
+      );
+      for (let seconds = 0; ended === undefined && seconds < 1000; seconds += 1) {
+        if (seconds === 15) await meanwhile();
+        await vi.advanceTimersByTimeAsync(OWNER_RENEWED_EVERY_MS / 15);
+        await pause(2);
+      }
+      return ended as RunFolder | Error;
+    };
+    expect(await opened(() => owner({ ...record, renewedAt: record.renewedAt + 1 }))).toMatchObject({
+      message: expect.stringContaining("process 7 on elsewhere is running it"),
+    });
+    const folder = await opened(async () => {});
+    expect(folder).toBeInstanceOf(RunFolder);
+    await (folder as RunFolder).close();
   } finally {
     vi.useRealTimers();
   }

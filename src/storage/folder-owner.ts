@@ -7,10 +7,10 @@
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { processIdentity, runsHere } from "../core/internal.ts";
+import { isPlainObject, processIdentity, runsHere } from "../core/internal.ts";
 import { StorageError } from "./errors.ts";
 import { writeWhole } from "./folders.ts";
-import { CLAIM_PAUSE_MS, OWNER_RENEWED_EVERY_MS, OWNER_SILENCE_MS_MAX } from "./limits.ts";
+import { CLAIM_PAUSE_MS, FUTURE_CLAIM_LOOK_MS, OWNER_RENEWED_EVERY_MS, OWNER_SILENCE_MS_MAX } from "./limits.ts";
 import { joinPath, shownPath } from "./paths.ts";
 import { removeFiles } from "./places.ts";
 import { readTextIfThere } from "./read-file.ts";
@@ -47,7 +47,7 @@ export class FolderOwner implements AsyncDisposable {
   static async claim(folder: string, what: string): Promise<FolderOwner> {
     const path = joinPath(folder, RECORD);
     const other = await ownerAt(path);
-    if (other !== undefined && isAlive(other)) throw taken(what, other, folder);
+    if (other !== undefined && (await isAlive(other, path))) throw taken(what, other, folder);
     const owner = new FolderOwner(path, { token: randomUUID(), host: hostname(), pid: process.pid, identity: processIdentity() });
     await owner.#write();
     await new Promise((resolve) => setTimeout(resolve, CLAIM_PAUSE_MS));
@@ -99,20 +99,40 @@ export class FolderOwner implements AsyncDisposable {
   }
 }
 
+/** Returns the owner that a record names; undefined for a file that is no such record. Records appear whole, so nobody is writing one. */
 async function ownerAt(path: string): Promise<Owner | undefined> {
   const text = await readTextIfThere(path);
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(text) as Owner;
+    const found: unknown = JSON.parse(text);
+    return isOwner(found) ? found : undefined;
   } catch {
-    // Records appear whole, so one that is no JSON is nobody's.
     return undefined;
   }
 }
 
-function isAlive(owner: Owner): boolean {
+function isOwner(found: unknown): found is Owner {
+  if (!isPlainObject(found)) return false;
+  const { token, host, pid, identity, renewedAt } = found;
+  const areTexts = [token, host, identity].every((value) => typeof value === "string");
+  return areTexts && Number.isSafeInteger(pid) && Number.isFinite(renewedAt);
+}
+
+async function isAlive(owner: Owner, path: string): Promise<boolean> {
   const { host, identity, renewedAt } = owner;
-  return (host === hostname() ? runsHere(identity) : undefined) ?? Date.now() - renewedAt < OWNER_SILENCE_MS_MAX;
+  const here = host === hostname() ? runsHere(identity) : undefined;
+  if (here !== undefined) return here;
+  const silenceMs = Date.now() - renewedAt;
+  if (silenceMs > -OWNER_SILENCE_MS_MAX) return silenceMs < OWNER_SILENCE_MS_MAX;
+  // A record from the future: a clock that is ahead, or an owner that is dead. An owner that lives writes it again.
+  const untilMs = performance.now() + 2 * OWNER_RENEWED_EVERY_MS;
+  while (performance.now() < untilMs) {
+    await new Promise((resolve) => setTimeout(resolve, FUTURE_CLAIM_LOOK_MS));
+    const now = await ownerAt(path);
+    if (now === undefined) return false;
+    if (now.token !== owner.token || now.renewedAt !== renewedAt) return true;
+  }
+  return false;
 }
 
 function taken(what: string, { pid, host }: Owner, folder: string): StorageError {

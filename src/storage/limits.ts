@@ -47,6 +47,8 @@ export const CLAIM_PAUSE_MS = 20;
 export const OWNER_RENEWED_EVERY_MS = 15_000;
 /** An owner on another machine that did not renew for this long is dead: several renewals may fail. */
 export const OWNER_SILENCE_MS_MAX: number = 4 * OWNER_RENEWED_EVERY_MS;
+/** Interval of looks at a claim whose time lies in the future, until two renewals would have changed it. */
+export const FUTURE_CLAIM_LOOK_MS = 1000;
 
 /** Delay until a file that grows is sent to a storage without appends: a crash loses that much, and each file costs one request in that time. */
 export const UPLOADED_EVERY_MS = 5000;

@@ -1,6 +1,8 @@
 /** Publishing and removing files and folders, for writers that prepare files in one place and give them their names later; and files whose parts are read. */
+import { realpath } from "node:fs/promises";
 import type { FileBytes, StagedFile } from "./file-system.ts";
 import { fileSystemOf } from "./file-systems.ts";
+import { localPath, schemeOf } from "./paths.ts";
 
 /**
  * The path of a folder in full.
@@ -30,6 +32,18 @@ export async function removeFiles(paths: readonly string[]): Promise<void> {
 /** Removes a folder with all that is in it, unfinished files too. */
 export async function removeFolder(path: string): Promise<void> {
   await (await fileSystemOf(path)).removeFolder(path);
+}
+
+/** Whether a path lies in a folder, also behind all symbolic links of this machine. Where either does not exist, the answer is no. */
+export async function liesIn(folder: string, path: string): Promise<boolean> {
+  if (!path.startsWith(`${folder}/`) || path.split("/").includes("..")) return false;
+  if (schemeOf(path) !== "file") return true;
+  try {
+    const [realFolder, real] = await Promise.all([realpath(localPath(folder)), realpath(localPath(path))]);
+    return real.startsWith(`${realFolder}/`);
+  } catch {
+    return false;
+  }
 }
 
 /** The bytes of a file, which are read as they are asked for. */

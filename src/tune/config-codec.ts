@@ -1,5 +1,7 @@
 /**
- * Configurations in JSON, for the log of a run, and back.
+ * Configurations, names and paths in JSON, for the log of a run, and back.
+ *
+ * Logs are not believed: folders of trials and paths of checkpoints are checked as they are read (`runs/run-paths.ts`).
  *
  * A configuration may hold what JSON has no form for: a function or an instance among the options of a choice, a `Date`, a bigint. Such values come from the space, which the
  * program gives again when it restores the run, so the record names their place among the space's such values. A value that is not found there (one that `sampleFrom` made) is lost: a trial
@@ -7,6 +9,8 @@
  */
 import { describeValue, isPlainObject } from "../core/internal.ts";
 import type { FinishedTrial, SavedTrial } from "./live-trial.ts";
+import { checkName } from "../runs/run-names.ts";
+import type { RunPaths } from "../runs/run-paths.ts";
 import { isDomain, type SearchSpace } from "./space.ts";
 import type { Config, JsonValue, Metrics } from "./trial.ts";
 import type { TrialEvent } from "./trial-events.ts";
@@ -18,14 +22,17 @@ const MARK = "$shoal";
 export class ConfigCodec {
   /** Values of the space that JSON has no form for, in the order of the space. */
   readonly #foreign: unknown[] = [];
+  readonly #paths: RunPaths;
 
-  constructor(space: SearchSpace) {
+  constructor(space: SearchSpace, paths: RunPaths) {
+    this.#paths = paths;
     this.#collect(space, 0);
   }
 
   eventRecord(event: TrialEvent): JsonValue {
-    if (event.type !== "suggested") return event as unknown as JsonValue;
-    return { ...event, config: this.#encode(event.config) } as unknown as JsonValue;
+    if (event.type === "suggested") return { ...event, config: this.#encode(event.config) } as unknown as JsonValue;
+    if (!("checkpoint" in event)) return event as unknown as JsonValue;
+    return { ...event, checkpoint: this.#paths.recorded(event.checkpoint) } as unknown as JsonValue;
   }
 
   /** An event's record with what a scheduler decided on it, where that cannot be decided again (`recorded-decisions.ts`). */
@@ -39,18 +46,24 @@ export class ConfigCodec {
 
   readEvent(record: JsonValue): TrialEvent {
     const event = record as unknown as TrialEvent;
-    if (event.type !== "suggested") return event;
-    return { ...event, config: this.#decode(event.config) as Config };
+    if (event.type === "suggested") return { ...checkedTrial(event, event.trialId), config: this.#decode(event.config) as Config };
+    return "checkpoint" in event ? { ...event, checkpoint: this.#paths.resolved(event.checkpoint) } : event;
   }
 
   machineRecord(saved: SavedMachine): JsonValue {
-    const encoded = <T extends SavedTrial | FinishedTrial>(trial: T): T => ({ ...trial, config: this.#encode(trial.config) as Config });
+    const encoded = <T extends SavedTrial | FinishedTrial>(trial: T): T => ({
+      ...withPaths(trial, (path) => this.#paths.recorded(path)),
+      config: this.#encode(trial.config) as Config,
+    });
     return definedOnly({ ...saved, live: saved.live.map(encoded), finished: saved.finished.map(encoded) });
   }
 
   readMachine(record: JsonValue): SavedMachine {
     const saved = record as unknown as SavedMachine;
-    const decoded = <T extends SavedTrial | FinishedTrial>(trial: T): T => ({ ...trial, config: this.#decode(trial.config) as Config });
+    const decoded = <T extends SavedTrial | FinishedTrial>(trial: T): T => ({
+      ...withPaths(checkedTrial(trial, trial.id), (path) => this.#paths.resolved(path)),
+      config: this.#decode(trial.config) as Config,
+    });
     return { ...saved, live: saved.live.map(decoded), finished: saved.finished.map(decoded) };
   }
 
@@ -92,6 +105,19 @@ export class ConfigCodec {
     for (const [key, part] of Object.entries(inner)) define(decoded, key, this.#decode(part));
     return decoded;
   }
+}
+
+/** @throws TypeError, RangeError for ids and folders of trials that would lead out of the run's folder */
+function checkedTrial<T extends { readonly dirname: string }>(trial: T, id: string): T {
+  checkName(id, "Cannot read the run's log: the id of a trial");
+  checkName(trial.dirname, `Cannot read the run's log: the folder of trial ${id}`);
+  return trial;
+}
+
+function withPaths<T extends SavedTrial | FinishedTrial>(trial: T, pathOf: (path: string) => string): T {
+  const withPath = <C extends { readonly path: string }>(checkpoint: C): C => ({ ...checkpoint, path: pathOf(checkpoint.path) });
+  const checkpoints = trial.checkpoints.map(withPath);
+  return "start" in trial && trial.start !== null ? { ...trial, checkpoints, start: withPath(trial.start) } : { ...trial, checkpoints };
 }
 
 function isJsonLeaf(value: unknown): value is string | number | boolean | null {

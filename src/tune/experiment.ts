@@ -10,6 +10,7 @@ import { sessionLossOf } from "../runs/errors.ts";
 import { Checkpoint } from "../runs/checkpoint.ts";
 import { completeCheckpoint, removeCheckpoint } from "../runs/stored-checkpoints.ts";
 import type { RunLog } from "../runs/run-log.ts";
+import type { RunPaths } from "../runs/run-paths.ts";
 import type { CallbackQueue } from "./callbacks.ts";
 import type { ConfigCodec } from "./config-codec.ts";
 import { TuneError } from "./errors.ts";
@@ -41,6 +42,7 @@ interface ExperimentParts {
   readonly callbacks: CallbackQueue;
   readonly log: RunLog;
   readonly codec: ConfigCodec;
+  readonly paths: RunPaths;
   readonly resourcesOf: (config: Config) => TrialResources;
   readonly nameOf: (trial: { trialId: string; config: Config }) => { name: string; dirname: string };
   /** Whether a process is as good as before when a trial has thrown in it. */
@@ -396,11 +398,16 @@ export class Experiment {
     running.killTimer ??= setTimeout(() => running.process?.kill(), running.isSaving ? LEAVE_WITHIN_MS : INTERRUPT_WITHIN_MS);
   }
 
-  /** Removes checkpoints once it is logged that they are not needed: before, a restore would go on from them. */
+  /**
+   * Removes checkpoints once it is logged that they are not needed: before, a restore would go on from them. Checkpoints outside of the run's folder stay: they may be another
+   * run's, whatever this run's log says.
+   */
   #removeCheckpoints(paths: readonly string[]): void {
     for (const path of paths) {
       const removing = this.#logged
-        .then(() => removeCheckpoint(Checkpoint.fromDirectory(path)))
+        .then(async () => {
+          if (await this.#parts.paths.isRemovable(path)) await removeCheckpoint(Checkpoint.fromDirectory(path));
+        })
         .catch((error: unknown) => this.#parts.onProblem(`the checkpoint ${path} cannot be removed: ${messageOf(error)}`))
         .finally(() => this.#removals.delete(removing));
       this.#removals.add(removing);

@@ -1,5 +1,6 @@
 /** Runs whose schedulers a folder cannot make again, looked at by what their logs hold. */
 import { expect, test } from "vitest";
+import { RunPaths } from "../runs/run-paths.ts";
 import { ConfigCodec } from "./config-codec.ts";
 import { DecisionRecorder, RecordedScheduler } from "./recorded-decisions.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
@@ -66,7 +67,7 @@ function runOf(scheduler: TrialScheduler, codec: ConfigCodec): Logged[] {
       metrics: { loss },
       elapsedMs: 1,
       timestampMs: step,
-      checkpoint: `${trialId}/${step}`,
+      checkpoint: `/runs/a/${trialId}/${step}`,
       isLast: step >= 9,
     };
   };
@@ -107,7 +108,7 @@ test.each([
   ],
   ["HyperBand", () => new HyperBandForBOHB({ maxT: 9 })],
 ])("a run is seen as its driver sees it, after each event, without %s", (_name, make) => {
-  const codec = new ConfigCodec({ rate: 1 });
+  const codec = new ConfigCodec({ rate: 1 }, new RunPaths("/runs/a"));
   const logged = runOf(make(), codec);
   const { asksAhead = false }: TrialScheduler = make();
   const scheduler = new RecordedScheduler({ asksAhead });

@@ -14,6 +14,7 @@ import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import type { RunFolder } from "../runs/run-folder.ts";
 import type { RunLog } from "../runs/run-log.ts";
 import { checkName } from "../runs/run-names.ts";
+import { RunPaths } from "../runs/run-paths.ts";
 import { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { uploadSchedule } from "../storage/upload-schedule.ts";
@@ -77,6 +78,7 @@ export class Session {
   /** Where the run's folder cannot make the scheduler again. */
   readonly #decisions: DecisionRecorder | undefined;
   readonly #codec: ConfigCodec;
+  readonly #paths: RunPaths;
   readonly #files: TrialFiles;
   readonly #callbacks: CallbackQueue;
   readonly #table: TrialTable;
@@ -88,7 +90,8 @@ export class Session {
     const { tuneConfig, runConfig, runId, scheduler, callbacks } = plan;
     this.#folder = folder;
     this.#plan = plan;
-    this.#codec = new ConfigCodec(plan.space);
+    this.#paths = new RunPaths(folder.path);
+    this.#codec = new ConfigCodec(plan.space, this.#paths);
     this.#decisions = scheduler.definition === undefined ? new DecisionRecorder(scheduler) : undefined;
     this.#machine = new TrialMachine({
       runId,
@@ -177,6 +180,7 @@ export class Session {
       callbacks: this.#callbacks,
       log,
       codec: this.#codec,
+      paths: this.#paths,
       resourcesOf: trainable.resourcesOf,
       nameOf: (trial) => this.#nameOf(trial),
       survivesErrors: trainable.body.kind === "function" || (trainable.body.kind === "python" && trainable.body.code.kind === "function"),
@@ -263,7 +267,7 @@ export class Session {
   async #removeUnknownCheckpoints(trial: LiveTrial, inUse: ReadonlySet<string>): Promise<void> {
     const known = new Set([...inUse, ...trial.finished("terminated").checkpoints.map(({ path }) => path)]);
     for (const { checkpoint } of await listCheckpoints(this.#files.folderOf(trial)))
-      if (!known.has(checkpoint.path)) await removeCheckpoint(checkpoint);
+      if (!known.has(checkpoint.path) && (await this.#paths.isRemovable(checkpoint.path))) await removeCheckpoint(checkpoint);
   }
 
   #results(): ResultGrid<Config, Metrics> {

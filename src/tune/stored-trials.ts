@@ -6,6 +6,7 @@
  */
 import { readRunRecord } from "../runs/run-folder.ts";
 import { RunLog } from "../runs/run-log.ts";
+import { RunPaths } from "../runs/run-paths.ts";
 import { joinPath } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { ConfigCodec } from "./config-codec.ts";
@@ -64,7 +65,7 @@ export async function readKnownRun(given: string, space?: SearchSpace): Promise<
     });
   const saved = record.details as unknown as SavedExperiment;
   const { snapshot, records } = await RunLog.open({ folder: path, name: EXPERIMENT_LOG });
-  const codec = new ConfigCodec(space ?? decodeSpace(saved.space));
+  const codec = new ConfigCodec(space ?? decodeSpace(saved.space), new RunPaths(path));
   const recorded = saved.scheduler === null ? new RecordedScheduler({ asksAhead: saved.asksAhead }) : undefined;
   const scheduler = recorded ?? createdScheduler(saved.scheduler as Definition);
   scheduler.setSearchProperties(

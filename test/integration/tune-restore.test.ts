@@ -1,7 +1,7 @@
 /** Drivers that are killed at any moment, and what `Tuner.restore` makes of what they leave. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
@@ -112,6 +112,60 @@ test("a run whose driver is killed again and again ends with the same trials, an
     name.startsWith("train_") ? readdirSync(join(path, name)).filter((one) => one.startsWith("checkpoint_")) : [],
   );
   expect(checkpoints).toHaveLength(samples);
+});
+
+test("a copy of a run goes on in its own folder, and the original keeps its checkpoints", async () => {
+  const file = program("original", { stepMs: 20, samples: 4 });
+  const log = join(folder, "original.log");
+  const { child, ended } = start(file);
+  await until(() => existsSync(log) && readFileSync(log, "utf8").split("\n").length > 8, "reports");
+  const processes = shoalProcesses({ under: child.pid as number });
+  child.kill("SIGKILL");
+  await ended;
+  await until(() => processes.every((pid) => !isAlive(pid)), "the processes of the driver to end");
+  const original = join(folder, "original");
+  const before = filesBelow(original);
+  cpSync(original, join(folder, "copy"), { recursive: true });
+  const { stdout, stderr, code } = await start(program("copy", { stepMs: 1, samples: 4 })).ended;
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  expect((JSON.parse(stdout) as unknown[][]).map(([, , at]) => at)).toEqual([6, 6, 6, 6]);
+  expect(filesBelow(original)).toEqual(before);
+  // The moved original goes on, too.
+  renameSync(original, join(folder, "moved"));
+  const moved = await start(program("moved", { stepMs: 1, samples: 4 })).ended;
+  expect({ code: moved.code, stderr: moved.stderr }).toMatchObject({ code: 0 });
+  expect((JSON.parse(moved.stdout) as unknown[][]).map(([, , at]) => at)).toEqual([6, 6, 6, 6]);
+});
+
+function filesBelow(path: string): string[] {
+  return readdirSync(path, { recursive: true, encoding: "utf8" }).sort();
+}
+
+test("a stranger's run removes nothing outside of its folder", async () => {
+  const file = program("strange", { stepMs: 20, samples: 2 });
+  const log = join(folder, "strange.log");
+  const { child, ended } = start(file);
+  await until(() => existsSync(log) && readFileSync(log, "utf8").split("\n").length > 6, "reports");
+  const processes = shoalProcesses({ under: child.pid as number });
+  child.kill("SIGKILL");
+  await ended;
+  await until(() => processes.every((pid) => !isAlive(pid)), "the processes of the driver to end");
+  const path = join(folder, "strange");
+  const thesis = join(folder, "thesis");
+  mkdirSync(thesis);
+  writeFileSync(join(thesis, "chapter"), "");
+  let changed = 0;
+  for (const name of readdirSync(path).filter((one) => one.startsWith("experiment_state"))) {
+    const text = readFileSync(join(path, name), "utf8");
+    const altered = text.replace(/"(?:checkpoint|path)":"[^"]*checkpoint_[^"]*"/g, (found) => {
+      changed += 1;
+      return `${found.split(":")[0]}:${JSON.stringify(thesis)}`;
+    });
+    writeFileSync(join(path, name), altered);
+  }
+  expect(changed).toBeGreaterThan(0);
+  await start(file).ended;
+  expect(readdirSync(thesis)).toEqual(["chapter"]);
 });
 
 /** A population that TPE begins and that waits for itself at every other of 8 reports, so that each run ends the same. `score` sums up `x` over checkpoints. */

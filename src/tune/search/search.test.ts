@@ -286,6 +286,20 @@ describe("asks within milliseconds", () => {
     return new BayesOptSearch({ seed: 1, pointsToEvaluate: points, evaluatedRewards: points.map(sphereOf) });
   };
 
+  const processorMs = (work: () => void, times: number): number => {
+    const began = process.cpuUsage();
+    for (let each = 0; each < times; each += 1) work();
+    const { user, system } = process.cpuUsage(began);
+    return (user + system) / 1_000;
+  };
+
+  let sink = 0;
+  /** Takes a millisecond on a quiet core of the machines that the bounds were measured on. */
+  const yardstick = (): void => {
+    for (let each = 0; each < 50_000; each += 1) sink += Math.exp(-(each % 7)) * Math.log(1 + (each % 11));
+    expect(sink).toBeGreaterThan(0);
+  };
+
   test.each<readonly [string, () => ModelSearch, { metrics?: readonly string[]; trials?: number; batch?: number; msMax: number }]>([
     ["TPE, places together", () => new TPESearch({ seed: 1 }), { msMax: 2 }],
     ["TPE, each place for itself", () => new TPESearch({ seed: 1, multivariate: false }), { msMax: 2 }],
@@ -309,13 +323,14 @@ describe("asks within milliseconds", () => {
       asked += 1;
     };
     for (let trial = 0; trial < trials; trial += 1) round();
-    const times = Array.from({ length: 16 }, () => {
-      const began = process.cpuUsage();
-      for (let each = 0; each < batch; each += 1) round();
-      const { user, system } = process.cpuUsage(began);
-      return (user + system) / (1_000 * batch);
-    });
-    expect(Math.min(...times)).toBeLessThan(msMax);
+    const times: number[] = [];
+    const yards: number[] = [];
+    for (let block = 0; block < 16; block += 1) {
+      times.push(processorMs(round, batch) / batch);
+      yards.push(processorMs(yardstick, 10) / 10);
+    }
+    // Neighbours on the same core slow both down, and the bound is for a machine that has the core to itself.
+    expect(Math.min(...times) / Math.min(...yards)).toBeLessThan(msMax);
   });
 });
 

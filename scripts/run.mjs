@@ -46,7 +46,13 @@ function main() {
   ensureDependencies();
   if (command.needsDist) ensureBuild(node);
   if (command.wantsNats) fetchNats();
-  if (command.node !== undefined) become(node, [...command.node, ...rest]);
+  if (command.node !== undefined) become(node, [...ownArguments(command.node, rest), ...rest]);
+}
+
+/** Projects of Vitest that the user names replace the command's: `npm run check -- --project rules` runs the rules alone. */
+function ownArguments(own, given) {
+  if (!given.some((argument) => argument.startsWith("--project"))) return own;
+  return own.filter((argument, index) => argument !== "--project" && own[index - 1] !== "--project");
 }
 
 /** Before the tests, so that none of them waits for a download. Without it the tests that need it are skipped, which their titles explain. */

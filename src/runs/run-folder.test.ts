@@ -94,17 +94,17 @@ test("a claim from the future holds a run only while its owner renews it", async
     const record = { token: "other", host: "elsewhere", pid: 7, identity: "7 1 boot namespace", renewedAt: Date.now() + 1e9 };
     const opened = async (meanwhile: () => Promise<void>): Promise<RunFolder | Error> => {
       await owner(record);
-      let ended: RunFolder | Error | undefined;
-      open().then(
-        (folder) => (ended = folder),
-        (error: Error) => (ended = error),
+      const outcome: { value?: RunFolder | Error } = {};
+      void open().then(
+        (folder) => (outcome.value = folder),
+        (error: Error) => (outcome.value = error),
       );
-      for (let seconds = 0; ended === undefined && seconds < 1000; seconds += 1) {
+      for (let seconds = 0; outcome.value === undefined && seconds < 1000; seconds += 1) {
         if (seconds === 15) await meanwhile();
         await vi.advanceTimersByTimeAsync(OWNER_RENEWED_EVERY_MS / 15);
         await pause(2);
       }
-      return ended as RunFolder | Error;
+      return outcome.value as RunFolder | Error;
     };
     expect(await opened(() => owner({ ...record, renewedAt: record.renewedAt + 1 }))).toMatchObject({
       message: expect.stringContaining("process 7 on elsewhere is running it"),

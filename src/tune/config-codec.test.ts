@@ -62,7 +62,7 @@ test("checkpoints of a copied run are those of the copy", () => {
 });
 
 test.each(["../b/checkpoint", "t/../../b", "", null, 5])("the path %j in a log is refused", (checkpoint) => {
-  expect(() => codecOf({}).readEvent({ type: "saved", trialId: "t", checkpoint } as never)).toThrow(
+  expect(() => codecOf({}).readEvent({ type: "saved", trialId: "t", checkpoint })).toThrow(
     /^Cannot read the run \/runs\/a: its log has no path inside of the run: received /,
   );
 });

@@ -32,7 +32,7 @@ export class ConfigCodec {
   eventRecord(event: TrialEvent): JsonValue {
     if (event.type === "suggested") return { ...event, config: this.#encode(event.config) } as unknown as JsonValue;
     if (!("checkpoint" in event)) return event as unknown as JsonValue;
-    return { ...event, checkpoint: this.#paths.recorded(event.checkpoint) } as unknown as JsonValue;
+    return { ...event, checkpoint: this.#paths.recorded(event.checkpoint) };
   }
 
   /** An event's record with what a scheduler decided on it, where that cannot be decided again (`recorded-decisions.ts`). */

@@ -32,7 +32,7 @@ import { ownModule, PACKAGE_URL } from "../runtime/os/own-files.ts";
 import { removeNodeFile, writeNodeFile } from "../runtime/os/files/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../runtime/os/network/tls-identity.ts";
 import { PROTOCOL_VERSION } from "../runtime/wire/messages.ts";
-import { tellingStartFailures } from "../runtime/os/processes/start-failure.ts";
+import { tellEndedTooSoon, tellingStartFailures } from "../runtime/os/processes/start-failure.ts";
 import { loadExtensions } from "../runtime/extension/load-extensions.ts";
 import { daemonStart, whenParentGone } from "./daemon-start.ts";
 import { nodeEnvironments } from "./node-environments.ts";
@@ -60,6 +60,7 @@ const executionLease = cluster === undefined ? undefined : new DaemonExecutionLe
 let workerCount = 0;
 let isEnding = false;
 let isDraining = false;
+let isReady = false;
 let heads: readonly string[] = cluster?.headAddresses ?? [];
 const startedMs = Date.now();
 // Before anything connects or listens: all of it shows the certificate.
@@ -192,7 +193,13 @@ end = () => {
     process.exit(0);
   });
 };
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end());
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(signal, () => {
+    if (isReady || cluster === undefined) return end();
+    const problem = membership?.problem === undefined ? "" : ` (${membership.problem})`;
+    removeSessionDirectories(directories);
+    tellEndedTooSoon(send, "the node", `the head to take it in${problem}`);
+  });
 
 /** Its work may run elsewhere by now: what runs here ends at once, whatever it is doing. Whoever keeps the node starts another, under a new id. */
 function fence(reason: string): void {
@@ -253,6 +260,7 @@ if (membership !== undefined && cluster !== undefined) {
   tellDrivers(tlsIdentity());
 }
 started(READY);
+isReady = true;
 setTimeout(() => {
   saveCodeCache();
   pruneCodeCache();

@@ -16,7 +16,7 @@ import { CertificateRenewal } from "../runtime/node/membership/certificate-renew
 import { listen } from "../runtime/os/network/endpoint.ts";
 import { isLoopbackHost, parseNetworkAddress } from "../runtime/os/network/network-address.ts";
 import { newToken, randomHex } from "../runtime/os/random.ts";
-import { tellingStartFailures } from "../runtime/os/processes/start-failure.ts";
+import { tellEndedTooSoon, tellingStartFailures } from "../runtime/os/processes/start-failure.ts";
 import { setTlsIdentity } from "../runtime/os/network/tls-identity.ts";
 import type { Transport } from "../runtime/os/network/transport.ts";
 import { readParentLine } from "../runtime/os/processes/worker-process.ts";
@@ -52,7 +52,9 @@ export interface HeadStart {
   token: string;
   /** The token with which machines join; undefined for a head without certificates, and once it is revoked. */
   joinToken?: string | undefined;
-  /** Whether all nodes, those of this machine too, need a certificate and join with the join token. */
+  /** The token with which nodes of this head's own machine join; undefined for a head without certificates. */
+  ownJoinToken?: string | undefined;
+  /** Whether all nodes, those of this machine too, need a certificate and join with a join token. */
   needsCertificates: boolean;
   /** Addresses of all heads, this one among them. */
   heads: string[];
@@ -67,6 +69,14 @@ export interface HeadChange {
 const { configuration, send } = await readParentLine<HeadConfiguration>(() => process.exit(0));
 process.title = "shoal head";
 const started = tellingStartFailures(send);
+let waitsFor = "its control store";
+let lastProblem: string | undefined;
+let hasStarted = false;
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(signal, () => {
+    if (hasStarted) process.exit(0);
+    tellEndedTooSoon(send, "the head", lastProblem === undefined ? waitsFor : `${waitsFor} (${lastProblem})`);
+  });
 const { headId, address, directory, tlsOnLoopback = false, hosts = [], hasRivals = false } = configuration;
 const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
 let lifecycle: HeadLifecycle | undefined;
@@ -80,7 +90,6 @@ const token = security?.token ?? configuration.token ?? newToken();
 // Connections are refused until the head leads; nodes try again.
 const accept = (transport: Transport): void => (lifecycle === undefined ? transport.end() : lifecycle.accept(transport));
 const listener = await listen(address, accept, security?.listenOptions);
-let hasStarted = false;
 const changes: HeadChange[] = [];
 lifecycle = new HeadLifecycle({
   plane,
@@ -93,14 +102,18 @@ lifecycle = new HeadLifecycle({
   nowMs: () => performance.now(),
   extensions,
   onChange: tellParent,
-  onError: (error) => console.error(`shoal: ${(error as Error).message}`),
+  onError: (error) => {
+    lastProblem = (error as Error).message;
+    console.error(`shoal: ${lastProblem}`);
+  },
 });
+waitsFor = hasRivals ? "a head that leads" : "its place as the leader";
 await (hasRivals ? lifecycle.isLed : lifecycle.leads);
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(0));
 const start: HeadStart = {
   address: listener.path,
   token,
   joinToken: security?.joinToken,
+  ownJoinToken: security?.ownJoinToken,
   needsCertificates,
   heads: lifecycle.heads,
 };

@@ -1,9 +1,13 @@
 /** A head of `shoal start` on NATS: what it knows outlives it, the server under it, and a stop. */
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
+import { ownAddresses } from "../../src/runtime/os/network/reach.ts";
 import { NatsServers, WITHOUT_NATS } from "../control-plane/nats-servers.ts";
+import type { ProgramRun } from "../house/run-program.ts";
 import { until } from "./session.ts";
 import { useShoal } from "./shoal-program.ts";
 
@@ -14,6 +18,7 @@ const {
   program,
   pidOf,
   processes,
+  runFiles,
   environment,
 } = useShoal(WITHOUT_NATS === undefined ? { SHOAL_NATS_BIN: natsServerBinary() } : {});
 
@@ -76,6 +81,55 @@ describe.skipIf(WITHOUT_NATS !== undefined)("a head on NATS", () => {
     expect(second.joinToken).toBe(first.joinToken);
     expect(second.isContinued).toBe(true);
     await joinAgain(second);
+  });
+
+  const [ownAddress] = ownAddresses();
+  test.skipIf(ownAddress === undefined)("a cluster whose token was revoked starts again, and its own node comes back", async () => {
+    const address = ["--host", String(ownAddress)] as const;
+    const first = await startHead(...address);
+    const { tokens } = JSON.parse((await run("token", "list", "--json")).stdout) as { tokens: { id: string }[] };
+    for (const { id } of tokens) expect(await run("token", "revoke", id)).toMatchObject({ exitCode: 0 });
+    await killed("the node");
+    await until(async () => (await run("status")).exitCode === 0, "the node to be back");
+    expect(await program(COUNT)).toBe(1);
+    const refused = await run("start", "--address", first.address, "--token", first.joinToken);
+    expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("the join token is refused: it was revoked")]);
+    expect(await run("stop")).toMatchObject({ exitCode: 0, stderr: "" });
+    const again = await run("start", "--head", "--port", "0", "--num-cpus", "1", ...address);
+    expect([again.exitCode, again.stderr]).toEqual([0, ""]);
+    expect(again.stdout).toContain("shoal token create");
+    expect(again.stdout).not.toContain("--token SHOAL1-");
+    expect(JSON.parse((await run("token", "list", "--json")).stdout)).toMatchObject({ tokens: [{ id: tokens[0]?.id }] });
+  });
+
+  test("of two starts at one moment one succeeds, on a fresh machine and on one where the cluster has been", {
+    timeout: 120_000,
+  }, async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const start = (): Promise<ProgramRun> => run("start", "--head", "--port", "0", "--num-cpus", "1");
+      const both = (await Promise.all([start(), start()])).sort((a, b) => Number(a.exitCode) - Number(b.exitCode));
+      expect(both.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
+      expect(both[1]?.stderr).toMatch(/^shoal: Cannot start a head.* the name "default"/);
+      expect(await run("stop")).toMatchObject({ exitCode: 0, stderr: "" });
+    }
+  });
+
+  test("a start that waits ends soon after it is told to, and says so", async () => {
+    // A NATS that takes connections and says nothing.
+    const silent = createServer(() => {}).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    try {
+      const { port } = silent.address() as AddressInfo;
+      const starting = run("start", "--head", "--port", "0", "--nats-url", `nats://127.0.0.1:${port}`);
+      await until(() => runFiles().length > 0, "the supervisor to begin");
+      const startedAt = performance.now();
+      expect(await run("stop")).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.not.stringContaining("by force") as string });
+      const { exitCode, stderr } = await starting;
+      expect(performance.now() - startedAt).toBeLessThan(8_000);
+      expect([exitCode, stderr]).toEqual([1, "shoal: Cannot start Shoal: it was told to end while the head began.\n"]);
+    } finally {
+      silent.close();
+    }
   });
 
   test("a stop by force leaves nothing either", async () => {

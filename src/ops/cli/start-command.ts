@@ -5,6 +5,7 @@
  * checked before a process is started, and nothing is left when it fails.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
+import { START_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../providers/limits.ts";
 import type { SupervisedHead, SupervisorConfiguration, SupervisorStarted } from "../supervisor/supervisor-process.ts";
 import { type DetachedProcess, startDetached } from "../../runtime/os/processes/detached-process.ts";
 import {
@@ -34,7 +35,8 @@ import { startedText } from "./started-text.ts";
 
 const DEFAULT_PORT = 6380;
 const DEFAULT_HOST = "127.0.0.1";
-const STARTS_WITHIN_MS = 60_000;
+/** The supervisor gives up by itself before. */
+const SUPERVISOR_SPEAKS_WITHIN_MS = STARTS_WITHIN_MS + 4 * START_ENDS_WITHIN_MS;
 
 const HA_NEEDS_NATS =
   "Cannot run shoal start: --ha needs --nats-url, a NATS that other heads reach, too, and that does not end with this machine: three servers on three machines, or one where no head runs. See docs/cluster.md.";
@@ -83,7 +85,7 @@ export const startCommand: Command = defineCommand({
   run: async ({ options, terminal }) => {
     const plan = await planOf(options, terminal);
     const isContinued = plan.head?.nats?.kind === "own" && isDirectory(joinPath(plan.head.directory, "nats"));
-    const { started, supervisor, ended } = await start(plan, terminal);
+    const { started, supervisor, ended } = await start(plan);
     const facts = {
       ...started,
       isHead: plan.head !== undefined,
@@ -236,19 +238,19 @@ interface Started {
 }
 
 /** @throws ShoalError with the cause, when nothing of it runs any more */
-function start(configuration: SupervisorConfiguration, terminal: Terminal): Promise<Started> {
+function start(configuration: SupervisorConfiguration): Promise<Started> {
   const { logs } = configuration;
   const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
   return new Promise((resolve, reject) => {
     let failure: ShoalError | undefined;
     const timer = setTimeout(() => {
-      failure = new ShoalError(`Cannot start Shoal: it was not ready within ${STARTS_WITHIN_MS / 1000} s.`, {
+      failure = new ShoalError(`Cannot start Shoal: the supervisor did not answer within ${SUPERVISOR_SPEAKS_WITHIN_MS / 1000} s.`, {
         reason: "not ready in time",
         hint: `See the logs in ${logs}.`,
       });
-      terminal.tell("It takes too long; what was started is ended again.");
-      supervisor.kill("SIGTERM");
-    }, STARTS_WITHIN_MS);
+      // All that it began ends with it.
+      supervisor.kill("SIGKILL");
+    }, SUPERVISOR_SPEAKS_WITHIN_MS);
     const supervisor = startDetached({
       entry: ownModule("ops/supervisor/supervisor-process"),
       configuration,

@@ -55,9 +55,13 @@ const MEMORY_LINES = [
   "`shoal nats install` gets one; other machines can join only with it.",
 ];
 
+const SECRET_LINES = ["Whoever has this token can run programs in the cluster: keep it secret."];
+
 function joinLines({ address, heads, joinToken, otherAddresses }: StartedFacts): string[] {
   const { host } = parseNetworkAddress(address);
   const join = (shown: string): string => `  shoal start --address ${shown} --token ${joinToken ?? "TOKEN"}`;
+  const tokenLines =
+    joinToken === undefined ? ["The cluster's first token was revoked: `shoal token create` prints another TOKEN."] : SECRET_LINES;
   if (isLoopbackHost(host)) {
     const example = otherAddresses[0] ?? "ADDRESS";
     return [
@@ -65,11 +69,8 @@ function joinLines({ address, heads, joinToken, otherAddresses }: StartedFacts):
       `  shoal start --head --host ${example}`,
       "A further node on this machine, for trying things out:",
       join(formatAddresses(heads)),
+      ...(joinToken === undefined ? tokenLines : []),
     ];
   }
-  return [
-    "Other machines join it with",
-    join(formatAddresses(heads)),
-    "Whoever has this token can run programs in the cluster: keep it secret.",
-  ];
+  return ["Other machines join it with", join(formatAddresses(heads)), ...tokenLines];
 }

@@ -4,5 +4,9 @@ import { EXIT_WITHIN_MS, SHUTDOWN_WITHIN_MS } from "../../runtime/worker/limits.
 /** A node ends its workers, which let the user's code end, and reads what they still print; beyond this it is ended. */
 export const NODE_ENDS_WITHIN_MS = EXIT_WITHIN_MS + SHUTDOWN_WITHIN_MS;
 export const HEAD_ENDS_WITHIN_MS = 5_000;
+/** A head and a node are ready within seconds; a large state of NATS, or a busy machine, takes longer. */
+export const STARTS_WITHIN_MS = 60_000;
+/** A process that is ended before it was ready has nothing to finish but its folders. */
+export const START_ENDS_WITHIN_MS = 3_000;
 /** `shoal stop` waits for both, on a machine with much else to do. */
 export const STOPS_WITHIN_MS = 1.5 * (NODE_ENDS_WITHIN_MS + HEAD_ENDS_WITHIN_MS);

@@ -9,6 +9,7 @@ import { ShoalError } from "../../runtime/base/errors.ts";
 import { offerOf } from "../../runtime/node/node-offer.ts";
 import type { DaemonConfiguration } from "../../entry/daemon-start.ts";
 import type { HeadChange, HeadConfiguration, HeadStart } from "../../entry/head.ts";
+import { START_ENDS_WITHIN_MS } from "./limits.ts";
 import { defaultStoreBytes } from "../../runtime/objects/store-quota.ts";
 import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../../runtime/os/network/network-faults.ts";
 import { workerExecArgv } from "../../runtime/os/machine/machine.ts";
@@ -43,6 +44,8 @@ export interface StartHeadOptions extends Omit<HeadConfiguration, "headId"> {
   /** For a process that is to be cut off from others. */
   readonly networkFaults?: NetworkFaultsPlace | undefined;
   readonly onLine: (line: string) => void;
+  /** Ends a head that has not started yet. */
+  readonly signal?: AbortSignal | undefined;
   /** Where others may take over: it leads from now on, or no more. */
   readonly onChange?: ((change: HeadChange) => void) | undefined;
 }
@@ -71,10 +74,12 @@ interface StartNodeOptions extends NodeOptions {
   readonly listenAddress: string;
   readonly networkFaults?: NetworkFaultsPlace | undefined;
   readonly onLine: (line: string) => void;
+  /** Ends a node that has not joined yet. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** @throws ShoalError when it ends before it listens */
-export async function startHead({ onLine, onChange, networkFaults, ...options }: StartHeadOptions): Promise<LocalHead> {
+export async function startHead({ onLine, onChange, networkFaults, signal, ...options }: StartHeadOptions): Promise<LocalHead> {
   let leadsSinceMs = options.hasRivals === true ? undefined : performance.now();
   const configuration: HeadConfiguration = { headId: newNodeId(randomHex), ...options };
   const { child, message, ended } = await startChild({
@@ -83,6 +88,7 @@ export async function startHead({ onLine, onChange, networkFaults, ...options }:
     configuration,
     onLine,
     networkFaults,
+    signal,
     clean: () => {},
     onLater: (line) => {
       const change = JSON.parse(line) as HeadChange;
@@ -102,7 +108,7 @@ export async function startHead({ onLine, onChange, networkFaults, ...options }:
 
 /** @throws ShoalError when it ends before it has joined */
 export async function startNode(options: StartNodeOptions): Promise<LocalNodeProcess> {
-  const { token = "", joinToken, headAddress, listenAddress, networkFaults, onLine } = options;
+  const { token = "", joinToken, headAddress, listenAddress, networkFaults, onLine, signal } = options;
   const nodeId = newNodeId(randomHex);
   const directories = createSessionDirectories(randomHex(6), options.spillDirectory);
   const { numCpus, numGpus, resources = {}, labels = {} } = options;
@@ -126,7 +132,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     killLeftWorkers(directories);
     removeSessionDirectories(directories);
   };
-  const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, networkFaults, clean });
+  const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, networkFaults, signal, clean });
   return { ...child, nodeId, ended };
 }
 
@@ -136,6 +142,7 @@ interface ChildStart {
   configuration: unknown;
   networkFaults: NetworkFaultsPlace | undefined;
   onLine: (line: string) => void;
+  signal: AbortSignal | undefined;
   clean: () => void;
   /** What it tells after it has started. */
   onLater?: (message: string) => void;
@@ -147,7 +154,7 @@ interface StartedChild {
   ended: Promise<string>;
 }
 
-function startChild({ entry, what, configuration, networkFaults, onLine, onLater, clean }: ChildStart): Promise<StartedChild> {
+function startChild({ entry, what, configuration, networkFaults, onLine, onLater, signal, clean }: ChildStart): Promise<StartedChild> {
   const lines: string[] = [];
   let failure: ShoalError | undefined;
   let hasStarted = false;
@@ -170,13 +177,15 @@ function startChild({ entry, what, configuration, networkFaults, onLine, onLater
         }
         if (hasStarted) return onLater?.(message);
         hasStarted = true;
+        stopWaiting();
         const { pid } = child;
         const kill = (signal: NodeJS.Signals): void => child.kill(signal);
         resolve({ child: { pid, kill, setKeepsProcessAlive: (keeps) => child.setKeepsProcessAlive(keeps) }, message, ended });
       },
-      onExit: ({ exitCode, signal }) => {
+      onExit: ({ exitCode, signal: endedBy }) => {
+        stopWaiting();
         clean();
-        const how = signal === undefined ? `exit code ${exitCode ?? "unknown"}` : `signal ${signal}`;
+        const how = endedBy === undefined ? `exit code ${exitCode ?? "unknown"}` : `signal ${endedBy}`;
         onEnded(how);
         reject(
           failure ??
@@ -190,5 +199,21 @@ function startChild({ entry, what, configuration, networkFaults, onLine, onLater
         );
       },
     });
+    const stopWaiting = endOnAbort(child, signal);
   });
+}
+
+/** Ends a child that somebody waits for no longer. Returns what to call once it has started or ended. */
+function endOnAbort(child: Child, signal: AbortSignal | undefined): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const end = (): void => {
+    child.kill("SIGTERM");
+    timer = setTimeout(() => child.kill("SIGKILL"), START_ENDS_WITHIN_MS);
+  };
+  if (signal?.aborted === true) end();
+  else signal?.addEventListener("abort", end, { once: true });
+  return () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+  };
 }

@@ -22,6 +22,8 @@ interface SupervisedNatsOptions {
   readonly host: string;
   readonly port: number;
   readonly onEvent: (event: NatsProcessEvent) => void;
+  /** Ends a server that does not answer yet. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface SupervisedNats {
@@ -35,7 +37,7 @@ const CERTIFICATE_MS = 3650 * 86_400_000;
 
 /** @throws NatsServerFailedError with the cause */
 export async function startSupervisedNats(options: SupervisedNatsOptions): Promise<SupervisedNats> {
-  const { program, cluster, directory, host, port, onEvent } = options;
+  const { program, cluster, directory, host, port, onEvent, signal } = options;
   const nowMs = Date.now();
   const { authority } = await openSecrets(secretsInFolder(directory), { nowMs });
   const keysFolder = joinPath(directory, "nats-keys");
@@ -59,6 +61,7 @@ export async function startSupervisedNats(options: SupervisedNatsOptions): Promi
     access: { authority: keys.serverAuthority(), account: keys.account },
     tls: { ca: authority.ca, certificate, key },
     onEvent,
+    signal,
   });
   return { server, access: { urls: [server.url], cluster, keysFolder, ca: authority.ca } };
 }

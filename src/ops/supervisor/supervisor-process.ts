@@ -13,6 +13,7 @@ import type { NatsProcessEvent } from "../../runtime/nats/server/nats-process.ts
 import { parseNetworkAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
 import type { NatsPlace } from "../../runtime/nats/open-control-plane.ts";
 import type { HeadConfiguration } from "../../entry/head.ts";
+import { lockFolder } from "../../runtime/os/files/folder-lock.ts";
 import { RotatingLog } from "../../runtime/os/files/rotating-log.ts";
 import { removeRunFile, runProcess, writeRunFile } from "../../runtime/os/files/run-file.ts";
 import { failureLine } from "../../runtime/os/processes/start-failure.ts";
@@ -81,14 +82,16 @@ const startedMs = Date.now();
 let address = head?.address ?? "";
 let heads: readonly string[] = joins?.addresses ?? [];
 let nats: SupervisedNats | undefined;
+let lock: Awaited<ReturnType<typeof lockFolder>> | undefined;
 
 const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
-  startStore: head?.nats?.kind === "own" ? () => startNats(head) : undefined,
+  startStore: head?.nats?.kind === "own" ? (signal) => startNats(head, signal) : undefined,
   startHead:
     head === undefined
       ? undefined
-      : async () => {
+      : async (signal) => {
           const started = await startHead({
+            signal,
             address,
             directory: head.directory,
             nats: nats?.access,
@@ -102,8 +105,9 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
           heads = started.heads;
           return started;
         },
-  startNode: (ownHead) =>
+  startNode: (ownHead, signal) =>
     startNode({
+      signal,
       ...offer,
       ...accessOf(ownHead),
       headAddress: heads,
@@ -117,11 +121,11 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 });
 
-async function startNats({ name, directory, nats: wanted }: SupervisedHead): Promise<SupervisedNats["server"]> {
+async function startNats({ name, directory, nats: wanted }: SupervisedHead, signal: AbortSignal): Promise<SupervisedNats["server"]> {
   if (wanted?.kind !== "own") throw new Error("nobody wants a nats-server");
   const { program, port } = wanted;
   const { host } = parseNetworkAddress(address);
-  nats = await startSupervisedNats({ program, cluster: name, directory, host, port, onEvent: natsEvent });
+  nats = await startSupervisedNats({ program, cluster: name, directory, host, port, onEvent: natsEvent, signal });
   return nats.server;
 }
 
@@ -146,7 +150,7 @@ function natsEvent(event: NatsProcessEvent): void {
 /** A node beside its head on the loopback network needs no certificate; any other gets one for a join token. */
 function accessOf(ownHead: LocalHead | undefined): { token?: string; joinToken?: string | undefined } {
   if (ownHead === undefined) return { joinToken: joins?.token };
-  return ownHead.needsCertificates ? { joinToken: ownHead.joinToken } : { token: ownHead.token };
+  return ownHead.needsCertificates ? { joinToken: ownHead.ownJoinToken } : { token: ownHead.token };
 }
 
 let isStopping = false;
@@ -155,9 +159,10 @@ stop = (reason) => {
   isStopping = true;
   log.write(`Ends: ${reason}.`);
   void supervisor.stop().then(() => {
-    removeRunFile(id);
+    leave();
     log.write("Everything has ended.");
-    process.exit(0);
+    // A start that was under way says to its parent that it was ended.
+    if (isStarted) process.exit(0);
   });
 };
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop(`it received ${signal}`));
@@ -184,6 +189,8 @@ function writeFile(): void {
 
 log.write(`Starts: process ${process.pid}.`);
 try {
+  // Heads that take over from each other share a name, and nothing on this machine.
+  if (head !== undefined && !head.hasRivals) lock = await lockFolder(head.directory, `a head of the name "${head.name}"`);
   writeFile();
   await supervisor.start();
   const started: SupervisorStarted = {
@@ -198,7 +205,13 @@ try {
   send(JSON.stringify(started));
 } catch (error) {
   log.write(`Could not start: ${(error as Error).message}`);
+  leave();
   send(failureLine(error), () => process.exit(1));
+}
+
+/** What others know this supervisor by. */
+function leave(): void {
+  lock?.release();
   try {
     removeRunFile(id);
   } catch {

@@ -1,5 +1,6 @@
 /** What is started again and what is not, and in which order all of it ends; processes are made up, and so is time. */
 import { expect, test } from "vitest";
+import { ShoalError } from "../../runtime/base/errors.ts";
 import { ENDED_IN_ORDER, type LocalProcess } from "../providers/local-processes.ts";
 import { Supervisor } from "./supervisor.ts";
 
@@ -120,6 +121,43 @@ test("what was started is ended again when the rest does not start", async () =>
   nodes.push(new Fake(0, () => {}));
   await expect(supervisor.start()).rejects.toThrow("no");
   expect(told).toEqual(["start store", "start head 1", "SIGTERM head 1", "close store"]);
+});
+
+/** A node that joins only when the test says so, and is ended while it does not. */
+function slow(sleep: (ms: number) => Promise<void>): { supervisor: Supervisor<Fake, Fake>; told: string[] } {
+  const told: string[] = [];
+  const supervisor = new Supervisor<Fake, Fake>({
+    startNode: (_head, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          told.push("ended");
+          reject(new ShoalError("Cannot start the node: it was ended.", { reason: "it waited for the head to take it in" }));
+        });
+      }),
+    log: () => {},
+    onChange: () => {},
+    onLeft: () => {},
+    nowMs: () => 0,
+    sleep,
+  });
+  return { supervisor, told };
+}
+
+test("a start that is told to end ends what it began at once", async () => {
+  const { supervisor, told } = slow((ms) => (ms > 0 ? new Promise(() => {}) : Promise.resolve()));
+  const starting = supervisor.start();
+  const stopped = supervisor.stop();
+  await expect(starting).rejects.toThrow("Cannot start Shoal: it was told to end while the node began.");
+  await stopped;
+  expect(told).toEqual(["ended"]);
+});
+
+test("a start that takes too long ends what it began and says what it waited for", async () => {
+  const { supervisor, told } = slow(() => Promise.resolve());
+  await expect(supervisor.start()).rejects.toThrow(
+    "Cannot start Shoal: the node was not ready within 60 s: it waited for the head to take it in.",
+  );
+  expect(told).toEqual(["ended"]);
 });
 
 test("nothing is started any more once it stops", async () => {

@@ -6,14 +6,15 @@
  * processes only as something that ends and can be signalled, so that tests have them without any.
  */
 import { RestartBackoff } from "../../runtime/os/processes/restart-backoff.ts";
-import { HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS } from "../providers/limits.ts";
+import { ShoalError } from "../../runtime/base/errors.ts";
+import { HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../providers/limits.ts";
 import { ENDED_IN_ORDER, type LocalProcess } from "../providers/local-processes.ts";
 
 interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> {
   /** What the head keeps its tables in; restarts by itself. */
-  readonly startStore?: (() => Promise<{ close(): Promise<void> }>) | undefined;
-  readonly startHead?: (() => Promise<Head>) | undefined;
-  readonly startNode: (head: Head | undefined) => Promise<Node>;
+  readonly startStore?: ((signal: AbortSignal) => Promise<{ close(): Promise<void> }>) | undefined;
+  readonly startHead?: ((signal: AbortSignal) => Promise<Head>) | undefined;
+  readonly startNode: (head: Head | undefined, signal: AbortSignal) => Promise<Node>;
   readonly log: (text: string) => void;
   /** What runs has changed. */
   readonly onChange: () => void;
@@ -33,6 +34,10 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
   readonly #ended = new Set<LocalProcess>();
   /** Starts under way: what comes of them is ended, too. */
   readonly #starting = new Set<Promise<unknown>>();
+  /** Ends starts under way. */
+  readonly #abort = new AbortController();
+  /** What `start` waits for. */
+  #awaited = "";
 
   constructor(parts: SupervisorParts<Head, Node>) {
     this.#parts = parts;
@@ -48,15 +53,32 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
 
   /** Resolves when the node has joined. @throws what did not start, after everything else has been ended */
   async start(): Promise<void> {
-    const { startStore, startHead, startNode } = this.#parts;
+    const { startStore, startHead, startNode, sleep } = this.#parts;
+    const { signal } = this.#abort;
+    let isLate = false;
+    void sleep(STARTS_WITHIN_MS).then(() => {
+      if (this.#awaited === "") return;
+      isLate = true;
+      this.#abort.abort();
+    });
     try {
-      this.#store = startStore === undefined ? undefined : await this.#track(startStore());
-      if (startHead !== undefined) this.#keepHead(await this.#track(startHead()), startHead);
-      if (this.#isStopping) return;
-      this.#keepNode(await this.#track(startNode(this.#head)));
+      signal.throwIfAborted();
+      this.#awaited = "the nats-server";
+      this.#store = startStore === undefined ? undefined : await this.#track(startStore(signal));
+      this.#awaited = "the head";
+      if (startHead !== undefined) this.#keepHead(await this.#track(startHead(signal)), () => startHead(signal));
+      this.#awaited = "the node";
+      signal.throwIfAborted();
+      this.#keepNode(await this.#track(startNode(this.#head, signal)));
+      signal.throwIfAborted();
+      this.#awaited = "";
     } catch (error) {
+      const awaited = this.#awaited;
+      this.#awaited = "";
+      const hasBeenStopped = this.#isStopping;
       await this.stop();
-      throw error;
+      if (isLate) throw startedTooLate(awaited, error);
+      throw hasBeenStopped ? stoppedMeanwhile(awaited) : error;
     }
   }
 
@@ -68,6 +90,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
 
   async #stop(): Promise<void> {
     this.#isStopping = true;
+    this.#abort.abort();
     await this.#end(this.#node, NODE_ENDS_WITHIN_MS);
     await this.#end(this.#head, HEAD_ENDS_WITHIN_MS);
     // A start that was under way when this began.
@@ -113,7 +136,11 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
     const watch = async (watched: Node): Promise<void> => {
       const how = await watched.ended;
       if (!this.#isStopping && how === ENDED_IN_ORDER) return this.#nodeLeft();
-      const next = await this.#replaced(watched, { what: "node", backoff, start: () => this.#parts.startNode(this.#head) });
+      const next = await this.#replaced(watched, {
+        what: "node",
+        backoff,
+        start: () => this.#parts.startNode(this.#head, this.#abort.signal),
+      });
       if (next === undefined) return;
       this.#node = next;
       this.#parts.onChange();
@@ -170,4 +197,18 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
     void taken.then(() => this.#starting.delete(taken));
     return await start;
   }
+}
+
+function startedTooLate(awaited: string, cause: unknown): ShoalError {
+  const { reason, message, hint } = cause as ShoalError;
+  const because = cause instanceof ShoalError ? `: ${(reason ?? message).replace(/\.$/, "")}` : "";
+  return new ShoalError(`Cannot start Shoal: ${awaited} was not ready within ${STARTS_WITHIN_MS / 1000} s${because}.`, {
+    reason: "not ready in time",
+    hint,
+    cause,
+  });
+}
+
+function stoppedMeanwhile(awaited: string): ShoalError {
+  return new ShoalError(`Cannot start Shoal: it was told to end while ${awaited} began.`, { reason: "told to end" });
 }

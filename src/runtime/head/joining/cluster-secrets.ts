@@ -6,6 +6,7 @@
  */
 import { type Authority, authorityHash, newAuthority } from "../../os/network/certificates.ts";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../os/files/private-files.ts";
+import { keyedSha256Hex } from "../../os/digest.ts";
 import { newToken } from "../../os/random.ts";
 import { formatJoinToken } from "../../rpc/join-token.ts";
 import { type JoinTokenRecord, JoinTokens } from "./join-tokens.ts";
@@ -101,6 +102,14 @@ export async function openSecrets(place: SecretsPlace, options: { nowMs: number;
     joinTokens: [new JoinTokens().add(secret, { nowMs })],
   };
   return await place.update((before) => before ?? made);
+}
+
+/**
+ * The secret with which nodes of the heads' own machines join. Every head of the cluster derives the same one from the authority's key, so a node that hangs on a
+ * standby joins the leader with it, and no list of tokens has an entry that somebody could revoke.
+ */
+export function ownNodesSecret({ authority }: ClusterSecrets): string {
+  return keyedSha256Hex(authority.key, "join token of the heads' own nodes");
 }
 
 /** Keeps a join token that was made or revoked. */

@@ -5,12 +5,13 @@
  * none of this: there a token is enough (decision 0022). Called by the head's entry point and, for questions over links, by `head-server.ts`.
  */
 import type { NodeId } from "../../base/ids.ts";
-import { certifyNode, newNodeKey } from "../../os/network/certificates.ts";
+import { authorityHash, certifyNode, newNodeKey } from "../../os/network/certificates.ts";
 import type { ListenOptions } from "../../os/network/tcp-transport.ts";
 import type { TlsIdentity } from "../../os/network/tls-identity.ts";
 import { listenForJoin } from "../../rpc/join-listener.ts";
+import { formatJoinToken } from "../../rpc/join-token.ts";
 import type { JoinTokensHeader, JoinTokensReply } from "../../wire/cluster-messages.ts";
-import { type ClusterSecrets, openSecrets, type SecretsPlace, storeJoinToken } from "./cluster-secrets.ts";
+import { type ClusterSecrets, openSecrets, ownNodesSecret, type SecretsPlace, storeJoinToken } from "./cluster-secrets.ts";
 import { Joining } from "./join.ts";
 import { JoinTokens } from "./join-tokens.ts";
 import type { WireError } from "../../wire/wire-error.ts";
@@ -62,6 +63,11 @@ export class HeadSecurity {
     return this.#joining.tokens.isGood(this.#secrets.joinToken.split("-").at(-1) ?? "", this.#options.nowMs())
       ? this.#secrets.joinToken
       : undefined;
+  }
+
+  /** For nodes of the heads' own machines: good as long as the cluster lives. */
+  get ownJoinToken(): string {
+    return formatJoinToken({ authorityHash: authorityHash(this.#secrets.authority.ca), secret: ownNodesSecret(this.#secrets) });
   }
 
   newIdentity(): TlsIdentity {
@@ -118,6 +124,7 @@ function joiningOf(options: HeadSecurityOptions, secrets: ClusterSecrets): Joini
     token: secrets.token,
     tlsOnLoopback,
     tokens: new JoinTokens(secrets.joinTokens),
+    ownSecret: ownNodesSecret(secrets),
     livingNodes: function* () {
       yield headId;
       yield* livingNodes();

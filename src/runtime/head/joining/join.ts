@@ -7,7 +7,7 @@
  */
 import { type NodeId, nodeTagOf } from "../../base/ids.ts";
 import { type Authority, authorityHash, certifyNode } from "../../os/network/certificates.ts";
-import { newToken } from "../../os/random.ts";
+import { newToken, tokensEqual } from "../../os/random.ts";
 import { formatJoinToken } from "../../rpc/join-token.ts";
 import type { JoinHeader, JoinReply } from "../../wire/messages.ts";
 import { type JoinTokenRecord, JoinTokens } from "./join-tokens.ts";
@@ -21,6 +21,8 @@ interface JoiningOptions {
   /** The cluster's nodes refuse plain TCP also on loopback. */
   tlsOnLoopback?: boolean;
   tokens?: JoinTokens;
+  /** Lets the nodes of the heads' own machines join. No token names this secret, so nobody can revoke it. */
+  ownSecret?: string;
   /** Ids of nodes that live, the head's among them. */
   livingNodes: () => Iterable<NodeId>;
   /** A node that ended, or was said to be dead, does not come back under its id. */
@@ -58,7 +60,9 @@ export class Joining {
   /** @throws Error whose message is the answer to who wants to join. */
   join(request: JoinHeader, from: string): JoinReply {
     const nowMs = this.#options.nowMs();
-    const refusal = this.tokens.refusalOf(request.secret, { from, nowMs });
+    const { ownSecret } = this.#options;
+    const isOwn = ownSecret !== undefined && tokensEqual(request.secret, ownSecret);
+    const refusal = isOwn ? undefined : this.tokens.refusalOf(request.secret, { from, nowMs });
     if (refusal !== undefined) throw new WireError("refusedJoinToken", `the join token is refused: ${refusal}`);
     const tag = nodeTagOf(request.nodeId);
     for (const node of this.#options.livingNodes())

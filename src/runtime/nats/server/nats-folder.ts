@@ -59,12 +59,12 @@ export class NatsFolder {
   }
 
   /** Waits for a server that is just ending. @throws NatsServerFailedError when one goes on running on this folder */
-  async awaitUnused(): Promise<void> {
+  async awaitUnused(signal?: AbortSignal): Promise<void> {
     const giveUpAt = performance.now() + PREDECESSOR_ENDS_WITHIN_MS;
     for (;;) {
       const pid = this.#runningServer();
       if (pid === undefined) return;
-      if (performance.now() > giveUpAt) {
+      if (signal?.aborted === true || performance.now() > giveUpAt) {
         throw new NatsServerFailedError(
           `Cannot run a NATS server: ${this.path} is in use by the nats-server with the process number ${pid}.`,
           {

@@ -35,6 +35,8 @@ export interface NatsProcessOptions {
   /** With it the server is one of several; its port for the others has to be known to them, so it is never 0. */
   readonly routes?: NatsRoutes | undefined;
   readonly onEvent?: ((event: NatsProcessEvent) => void) | undefined;
+  /** Ends a server that does not answer yet. */
+  readonly signal?: AbortSignal | undefined;
   /** Default 8 MB, with four older files kept. */
   readonly logSizeBytesMax?: number;
 }
@@ -91,7 +93,7 @@ export class NatsProcess implements AsyncDisposable {
     }
     const account = "account" in options.access ? options.access.account : "";
     const folder = new NatsFolder(options.folder, { cluster: options.cluster, account });
-    await folder.awaitUnused();
+    await folder.awaitUnused(options.signal);
     const server = new NatsProcess(options, folder);
     try {
       await server.#startOnce();
@@ -162,9 +164,13 @@ export class NatsProcess implements AsyncDisposable {
         this.#port = port;
         if (await this.#greets()) return;
       }
-      if (performance.now() > giveUpAt) {
+      const isGivenUp = this.#options.signal?.aborted === true;
+      if (isGivenUp || performance.now() > giveUpAt) {
         await server.stop({ withinMs: 0 });
-        throw await this.#failure(server, `it did not answer within ${READY_WITHIN_MS / 1000} s`);
+        throw await this.#failure(
+          server,
+          isGivenUp ? "it was ended before it answered" : `it did not answer within ${READY_WITHIN_MS / 1000} s`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }

@@ -96,6 +96,8 @@ export class ClusterMembership {
   /** From when a head has taken the node in. */
   #fence: FenceWatch | undefined;
   #head: RemoteHead | undefined;
+  /** Why the head was not reached at the last attempt. */
+  #problem: string | undefined;
   #isClosed = false;
   #neighboursAsked = 0;
   #node: NodeServices | undefined;
@@ -116,10 +118,14 @@ export class ClusterMembership {
       hasHeads: () => this.#finder.addresses.length > 1,
       onFrame: (frame, source) => this.#receive(frame, source),
       onHeadUp: ({ isNew, term }) => {
+        this.#problem = undefined;
         this.#finder.met(term);
         if (isNew) this.#register();
       },
-      onHeadDown: (error) => this.#finder.failed(error),
+      onHeadDown: (error) => {
+        this.#problem = error.message;
+        this.#finder.failed(error);
+      },
       onDeclaredDead: () => options.onFence({ kind: "fence", reason: "the head has declared this node dead" }),
     });
     this.#heartbeat = new Heartbeat({ link: this.#links.head, onAnswered: (sentMs, reply) => this.#answered(sentMs, reply) });
@@ -138,6 +144,11 @@ export class ClusterMembership {
     const { provenAgoMs, takeoverGraceMs, heads, storeServers } = reply;
     this.#fence?.answered(sentMs, { provenMs: sentMs - provenAgoMs, takeoverGraceMs, storeServers });
     if (this.#finder.told(heads)) this.#options.onHeads(this.#finder.addresses);
+  }
+
+  /** Why the head was not reached at the last attempt. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   /** The head, for the daemon that it is to command. */

@@ -26,6 +26,14 @@ export function tellingStartFailures(send: (line: string, onWritten?: () => void
   };
 }
 
+/** Tells the parent that the process was ended before it had begun, and ends it. @param waitedFor the end of a sentence */
+export function tellEndedTooSoon(send: (line: string, onWritten?: () => void) => void, what: string, waitedFor: string): void {
+  const error = new ShoalError(`Cannot start ${what}: it was ended while it waited for ${waitedFor}.`, {
+    reason: `it waited for ${waitedFor}`,
+  });
+  send(failureLine(error), () => process.exit(1));
+}
+
 export function failureLine(error: unknown): string {
   return MARK + JSON.stringify(failureOf(error));
 }

@@ -179,7 +179,7 @@ function startChild({ entry, what, configuration, networkFaults, onLine, onLater
         hasStarted = true;
         stopWaiting();
         const { pid } = child;
-        const kill = (signal: NodeJS.Signals): void => child.kill(signal);
+        const kill = (name: NodeJS.Signals): void => child.kill(name);
         resolve({ child: { pid, kill, setKeepsProcessAlive: (keeps) => child.setKeepsProcessAlive(keeps) }, message, ended });
       },
       onExit: ({ exitCode, signal: endedBy }) => {

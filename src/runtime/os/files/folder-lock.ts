@@ -12,7 +12,7 @@ import { processIdentity, runsHere } from "../processes/process-identity.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
 /** Another process holds the lock. `details.pid` is its number, where it runs on this machine. */
-export class FolderLockedError extends ShoalError {
+class FolderLockedError extends ShoalError {
   static override readonly code = "FOLDER_LOCKED";
 }
 

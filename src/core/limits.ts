@@ -14,6 +14,8 @@ export const CALL_OVERHEAD_MS = 0.001;
 export const IN_FLIGHT_MAX = 4096;
 /** Demand beyond what any node could grant at once is not worth a message. */
 export const BACKLOG_MAX = 1024;
+/** Leases that are asked for at once and not at the end of the turn, so that calls begin while their caller computes. */
+export const EARLY_DEMAND_MAX = 4;
 
 /** The daemon knows why a worker died; this bounds the wait for it. On this machine a connection breaks with its process, and the daemon may just be late. */
 export const EXIT_REPORT_WITHIN_MS = 10_000;

@@ -119,6 +119,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
     this.actors = new Actors({
       daemonId,
       daemon,
+      flushDaemon: () => objects.channel.flushNow(),
       table,
       calls,
       connectWorker,

@@ -167,6 +167,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       },
     );
     void created.then(unpin);
+    runtime.objects.channel.flushNow();
     table.unpin(held);
   };
   whenSettled(encoded.dependencies, table, send);

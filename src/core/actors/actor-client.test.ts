@@ -33,6 +33,7 @@ class FakeLink {
     this.pushed.push(record.target.name);
     this.#open.push(record);
   }
+  flushEarly(): void {}
   answer(): void {
     this.#open.shift();
     this.#events.onBatchEnd();
@@ -55,6 +56,7 @@ class World {
   readonly client = new ActorClient({
     id: "actor" as ActorId,
     className: "C",
+    flushDaemon: () => {},
     connectWorker: (_target, events) => {
       if (this.refusals > 0) {
         this.refusals -= 1;

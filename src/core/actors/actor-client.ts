@@ -32,6 +32,8 @@ interface ActorClientOptions {
   id: ActorId;
   className: string;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
+  /** Writes at once what was gathered for the daemon. */
+  flushDaemon: () => void;
   linkEvents: Pick<WorkerLinkEvents, "onPlainResult" | "onResult">;
   fail: (record: CallRecord, state: ActorStateHeader, how: LostCall) => void;
   /** An argument of the call failed, so the call fails with it. */
@@ -116,6 +118,10 @@ export class ActorClient {
     }
     if (this.#canPushNow(record) && this.#link !== undefined) {
       this.#link.push(record);
+      if (this.#link.inFlightCount === 1) {
+        this.#options.flushDaemon();
+        this.#link.flushEarly();
+      }
       return;
     }
     record.isQueued = true;

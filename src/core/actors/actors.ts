@@ -22,6 +22,8 @@ interface ActorsOptions {
   readonly table: ObjectTable;
   readonly calls: Calls;
   readonly connectWorker: ConnectWorker;
+  /** Writes at once what was gathered for the daemon. */
+  readonly flushDaemon: () => void;
   /** Asks the head for an actor by its name. */
   readonly lookUp: (asked: { name: string; namespace: string }) => Promise<ActorLookupReply>;
 }
@@ -43,13 +45,14 @@ export class Actors {
 
   /** The client of an actor; one per actor and process. `watch` asks the daemon to tell its state. */
   client(id: ActorId, className: string, { watch }: { watch: boolean }): ActorClient {
-    const { calls, connectWorker, daemon } = this.#options;
+    const { calls, connectWorker, daemon, flushDaemon } = this.#options;
     let client = calls.actors.get(id);
     if (client === undefined) {
       client = new ActorClient({
         id,
         className,
         connectWorker,
+        flushDaemon,
         linkEvents: { onPlainResult: calls.onPlainResult, onResult: calls.onResult },
         fail: calls.onActorLost,
         failDependency: (record, entry) => calls.failWithDependency(record, entry),

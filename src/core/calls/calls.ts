@@ -84,6 +84,7 @@ export class Calls {
     this.#outOfMemory = new OutOfMemoryRetries(taskOomRetries);
     const submitter = new TaskSubmitter({
       daemon,
+      flushDaemon: () => objects.channel.flushNow(),
       node: nodeTagOf(nodeId),
       connectWorker,
       ownWorker,

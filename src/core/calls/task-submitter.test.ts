@@ -17,6 +17,8 @@ class Link {
     this.pushed.push(record);
   }
 
+  flushEarly(): void {}
+
   close(): void {
     this.isClosed = true;
   }
@@ -38,6 +40,7 @@ test("a worker makes a new connection to itself when the last was dropped while 
   const submitter = new TaskSubmitter({
     node: "here" as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
+    flushDaemon: () => {},
     connectWorker: () => Promise.reject(new Error("there is no other worker")),
     ownWorker: {
       link: () => {
@@ -79,6 +82,7 @@ test.each([
   const submitter = new TaskSubmitter({
     node: "a".repeat(16) as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
+    flushDaemon: () => {},
     connectWorker: (_target, given) => {
       events = given;
       return Promise.resolve(new Link() as unknown as WorkerLink);
@@ -119,6 +123,7 @@ test("what a worker says when it gives up a lease is of the connection for that 
   const submitter = new TaskSubmitter({
     node: "here" as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
+    flushDaemon: () => {},
     connectWorker: (_target, events) => {
       const link = new Link();
       links.push({ link, events });
@@ -160,6 +165,7 @@ test("a call whose dependency has failed while it was queued is not sent, and th
   const submitter = new TaskSubmitter({
     node: "here" as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
+    flushDaemon: () => {},
     connectWorker: () => Promise.resolve(link as unknown as WorkerLink),
     ownWorker: { link: () => link as unknown as WorkerLink, isFree: () => true },
     onPlainResult: () => {},
@@ -202,6 +208,7 @@ test("calls that a worker declines wait again, in their order before those that 
   const submitter = new TaskSubmitter({
     node: "here" as NodeTag,
     daemon: { send: (type: number, header: unknown) => void sent.push([type, header]) } as unknown as Connection,
+    flushDaemon: () => {},
     connectWorker: (_target, given) => {
       events = given;
       return Promise.resolve(link as unknown as WorkerLink);
@@ -246,6 +253,7 @@ test("a call whose dependency is made again is not sent, and one that comes back
   const submitter = new TaskSubmitter({
     node: "here" as NodeTag,
     daemon: { send: (...message: unknown[]) => void sent.push(message) } as unknown as Connection,
+    flushDaemon: () => {},
     connectWorker: (_target, given) => {
       events = given;
       return Promise.resolve(link as unknown as WorkerLink);

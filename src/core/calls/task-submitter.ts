@@ -25,6 +25,7 @@ import type { Payload } from "../../runtime/objects/payload.ts";
 import {
   BACKLOG_MAX,
   CALL_OVERHEAD_MS,
+  EARLY_DEMAND_MAX,
   EXIT_REPORT_ELSEWHERE_WITHIN_MS,
   EXIT_REPORT_WITHIN_MS,
   IN_FLIGHT_MAX,
@@ -46,6 +47,8 @@ interface SubmitterOptions {
   /** This process' node, where arguments need not be followed to. */
   node: NodeTag;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
+  /** Writes at once what was gathered for the daemon. */
+  flushDaemon: () => void;
   /** This worker itself, for its nested tasks; undefined in a driver. */
   ownWorker: OwnWorker | undefined;
   onPlainResult: WorkerLinkEvents["onPlainResult"];
@@ -179,12 +182,28 @@ export class TaskSubmitter {
       if (lease !== undefined) {
         if (place !== undefined) group.places.remove(record);
         this.#push(lease, record);
+        if (lease.inFlight === 1) this.#leaveNow(lease.link);
         return;
       }
     }
     record.isQueued = true;
     group.queue.push(record);
+    const isShort = record.target.meanMs <= WINDOW_MS && group.leases.length > 0;
+    if (!isShort && group.sentBacklog < (this.#options.ownWorker === undefined ? EARLY_DEMAND_MAX : 1)) this.#demandNow(group);
     this.#scheduleDemand();
+  }
+
+  /** The daemon starts a worker even if this process computes now. */
+  #demandNow(group: Group): void {
+    if (this.#isClosed) return;
+    this.#sendDemand(group);
+    this.#options.flushDaemon();
+  }
+
+  /** The worker begins the call even if this process computes now. The holds and words for the daemon leave first, as at the end of a turn. */
+  #leaveNow(link: WorkerLink): void {
+    this.#options.flushDaemon();
+    link.flushEarly();
   }
 
   /** This worker is idle with its slot: one of its own tasks may run right here. */
@@ -520,15 +539,17 @@ export class TaskSubmitter {
     this.#demandScheduled = true;
     process.nextTick(() => {
       this.#demandScheduled = false;
-      for (const group of this.#groups.values()) {
-        const backlog = Math.min(group.queue.size - group.dropped, BACKLOG_MAX);
-        // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
-        if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) continue;
-        group.sentBacklog = backlog;
-        const { shape, places } = group;
-        this.#options.daemon.send(MESSAGE.LEASE_DEMAND, places.isEmpty ? { shape, backlog } : { shape, backlog, near: places.near });
-      }
+      for (const group of this.#groups.values()) this.#sendDemand(group);
     });
+  }
+
+  #sendDemand(group: Group): void {
+    const backlog = Math.min(group.queue.size - group.dropped, BACKLOG_MAX);
+    // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
+    if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) return;
+    group.sentBacklog = backlog;
+    const { shape, places } = group;
+    this.#options.daemon.send(MESSAGE.LEASE_DEMAND, places.isEmpty ? { shape, backlog } : { shape, backlog, near: places.near });
   }
 
   #watchIdle(): void {

@@ -164,6 +164,11 @@ export class WorkerLink {
     });
   }
 
+  /** Writes at once what was pushed in this turn, as `Connection.flushEarly` does. */
+  flushEarly(max?: number): void {
+    this.#connection.flushEarly(max);
+  }
+
   callIdOf(record: CallRecord): number {
     return callIdOf(record.sequence);
   }

@@ -175,6 +175,12 @@ export class DaemonChannel implements RefChannel {
     this.#freed = [];
   }
 
+  /** Writes at once what the daemon has to know before a message that leaves now: holds, and what was stored. */
+  flushNow(): void {
+    this.flush();
+    this.#connection.flushEarly(Number.POSITIVE_INFINITY);
+  }
+
   #schedule(length: number): void {
     if (length >= IDS_IN_MESSAGE_MAX) {
       this.flush();

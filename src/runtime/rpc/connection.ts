@@ -16,7 +16,7 @@ import { blockFor } from "../os/processes/interruptible.ts";
 import type { ReplyTo } from "../wire/replies.ts";
 import { wireErrorHeader } from "../wire/wire-error.ts";
 import { openRequest, type OpenRequest, type PeerConnection, type Reply, type RequestOptions } from "./peer-connection.ts";
-import { HELLO_SIZE_MAX, REQUEST_TIMEOUT_MS } from "./limits.ts";
+import { EARLY_FLUSHES_MAX, HELLO_SIZE_MAX, REQUEST_TIMEOUT_MS } from "./limits.ts";
 import type { BusyPoll } from "./busy-poll.ts";
 
 /** A body part can be any bytes; they are copied before `send` returns. */
@@ -64,10 +64,13 @@ export class Connection implements PeerConnection {
   /** In the middle of a chunk, whose parser cannot be given another. */
   #isReading = false;
   #flushScheduled = false;
+  /** How often `flushEarly` has written since the last scheduled flush. */
+  #earlyFlushes = 0;
   #closeReason: string | undefined;
   readonly #flush = (): void => {
     this.flush();
     this.#flushScheduled = false;
+    this.#earlyFlushes = 0;
     this.busyPoll?.expect();
   };
 
@@ -193,6 +196,16 @@ export class Connection implements PeerConnection {
   flush(): void {
     this.onBeforeFlush?.();
     this.#writer.flush();
+  }
+
+  /**
+   * Writes at once what was sent in this turn: the frames leave even if the sender computes for seconds now. Does nothing after `max` such writes in one turn,
+   * and the rest of the turn travels in bulk.
+   */
+  flushEarly(max: number = EARLY_FLUSHES_MAX): void {
+    if (!this.#flushScheduled || this.#earlyFlushes >= max) return;
+    this.#earlyFlushes += 1;
+    this.flush();
   }
 
   setKeepsProcessAlive(keeps: boolean): void {

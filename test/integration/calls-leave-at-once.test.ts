@@ -1,0 +1,56 @@
+/**
+ * Calls begin while their caller computes: what was submitted leaves before the caller's event loop turns again.
+ */
+import { remote } from "shoal";
+import { expect, test } from "vitest";
+import { useSession } from "./session.ts";
+
+const COMPUTES_MS = 1200;
+/** On a loaded machine a process may wait for its processor; a call that waits for its caller begins after `COMPUTES_MS`. */
+const BEGINS_WITHIN_MS = COMPUTES_MS / 2;
+
+useSession({ numCpus: 2 });
+
+const begun = remote((_argument?: unknown) => Date.now());
+
+class Clock {
+  readonly bornAt = Date.now();
+  now(): number {
+    return Date.now();
+  }
+  born(): number {
+    return this.bornAt;
+  }
+}
+const ClockActor = remote(Clock);
+
+function compute(): void {
+  const until = Date.now() + COMPUTES_MS;
+  while (Date.now() < until);
+}
+
+/** Submits, computes, and only then lets the event loop turn. @returns after how many milliseconds the call had begun */
+async function delayOf(submit: () => PromiseLike<number>): Promise<number> {
+  const from = Date.now();
+  const ref = submit();
+  compute();
+  return (await ref) - from;
+}
+
+test("a task begins while its caller computes where its worker is at hand", async () => {
+  await begun.remote();
+  expect(await delayOf(() => begun.remote())).toBeLessThan(BEGINS_WITHIN_MS);
+});
+
+test("a method begins while its caller computes", async () => {
+  const clock = ClockActor.remote();
+  await clock.now.remote();
+  expect(await delayOf(() => clock.now.remote())).toBeLessThan(BEGINS_WITHIN_MS);
+});
+
+test("the constructor of a new actor begins while its creator computes", async () => {
+  const from = Date.now();
+  const clock = ClockActor.remote();
+  compute();
+  expect((await clock.born.remote()) - from).toBeLessThan(COMPUTES_MS);
+});

@@ -8,6 +8,7 @@ import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "
 import { actorHandleState, anotherHandle, requireHandle } from "./actors/actor-handle.ts";
 import { GetTimeoutError } from "../runtime/base/errors.ts";
 import { describeValue } from "../runtime/base/describe.ts";
+import { insideLibrary } from "../runtime/base/library-code.ts";
 import { type ActorStateHeader, MESSAGE } from "../runtime/wire/messages.ts";
 import { ActorExit } from "../runtime/worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../runtime/worker/reserved-methods.ts";
@@ -139,9 +140,11 @@ export async function getActor<I>(name: string, options?: GetActorOptions): Prom
   // A name that is known is answered from memory: reading no options would take as long.
   const namespace = options === undefined ? undefined : readOptions(options, GET_ACTOR).namespace;
   const runtime = requireRuntime();
-  const handle = await runtime.actors.named.find(name, namespace ?? runtime.options.namespace, ({ client, interface: face, entry }) =>
-    anotherHandle({ client, interface: face, entry, runtime }),
-  );
+  const find = (): Promise<object> =>
+    runtime.actors.named.find(name, namespace ?? runtime.options.namespace, ({ client, interface: face, entry }) =>
+      anotherHandle({ client, interface: face, entry, runtime }),
+    );
+  const handle = await insideLibrary(find);
   return handle as ActorHandle<I>;
 }
 
@@ -210,7 +213,7 @@ export function cancel(ref: AnyRef | ObjectRefGenerator<unknown>, options?: Canc
   const runtime = requireRuntime();
   const entry = isObjectRef(ref) ? entryOf(ref) : completionOf(ref);
   runtime.table.requireOfSession(entry);
-  runtime.cancellation.cancelEntry(entry, manner);
+  insideLibrary(() => runtime.cancellation.cancelEntry(entry, manner));
 }
 
 /** Ends an actor at once, with `noRestart: false` to let it restart. Its pending calls fail with ActorDiedError. Resolves when its process is gone. */

@@ -5,7 +5,7 @@
  * actors' handles) and what becomes of the daemon's messages is built on it (`session/create-runtime.ts`). How the process came to have a daemon is decided elsewhere
  * (`init.ts` for drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may begin before the daemon is up: the transport keeps it.
  */
-import { libraryCode } from "../runtime/base/library-code.ts";
+import { enterLibrary, insideLibrary, leaveLibrary } from "../runtime/base/library-code.ts";
 import { ShoalError } from "../runtime/base/errors.ts";
 import { daemonEnded } from "../runtime/objects/daemon-channel.ts";
 import type { LocalStore } from "../runtime/objects/local-store.ts";
@@ -153,30 +153,32 @@ export class Runtime implements RefRuntime, WhyRuntime {
       entry.settlePrimitive(value);
       return handle;
     }
-    const outer = libraryCode.isRunning;
-    libraryCode.isRunning = true;
-    const encoded = this.serializer.encode(value);
-    if (encoded.entries.length > 0) {
-      for (const inner of encoded.entries) this.table.pin(inner);
-      this.table.contain(entry, encoded.entries.slice());
+    const isOutermost = enterLibrary();
+    try {
+      const encoded = this.serializer.encode(value);
+      if (encoded.entries.length > 0) {
+        for (const inner of encoded.entries) this.table.pin(inner);
+        this.table.contain(entry, encoded.entries.slice());
+      }
+      const payload = this.serializer.toPayload(encoded, { owner: processId, error: false });
+      entry.settlePayload(payload);
+      if (payload.stored !== undefined || encoded.entries.length > 0) this.table.track(entry, handle);
+      return handle;
+    } finally {
+      leaveLibrary(isOutermost);
     }
-    const payload = this.serializer.toPayload(encoded, { owner: processId, error: false });
-    entry.settlePayload(payload);
-    if (payload.stored !== undefined || encoded.entries.length > 0) this.table.track(entry, handle);
-    libraryCode.isRunning = outer;
-    return handle;
   }
 
   getOne(ref: object, limits: GetOptions): Promise<unknown> {
-    return insideOwnCode(() => this.#waiting.getOne(ref, limits));
+    return insideLibrary(() => this.#waiting.getOne(ref, limits));
   }
 
   getMany(refs: readonly object[], limits: GetOptions): Promise<unknown[]> {
-    return insideOwnCode(() => this.#waiting.getMany(refs, limits));
+    return insideLibrary(() => this.#waiting.getMany(refs, limits));
   }
 
   wait<R extends object>(refs: readonly R[], options: WaitOptionsResolved): Promise<[R[], R[]]> {
-    return insideOwnCode(() => this.#waiting.wait(refs, options));
+    return insideLibrary(() => this.#waiting.wait(refs, options));
   }
 
   /** Keeps a driver alive until a question to the node has been answered, as a pending `get` does. @throws NodeDiedError when the node ends before */
@@ -250,12 +252,4 @@ export class Runtime implements RefRuntime, WhyRuntime {
       .finally(() => this.#reports.delete(report));
     this.#reports.add(report);
   }
-}
-
-function insideOwnCode<T>(body: () => T): T {
-  const outer = libraryCode.isRunning;
-  libraryCode.isRunning = true;
-  const result = body();
-  libraryCode.isRunning = outer;
-  return result;
 }

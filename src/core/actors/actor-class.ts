@@ -5,7 +5,7 @@
  * have settled. What cannot be created (a name that is taken, a definition that cannot be sent) is an error at the call
  * where that is known, and the actor's death otherwise.
  */
-import { libraryCode } from "../../runtime/base/library-code.ts";
+import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
 import { argumentsOf, whenSettled } from "../calls/call-record.ts";
@@ -85,13 +85,7 @@ export function makeActorClass(given: Omit<ActorClassState, "interface">): objec
       const numReturnsOf = (method: string): number => methodDefaults(state.interface, method).numReturns;
       return bindNode({ kind: "actor", name: state.name, methods: state.methods, numReturnsOf, args, create });
     },
-    remote: (...args: unknown[]): object => {
-      const outer = libraryCode.isRunning;
-      libraryCode.isRunning = true;
-      const handle = createActor(state, args);
-      libraryCode.isRunning = outer;
-      return handle;
-    },
+    remote: (...args: unknown[]): object => insideLibrary(() => createActor(state, args)),
     options: (options: ActorOptions): object => makeActorClass({ ...state, options: resolveActorOptions(options, state.options) }),
   });
   states.set(callable, state);
@@ -111,6 +105,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const actorId = runtime.options.ids.actorId();
   const client = runtime.actors.client(actorId, state.name, { watch: false });
   const { options, interface: face } = state;
+  client.endsWithThisProcess = !options.isDetached;
   const shape = placing.isInherited ? inheritedShape(options, runtime.environments) : options.shape;
   const group = shape === options.shape ? options.placementGroupId : parseLeaseSpec(shape).bundle?.group;
   const handle = createdHandle(runtime, client, face);

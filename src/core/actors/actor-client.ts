@@ -44,6 +44,8 @@ interface ActorClientOptions {
 export class ActorClient {
   readonly id: ActorId;
   readonly className: string;
+  /** This process has created the actor, which ends with it. */
+  endsWithThisProcess = false;
   /** What the constructor threw, when that ended the actor. */
   constructorError: unknown = undefined;
   readonly #options: ActorClientOptions;

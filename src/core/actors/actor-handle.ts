@@ -7,6 +7,7 @@
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { PendingCallsLimitExceededError } from "../../runtime/base/errors.ts";
+import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ActorClient } from "./actor-client.ts";
 import { GraphActorOfClient } from "./graph-actor.ts";
@@ -77,7 +78,11 @@ function newHandle(state: ActorHandleState): object {
 
 function dispose(handle: object): void {
   const state = states.get(handle);
-  if (state !== undefined && !state.runtime.actors.held.letGo(state.client)) state.runtime.table.disposeHandle(state.entry, handle);
+  if (state === undefined) return;
+  const { runtime, client, entry } = state;
+  insideLibrary(() => {
+    if (!runtime.actors.held.letGo(client)) runtime.table.disposeHandle(entry, handle);
+  });
 }
 
 const prototypes = new Map<string, object>();

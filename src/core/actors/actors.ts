@@ -75,6 +75,13 @@ export class Actors {
     return this.#options.calls.actors.get(id);
   }
 
+  /** Whether actors live that end with this process. */
+  get hasOwnLiving(): boolean {
+    for (const client of this.#options.calls.actors.values())
+      if (client.endsWithThisProcess && client.resolved === client && client.state?.phase !== "dead") return true;
+    return false;
+  }
+
   /** Why an actor is gone, for `ready`: the constructor's own error when that was it. */
   failureOf(client: ActorClient, why: ActorStateHeader | Error): Error {
     if (why instanceof Error) return why;

@@ -8,7 +8,7 @@
 import { copyBytes } from "../../runtime/base/bytes.ts";
 import { type ActorId, nodeTagOf } from "../../runtime/base/ids.ts";
 import { TaskError } from "../../runtime/base/errors.ts";
-import { libraryCode } from "../../runtime/base/library-code.ts";
+import { enterLibrary, leaveLibrary } from "../../runtime/base/library-code.ts";
 import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import { inBandPayload, type Payload } from "../../runtime/objects/payload.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
@@ -132,27 +132,31 @@ export class Calls {
 
   /** @returns one ref, several, nothing, or a stream, by `numReturns`. */
   callTask(target: CallTarget, args: readonly unknown[], options: ResolvedTaskOptions): unknown {
-    const outer = libraryCode.isRunning;
-    libraryCode.isRunning = true;
-    const record = this.#newRecord(target, undefined, args, options);
-    // Before it is sent: a call may end within its submission, and lets go of its handles then.
-    const refs = this.#returned(record);
-    if (this.#mayBegin(record, options)) this.submitWhenReady(record);
-    libraryCode.isRunning = outer;
-    return refs;
+    const isOutermost = enterLibrary();
+    try {
+      const record = this.#newRecord(target, undefined, args, options);
+      // Before it is sent: a call may end within its submission, and lets go of its handles then.
+      const refs = this.#returned(record);
+      if (this.#mayBegin(record, options)) this.submitWhenReady(record);
+      return refs;
+    } finally {
+      leaveLibrary(isOutermost);
+    }
   }
 
   callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: ResolvedTaskOptions): unknown {
-    const outer = libraryCode.isRunning;
-    libraryCode.isRunning = true;
-    const record = this.#newRecord(target, client.resolved.id, args, options);
-    const refs = this.#returned(record);
-    if (this.#mayBegin(record, options)) {
-      for (const dependency of record.dependencies) this.#options.table.watch(dependency);
-      client.submit(record);
+    const isOutermost = enterLibrary();
+    try {
+      const record = this.#newRecord(target, client.resolved.id, args, options);
+      const refs = this.#returned(record);
+      if (this.#mayBegin(record, options)) {
+        for (const dependency of record.dependencies) this.#options.table.watch(dependency);
+        client.submit(record);
+      }
+      return refs;
+    } finally {
+      leaveLibrary(isOutermost);
     }
-    libraryCode.isRunning = outer;
-    return refs;
   }
 
   #mayBegin(record: CallRecord, options: ResolvedTaskOptions): boolean {

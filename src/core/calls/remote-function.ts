@@ -5,12 +5,14 @@
  * options) lies in a table of this file, so that copies made by `options()` and those that arrive from other processes look the same.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
+import { insideLibrary } from "../../runtime/base/library-code.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
 import { isGeneratorFunction } from "./generators.ts";
 import { bindNode } from "../graph-binder.ts";
 import { generatorOptions, type ResolvedTaskOptions, resolveTaskOptions } from "../options/options.ts";
 import { inPython, isPythonId } from "../python-code.ts";
+import type { Runtime } from "../runtime.ts";
 import type { TaskOptions } from "../types.ts";
 
 interface RemoteFunctionState {
@@ -42,10 +44,7 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
   const submit = (...args: unknown[]): unknown => {
     const current = requireRuntime();
     if (row === undefined || runtime !== current) {
-      const { functions } = current.values;
-      const found = functions.rowOf(state);
-      functions.prepare(found);
-      row = functions.limited(found, state.options.maxCalls);
+      row = insideLibrary(() => preparedRow(state, current));
       runtime = current;
     }
     return current.calls.callTask(row, args, state.options);
@@ -61,6 +60,12 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
   });
   states.set(callable, state);
   return callable;
+}
+
+function preparedRow(state: RemoteFunctionState, { values: { functions } }: Runtime): FunctionRow {
+  const found = functions.rowOf(state);
+  functions.prepare(found);
+  return functions.limited(found, state.options.maxCalls);
 }
 
 /**

@@ -4,6 +4,7 @@
  * `await ref` is `get(ref)`. A ref never shows its entry; the runtime reads it with `entryOf`. Whether the entry counts its handles is
  * the object table's decision, made when bytes or other processes depend on it.
  */
+import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { HandleToken, ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { GetOptions, ObjectRef as ObjectRefType } from "../ref-types.ts";
@@ -52,7 +53,7 @@ export class ObjectRefHandle {
 
   /** The object's id: 20 bytes in hex, unique in the cluster. */
   get id(): string {
-    return this.#entry.id ?? slot.requireRunning().table.idOf(this.#entry);
+    return this.#entry.id ?? insideLibrary(() => slot.requireRunning().table.idOf(this.#entry));
   }
 
   // biome-ignore lint/suspicious/noThenProperty: a ref is thenable by design (api.md, decision 1)
@@ -91,8 +92,10 @@ export class ObjectRefHandle {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
     const table = slot.current?.table;
-    if (this.#token === undefined) table?.disposeHandle(this.#entry, this);
-    else table?.removeFromToken(this.#token, this.#entry);
+    insideLibrary(() => {
+      if (this.#token === undefined) table?.disposeHandle(this.#entry, this);
+      else table?.removeFromToken(this.#token, this.#entry);
+    });
   }
 
   /** What `console.log` shows. */

@@ -93,7 +93,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
     showActor: options.showActor,
-    hasOpenCalls: () => runtime.hasOpenCalls,
+    isNeeded: () => runtime.hasOpenCalls || runtime.actors.hasOwnLiving,
     busyPoll: options.busyPoll,
     observers: options.observers,
     ...(options.guard === undefined ? {} : { guard: options.guard }),

@@ -4,6 +4,7 @@
  * Decides what its reader sees: values in order, then the failure if there was one, then the end for good. Calls of `next` that overlap are answered
  * in their order; `return` does not queue behind them. When the user drops it unread the generator is stopped.
  */
+import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { ObjectRefHandle } from "../objects/object-ref.ts";
@@ -83,19 +84,19 @@ export class ObjectRefGeneratorHandle {
   }
 
   next(): Promise<Step<unknown>> {
-    return this.#inTurn(() => this.#nextValue());
+    return insideLibrary(() => this.#inTurn(() => this.#nextValue()));
   }
 
   return(): Promise<Step<never>> {
     dropped.unregister(this);
-    this.#stream.stop();
+    insideLibrary(() => this.#stream.stop());
     return Promise.resolve({ value: undefined, done: true });
   }
 
   refs(): AsyncIterableIterator<{ ref: ObjectRefHandle }, undefined> {
     const iterator = {
       // The arrow functions hold the generator: it is not dropped while its refs are read.
-      next: () => this.#inTurn(() => this.#nextRef()),
+      next: () => insideLibrary(() => this.#inTurn(() => this.#nextRef())),
       return: () => this.return(),
       [Symbol.asyncIterator]: () => iterator,
     };

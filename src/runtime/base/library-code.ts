@@ -1,8 +1,48 @@
 /**
- * Whether our own code runs within a user's: entered by a call such as `put` or `f.remote()`, not yet returned from.
+ * Whether Shoal's own code runs inside a user's task, and who must hear of it.
  *
- * Set by the functions that users call, read when synchronous user code was interrupted (runtime/worker/interruption-guard.ts): between two of our own statements
- * a table may be half changed. An interruption runs no `finally`, and what is thrown skips the reset, so the flag may say too much
- * and never too little: then a worker is replaced without need.
+ * Functions that users call (`put`, `f.remote()`, the output of `console.log`) enter and leave. While a task can be interrupted, the interruption guard
+ * (runtime/worker/interruption-guard.ts) sets the shield, which holds interruptions off until Shoal's code has returned: between two of its statements a
+ * table may be half changed. Outside of such a task entering costs one comparison.
  */
-export const libraryCode = { isRunning: false };
+
+/** Holds interruptions off while Shoal's own code runs. Either call may not return, as a task is stopped there. */
+export interface LibraryShield {
+  raise(): void;
+  lower(): void;
+}
+
+interface LibraryCode {
+  /** Between `enterLibrary` and `leaveLibrary`; set only while the shield is up, so that a signal which comes then is a stranger's. */
+  isRunning: boolean;
+  /** Set while a task can be interrupted. */
+  shield: LibraryShield | undefined;
+}
+
+export const libraryCode: LibraryCode = { isRunning: false, shield: undefined };
+
+/** @returns what `leaveLibrary` takes: whether this was the outermost entry */
+export function enterLibrary(): boolean {
+  const { shield } = libraryCode;
+  if (shield === undefined || libraryCode.isRunning) return false;
+  shield.raise();
+  libraryCode.isRunning = true;
+  return true;
+}
+
+/** In a `finally`: what a user's getter throws passes through Shoal's code. */
+export function leaveLibrary(isOutermost: boolean): void {
+  if (!isOutermost) return;
+  libraryCode.isRunning = false;
+  libraryCode.shield?.lower();
+}
+
+/** Runs the synchronous part of one of Shoal's functions. */
+export function insideLibrary<T>(body: () => T): T {
+  const isOutermost = enterLibrary();
+  try {
+    return body();
+  } finally {
+    leaveLibrary(isOutermost);
+  }
+}

@@ -5,6 +5,7 @@
  * may send 4 KB and nothing else, and whatever is malformed ends the connection, never the process. Calls of tasks and actors do
  * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
  */
+import { enterLibrary, insideLibrary, leaveLibrary } from "../base/library-code.ts";
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import { type Frame, FrameError, FrameParser, FRAME_FLAG, FrameWriter } from "../wire/frame.ts";
 import { encodeHeader, headerOf } from "../wire/header.ts";
@@ -127,9 +128,15 @@ export class Connection implements PeerConnection {
 
   send(type: number, header: unknown, options: { callId?: number; flags?: number; parts?: readonly Uint8Array[] } = {}): void {
     if (this.#closeReason !== undefined) return;
-    const bytes = header === undefined ? undefined : encodeHeader(header);
-    this.#writer.full(type, options.flags ?? 0, options.callId ?? 0, bytes, options.parts ?? NO_PARTS);
-    if (!this.#flushScheduled) this.#scheduleFlush();
+    // A message that is half written breaks the connection: no task that sends one is interrupted in it.
+    const isOutermost = enterLibrary();
+    try {
+      const bytes = header === undefined ? undefined : encodeHeader(header);
+      this.#writer.full(type, options.flags ?? 0, options.callId ?? 0, bytes, options.parts ?? NO_PARTS);
+      if (!this.#flushScheduled) this.#scheduleFlush();
+    } finally {
+      leaveLibrary(isOutermost);
+    }
   }
 
   /** What was gathered goes out as after a `send`, though nothing was sent yet. */
@@ -145,6 +152,10 @@ export class Connection implements PeerConnection {
 
   /** As of `PeerConnection`. */
   request<N extends number>(type: N, header: unknown, options: RequestOptions = {}): Promise<Reply<ReplyTo<N>>> {
+    return insideLibrary(() => this.#ask(type, header, options));
+  }
+
+  #ask<N extends number>(type: N, header: unknown, options: RequestOptions): Promise<Reply<ReplyTo<N>>> {
     const id = this.#nextRequestId;
     this.#nextRequestId = (id % 0xffffffff) + 1;
     return new Promise((resolve, reject) => {

@@ -68,6 +68,8 @@ interface CallServerOptions extends CallTargetsOptions {
   ancestorsOf: (callId: number) => readonly MarkedCall[];
   /** The process can no longer be relied on, and is to be replaced. */
   onUnsafe: () => void;
+  /** The code of a task was stopped half way: no other is to begin in this process. */
+  onInterrupted: () => void;
   /** A call of a function begins of which this process takes so many and no more; absent where that is not counted. */
   begins: ((id: string, maxCalls: number) => void) | undefined;
 }
@@ -526,6 +528,8 @@ export class CallServer {
   /** The code of a task was stopped where it stood. */
   #interrupted(context: TaskContext, call: { callId: number; numReturns: number }, { request, isUnsafe }: Interruption): void {
     const reason = interruptedError(context.name, request);
+    // Before the answer, which lets the next task begin.
+    this.#options.onInterrupted();
     endHeapGrowths();
     if (request?.recursive === true) this.#options.cancelChildren(context);
     // Its own caller has not cancelled it, or not yet: the parent that was cancelled hears of that next.

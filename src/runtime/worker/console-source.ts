@@ -4,7 +4,7 @@
  * The mark goes in front of a line when its source differs from the last one's, in the same stream, so that lines and marks never part; the node
  * daemon takes it off (runtime/node/workers/worker-pool.ts). Output of native code and of child processes comes without and keeps the last source.
  */
-import { libraryCode } from "../base/library-code.ts";
+import { enterLibrary, leaveLibrary } from "../base/library-code.ts";
 import { taskContext } from "./task-context.ts";
 
 const BEGIN = "\u001e";
@@ -20,8 +20,14 @@ export function markOutput(stream: WritableLike, defaultSource: () => string): v
   let atLineStart = true;
   stream.write = (chunk, ...rest) => {
     // A stream that is stopped half way stays so.
-    const outer = libraryCode.isRunning;
-    libraryCode.isRunning = true;
+    const isOutermost = enterLibrary();
+    try {
+      return marked(chunk, rest);
+    } finally {
+      leaveLibrary(isOutermost);
+    }
+  };
+  const marked = (chunk: unknown, rest: readonly unknown[]): boolean => {
     const source = taskContext.current?.name ?? defaultSource();
     if (atLineStart && source !== last) {
       write(BEGIN + source + END);
@@ -29,8 +35,6 @@ export function markOutput(stream: WritableLike, defaultSource: () => string): v
     }
     const length = typeof chunk === "string" || chunk instanceof Uint8Array ? chunk.length : 0;
     if (length > 0) atLineStart = typeof chunk === "string" ? chunk.endsWith("\n") : (chunk as Uint8Array)[length - 1] === 0x0a;
-    const isDrained = write(chunk, ...rest);
-    libraryCode.isRunning = outer;
-    return isDrained;
+    return write(chunk, ...rest);
   };
 }

@@ -4,8 +4,9 @@
  * A frame that SIGINT can stop costs about 20 us, too much for most functions, which are short. So only calls run in one whose synchronous part takes 5 ms or
  * more on average, or has never been measured. A short function that does not end costs its worker instead (core/calls/call-cancellation.ts).
  * The interrupt slot (runtime/os/processes/interrupt-slot.ts) keeps a signal from reaching any other call; this file is the worker's side of that protocol.
+ * Shoal's own code is never stopped half way: an interruption waits until that code has returned.
  */
-import { libraryCode } from "../base/library-code.ts";
+import { libraryCode, type LibraryShield } from "../base/library-code.ts";
 import { blockFor, runInterruptible } from "../os/processes/interruptible.ts";
 import type { BegunCalls, MarkedCall, InterruptRequest, WorkerInterruptSlot } from "../os/processes/interrupt-slot.ts";
 import { SIGNAL_WITHIN_MS } from "./limits.ts";
@@ -22,7 +23,7 @@ export interface Measured {
 export class Interruption {
   /** The call was to be stopped, with or without its children; undefined for a signal that nobody here sent. */
   readonly request: InterruptRequest | undefined;
-  /** Our own code was stopped half way: the process can no longer be relied on. */
+  /** A signal that nobody here sent has stopped Shoal's own code half way: the process can no longer be relied on. */
   readonly isUnsafe: boolean;
 
   constructor(request: InterruptRequest | undefined, isUnsafe: boolean) {
@@ -50,6 +51,9 @@ interface GuardedCall extends MarkedCall {
 
 export class InterruptionGuard {
   readonly #slot: WorkerInterruptSlot;
+  readonly #shield: LibraryShield = { raise: () => this.#raise(), lower: () => this.#lower() };
+  /** Waits to be stopped, at a point where Shoal's own code may be. */
+  #isStopping = false;
 
   constructor(slot: WorkerInterruptSlot) {
     this.#slot = slot;
@@ -69,6 +73,8 @@ export class InterruptionGuard {
     const slot = this.#slot;
     let ended: { value: T } | { error: unknown } | undefined;
     libraryCode.isRunning = false;
+    libraryCode.shield = this.#shield;
+    this.#isStopping = false;
     const wasStopped = !runInterruptible(() => {
       slot.enter(call, ancestors);
       try {
@@ -79,15 +85,15 @@ export class InterruptionGuard {
       slot.leave();
       this.#awaitSignal();
     });
+    libraryCode.shield = undefined;
     if (wasStopped) {
       const request = slot.interruptRequest();
       slot.leave();
+      slot.lower();
       slot.interrupted();
-      if (ended === undefined) {
-        const isUnsafe = libraryCode.isRunning;
-        libraryCode.isRunning = false;
-        throw new Interruption(request, isUnsafe);
-      }
+      const isUnsafe = libraryCode.isRunning && !this.#isStopping;
+      libraryCode.isRunning = false;
+      if (ended === undefined) throw new Interruption(request, isUnsafe);
     }
     if (ended === undefined || "error" in ended) throw ended?.error;
     return ended.value;
@@ -95,9 +101,43 @@ export class InterruptionGuard {
 
   /** The call ended by itself as it was about to be stopped: the signal must not meet the next. */
   #awaitSignal(): void {
-    if (this.#slot.interruptRequest() === undefined) return;
-    const end = performance.now() + SIGNAL_WITHIN_MS;
-    while (this.#slot.interruptRequest() !== undefined && performance.now() < end) blockFor(1);
+    this.#whileRequested((isDeferred) => !isDeferred);
     this.#slot.interrupted();
+  }
+
+  #raise(): void {
+    this.#slot.raise();
+    if (this.#slot.hasRequest) this.#stop();
+  }
+
+  #lower(): void {
+    if (this.#slot.hasRequest) this.#stop();
+    this.#slot.lower();
+  }
+
+  /**
+   * Shoal's own code is about to begin, or has returned, and the daemon wants the call stopped. Awaits the daemon's signal; where the daemon has deferred that, sends
+   * it itself: with the shield up the daemon sends none beside it.
+   */
+  #stop(): void {
+    this.#isStopping = true;
+    let isSent = false;
+    this.#whileRequested((isDeferred) => {
+      if (isDeferred && !isSent) {
+        isSent = true;
+        process.kill(process.pid, "SIGINT");
+      }
+      return true;
+    });
+    this.#isStopping = false;
+  }
+
+  /** Blocks while a request for this call is there, a second at most, as its sender may have ended: the signal comes within. */
+  #whileRequested(goesOn: (isDeferred: boolean) => boolean): void {
+    const end = performance.now() + SIGNAL_WITHIN_MS;
+    for (let request = this.#slot.interruptRequest(); request !== undefined; request = this.#slot.interruptRequest()) {
+      if (!goesOn(request.isDeferred) || performance.now() >= end) return;
+      blockFor(1);
+    }
   }
 }

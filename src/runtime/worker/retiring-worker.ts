@@ -1,6 +1,7 @@
 /**
- * Counts how often functions with a limit (`maxCalls`) have run in this process, and retires the worker once one of them has reached its limit.
+ * Retires a worker: once a function with a limit (`maxCalls`) has run there as often as it may, or code of a task was interrupted there.
  *
+ * An interruption runs no `finally`, so modules may be half loaded and locks held: no later task is to meet them.
  * A call is counted when it begins, so that no more begin than the limit allows, even when a call waits for refs and others could run meanwhile. From then on calls
  * that have not begun go back to their callers, which send them to another worker; those that have begun end here. Counted per function over all callers. Owned by
  * the worker host, which tells the daemon and the callers.
@@ -10,7 +11,7 @@ export class RetiringWorker {
   readonly #counts = new Map<string, number>();
   readonly #onRetiring: () => void;
 
-  /** @param onRetiring the last call is about to begin */
+  /** @param onRetiring called once, before the last call begins or an interrupted one is answered */
   constructor(onRetiring: () => void) {
     this.#onRetiring = onRetiring;
   }
@@ -19,7 +20,12 @@ export class RetiringWorker {
   begins(id: string, maxCalls: number): void {
     const count = (this.#counts.get(id) ?? 0) + 1;
     this.#counts.set(id, count);
-    if (count < maxCalls || this.isRetiring) return;
+    if (count >= maxCalls) this.retire();
+  }
+
+  /** Nothing more is to begin here. */
+  retire(): void {
+    if (this.isRetiring) return;
     this.isRetiring = true;
     this.#onRetiring();
   }

@@ -68,8 +68,11 @@ export interface WorkerHostOptions {
   busyPoll?: BusyPoll | undefined;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
   guard?: InterruptionGuard;
-  /** Whether calls that this process has made have not been answered; absent where the process is not this worker's alone, which then never retires. */
-  hasOpenCalls?: (() => boolean) | undefined;
+  /**
+   * Whether something would end with this process: calls that it has made have not been answered, or actors that it created live. Absent where the process is not this
+   * worker's alone, which then never retires.
+   */
+  isNeeded?: (() => boolean) | undefined;
   /** Extensions that want to hear of calls. */
   observers?: CallObservers | undefined;
   /** Ends this worker after what it has answered has been sent. */
@@ -100,7 +103,7 @@ export class WorkerHost {
   constructor(options: WorkerHostOptions) {
     this.#options = options;
     const { daemon } = options;
-    if (options.hasOpenCalls !== undefined) this.#retiring = new RetiringWorker(() => this.#declineTasks());
+    if (options.isNeeded !== undefined) this.#retiring = new RetiringWorker(() => this.#declineTasks());
     this.executor = new Executor({
       park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
@@ -163,7 +166,7 @@ export class WorkerHost {
     this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, header);
   }
 
-  /** The last call of a function that this process may run is about to begin. What the daemon and the callers hear now they hear before it has run. */
+  /** The last call that this process may run is about to begin, or a call was interrupted. What the daemon and the callers hear now they hear before its answer. */
   #declineTasks(): void {
     const { daemon } = this.#options;
     daemon.send(MESSAGE.WORKER_RETIRING, undefined);
@@ -172,9 +175,9 @@ export class WorkerHost {
     for (const server of this.#callers.values()) server.decline();
   }
 
-  /** Nobody has a lease on it, and nothing is parked here. What its tasks have called and not awaited is theirs all the same, and goes on until it is answered. */
+  /** Nobody has a lease on it, and nothing is parked here. What its tasks have called and not awaited, and the actors that they created, go on all the same. */
   #endRetiring(): void {
-    if (this.#options.hasOpenCalls?.() === true) setTimeout(() => this.#endRetiring(), LOOK_FOR_OPEN_CALLS_MS);
+    if (this.#options.isNeeded?.() === true) setTimeout(() => this.#endRetiring(), LOOK_FOR_OPEN_CALLS_MS);
     else void this.#disposeAndExit();
   }
 
@@ -209,6 +212,7 @@ export class WorkerHost {
       processId,
       ancestorsOf: (callId) => this.#ancestorsOf(callId),
       onActorEnd: (leaving) => this.#endActor(leaving),
+      onInterrupted: () => this.#retiring?.retire(),
       begins: this.#retiring === undefined ? undefined : (id, maxCalls) => this.#retiring?.begins(id, maxCalls),
       guard,
       observers: this.#options.observers,

@@ -9,6 +9,9 @@
  * A nested call that runs on its parent's worker keeps that worker from hearing that the parent is cancelled. So the slot also names the ancestors of the
  * running call, and a recursive request for one of them stops it. Only one signal is in flight at a time: a second one could hit the next call.
  *
+ * While Shoal's own code runs in the task, the worker says so and the daemon sends no signal: it leaves its request, marked as deferred, and the worker stops
+ * the task itself when that code has returned. The mark is the daemon's word on its request, so the worker always knows whether a signal is coming.
+ *
  * For each connection the slot also names the task that began last, however short. The daemon reads it when the worker has ended and tells the callers.
  */
 import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
@@ -23,9 +26,13 @@ export interface MarkedCall {
 
 const CALLER_LENGTH = 32;
 const CALL_SIZE = 4 + CALLER_LENGTH;
-/** A call and a byte: 1 for recursive. */
-const REQUEST_SIZE = CALL_SIZE + 1;
+/** Set to 1 by the worker while Shoal's own code runs in the call. */
+const SHIELD_AT = 40;
+/** A call and two bytes: 1 for recursive, and the daemon's decision. */
+const REQUEST_SIZE = CALL_SIZE + 2;
 const REQUEST_AT = 64;
+const DECISION_AT = CALL_SIZE + 1;
+const DECISION = { none: 0, sent: 1, deferred: 2 } as const;
 /** How many calls the running one was made for, and these, the nearest first. */
 const ANCESTORS_AT = 128;
 const ANCESTORS_MAX = 100;
@@ -44,6 +51,8 @@ export interface InterruptRequest {
   readonly recursive: boolean;
   /** Not the call that runs, but one that it was made for, on the same worker. */
   readonly isForAncestor: boolean;
+  /** No signal is coming: Shoal's own code ran when the daemon looked. */
+  readonly isDeferred: boolean;
 }
 
 function write(call: MarkedCall, buffer: Buffer): void {
@@ -131,6 +140,28 @@ export class WorkerInterruptSlot {
     writeSync(this.#fd, NOTHING, 0, CALL_SIZE, 0);
   }
 
+  /** From now until `lower` the daemon sends no signal, save for one that it has promised before. */
+  raise(): void {
+    this.#setShield(1);
+  }
+
+  lower(): void {
+    this.#setShield(0);
+  }
+
+  #setShield(value: number): void {
+    // A plain write may become visible after the read of the request that follows.
+    if (this.#words !== undefined) Atomics.store(this.#words, SHIELD_AT / WORD, value);
+    else this.writeWord(SHIELD_AT / WORD, value);
+  }
+
+  /** Whether some request is there: a few nanoseconds, where `interruptRequest` takes a microsecond. */
+  get hasRequest(): boolean {
+    // The first word of the caller, which is text.
+    if (this.#words !== undefined) return Atomics.load(this.#words, (REQUEST_AT + 4) / WORD) !== 0;
+    return this.interruptRequest() !== undefined;
+  }
+
   #writeAncestors(ancestors: readonly MarkedCall[]): void {
     const count = Math.min(ancestors.length, ANCESTORS_MAX);
     const bytes = Buffer.alloc(4 + count * CALL_SIZE);
@@ -144,9 +175,10 @@ export class WorkerInterruptSlot {
   interruptRequest(): InterruptRequest | undefined {
     readSync(this.#fd, this.#request, 0, REQUEST_SIZE, REQUEST_AT);
     const recursive = this.#request[CALL_SIZE] === 1;
+    const isDeferred = this.#request[DECISION_AT] === DECISION.deferred;
     const requested = this.#request.subarray(0, CALL_SIZE);
-    if (this.#call.equals(requested)) return { recursive, isForAncestor: false };
-    return recursive && includes(this.#ancestors, requested) ? { recursive, isForAncestor: true } : undefined;
+    if (this.#call.equals(requested)) return { recursive, isForAncestor: false, isDeferred };
+    return recursive && includes(this.#ancestors, requested) ? { recursive, isForAncestor: true, isDeferred } : undefined;
   }
 
   /** The signal has come. A request for another call stays. */
@@ -176,13 +208,18 @@ export class DaemonInterruptSlot {
     if (!this.#runs(call) || performance.now() - this.#signalMs < SIGNAL_TAKES_MS) return false;
     write(call, this.#request);
     this.#request[CALL_SIZE] = call.recursive ? 1 : 0;
+    this.#request[DECISION_AT] = DECISION.none;
     writeSync(this.#fd, this.#request, 0, REQUEST_SIZE, REQUEST_AT);
-    if (this.#runs(call)) {
-      this.#signalMs = performance.now();
-      return true;
+    if (!this.#runs(call)) {
+      writeSync(this.#fd, NOTHING, 0, REQUEST_SIZE, REQUEST_AT);
+      return false;
     }
-    writeSync(this.#fd, NOTHING, 0, REQUEST_SIZE, REQUEST_AT);
-    return false;
+    const isShielded = this.#read[SHIELD_AT] === 1;
+    this.#request[DECISION_AT] = isShielded ? DECISION.deferred : DECISION.sent;
+    writeSync(this.#fd, this.#request, DECISION_AT, 1, REQUEST_AT + DECISION_AT);
+    if (isShielded) return false;
+    this.#signalMs = performance.now();
+    return true;
   }
 
   /** Whether the worker is known to run something else. */

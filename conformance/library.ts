@@ -50,6 +50,11 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     while (Date.now() < end);
     return value;
   },
+  printMs: (ms: number, value: unknown): unknown => {
+    const end = Date.now() + ms;
+    while (Date.now() < end) console.log("a line that a task prints");
+    return value;
+  },
   append: (file: string, line: string): number => {
     appendFileSync(file, `${line}\n`);
     return lines(file);

@@ -54,6 +54,13 @@ def spin_ms(ms, value):
     return value
 
 
+def print_ms(ms, value):
+    end = time.time() + ms / 1000
+    while time.time() < end:
+        print("a line that a task prints")
+    return value
+
+
 def append_then_sleep(file, ms):
     append_line(file, "begun")
     for _ in range(int(ms / 10)):
@@ -139,6 +146,7 @@ FUNCTIONS = {
     "fail": raise_,
     "sleepMs": sleep_ms,
     "spinMs": spin_ms,
+    "printMs": print_ms,
     "append": append,
     "countLines": lines,
     "appendThenSleep": append_then_sleep,

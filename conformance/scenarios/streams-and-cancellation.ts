@@ -57,6 +57,22 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     section,
+    name: "cancel of a task that prints fails no task behind it",
+    run: async (s) => {
+      const outcomes: unknown[] = [];
+      for (let round = 0; round < 6; round += 1) {
+        const ref = await s.task("printMs", [20_000, 1], { maxRetries: 0 });
+        await sleep(800);
+        await s.cancel(ref);
+        const behind = [await s.task("identity", [1], { maxRetries: 0 }), await s.task("identity", [2], { maxRetries: 0 })];
+        outcomes.push(await s.get(ref, { timeoutMs: 10_000 }));
+        for (const each of behind) outcomes.push(await s.get(each, { timeoutMs: 10_000 }));
+      }
+      return outcomes;
+    },
+  },
+  {
+    section,
     name: "cancel of a task that waits for its argument",
     withoutRay: {
       why: "Ray's driver aborts when the argument arrives after the cancellation (a check of submitted_task_ref_count in reference_counter.cc fails)",

@@ -194,8 +194,9 @@ export async function terminate(actor: AnyActorHandle): Promise<void> {
  * Cancels the call behind a reference or a stream: each of its references fails with `TaskCancelledError` at once, and it is not retried. One that has ended is left alone.
  *
  * A call that has not begun never will. One that has sees the `signal` of its `getRuntimeContext()` abort, and what it awaits of Shoal rejects.
- * A task that computes without a pause is interrupted where it stands; one that has not ended after 3 seconds loses its worker process. A call of an actor
- * is told and no more: a method that computes without a pause runs to its end.
+ * A task that computes without a pause is interrupted where it stands, and its synchronous `finally` blocks do not run; no later task runs in that process. A task that has
+ * not ended after 3 seconds loses its worker process. A call of an actor is told and no more: a method that computes without a pause runs to its end and blocks the
+ * actor until then; `kill(actor, { noRestart: false })` ends it and starts the actor again, if its `maxRestarts` allows that.
  *
  * @throws TypeError for what is no reference of a call, and for `force` with a call of an actor: `kill` ends actors.
  * @example

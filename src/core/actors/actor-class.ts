@@ -96,11 +96,10 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   if (state.options.isDetached && state.options.name === undefined)
     throw new TypeError(`Cannot create actor ${state.name}: with lifetime "detached" it needs the option name, by which it is found again`);
   const runtime = requireRuntime();
-  const { table, serializer } = runtime;
-  const { functions } = runtime.values;
-  const row = functions.rowOf(state);
-  functions.prepare(row);
-  const reference = runtime.values.referenceOf(row);
+  const { table, serializer, values } = runtime;
+  const row = values.functions.rowOf(state);
+  values.functions.prepare(row);
+  const reference = values.referenceOf(row);
   const encoded = encodeArguments(args, { ...runtime.options, table, serializer }, row);
   const actorId = runtime.options.ids.actorId();
   const client = runtime.actors.client(actorId, state.name, { watch: false });
@@ -121,7 +120,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const send = (): void => {
     const failed = encoded.dependencies.find((entry) => entry.state === "failed");
     if (failed !== undefined) {
-      void runtime.values.failureOf(failed).then((failure) => {
+      void values.failureOf(failed).then((failure) => {
         client.constructorError = failure;
         client.stateChanged(neverCreated(actorId, "notCreated", "an argument of its constructor failed"));
         unpin();

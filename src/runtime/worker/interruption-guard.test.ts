@@ -1,8 +1,9 @@
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { libraryCode } from "../base/library-code.ts";
+import { enterLibrary, insideLibrary, libraryCode } from "../base/library-code.ts";
 import { DaemonInterruptSlot, WorkerInterruptSlot } from "../os/processes/interrupt-slot.ts";
 import { Interruption, InterruptionGuard, isGuarded, measure } from "./interruption-guard.ts";
 
@@ -11,6 +12,11 @@ const call = { caller: "ab".repeat(16), callId: 3 };
 /** The signal, as the daemon sends it: to this process, from within. */
 function interruptSelf(): void {
   process.kill(process.pid, "SIGINT");
+}
+
+/** The signal comes some time later, from another process. */
+function setSignalBehind(ms: number): void {
+  spawn("sh", ["-c", `sleep ${ms / 1000}; kill -INT ${process.pid}`]);
 }
 
 describe("the guard", () => {
@@ -62,12 +68,77 @@ describe("the guard", () => {
 
   test("tells when nobody here sent the signal, and when our own code was stopped", () => {
     const interruption = interruptionOf(() => {
-      libraryCode.isRunning = true;
+      enterLibrary();
       interruptSelf();
       for (;;);
     });
     expect(interruption).toMatchObject({ request: undefined, isUnsafe: true });
-    expect(libraryCode.isRunning).toBe(false);
+    expect(libraryCode).toEqual({ isRunning: false, shield: undefined });
+  });
+
+  describe("while Shoal's own code runs", () => {
+    test("has the daemon send no signal, and stops the call when that code has returned", () => {
+      let steps = 0;
+      const interruption = interruptionOf(() => {
+        insideLibrary(() => {
+          insideLibrary(() => {
+            expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(false);
+            steps += 1;
+          });
+          expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(false);
+          steps += 1;
+        });
+        steps += 1;
+      });
+      expect(steps).toBe(2);
+      expect(interruption).toMatchObject({ request: { recursive: true, isForAncestor: false }, isUnsafe: false });
+      expect(guard.run(call, () => insideLibrary(() => "the next"))).toBe("the next");
+    });
+
+    test("stops the call when such code throws", () => {
+      const interruption = interruptionOf(() => {
+        try {
+          insideLibrary(() => {
+            daemon.requestInterrupt({ ...call, recursive: false });
+            throw new Error("of a user's getter");
+          });
+        } catch {
+          // The task goes on, as far as it knows.
+        }
+        for (;;);
+      });
+      expect(interruption).toMatchObject({ request: { recursive: false }, isUnsafe: false });
+    });
+
+    test("waits for a signal that was promised before such code began", () => {
+      const interruption = interruptionOf(() => {
+        expect(daemon.requestInterrupt({ ...call, recursive: false })).toBe(true);
+        setSignalBehind(5);
+        insideLibrary(() => {
+          throw new Error("it has begun");
+        });
+      });
+      expect(interruption).toMatchObject({ isUnsafe: false });
+    });
+
+    test("takes a request that was deferred for a call that then ended by itself for done", () => {
+      const since = performance.now();
+      const value = guard.run(call, () => {
+        const isOutermost = enterLibrary();
+        daemon.requestInterrupt({ ...call, recursive: false });
+        libraryCode.isRunning = false;
+        void isOutermost;
+        return "ended";
+      });
+      expect(value).toBe("ended");
+      expect(performance.now() - since).toBeLessThan(500);
+      expect(guard.run(call, () => insideLibrary(() => "the next"))).toBe("the next");
+    });
+
+    test("is a comparison outside of a frame", () => {
+      expect(enterLibrary()).toBe(false);
+      expect(insideLibrary(() => libraryCode.isRunning)).toBe(false);
+    });
   });
 
   test("waits for a signal that is on its way when the body has ended, and keeps its value", () => {

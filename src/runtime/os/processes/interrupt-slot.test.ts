@@ -73,9 +73,9 @@ describe("the interrupt slot between a daemon and a worker", () => {
   test("lets a signal be sent to the call that runs, which knows of it", () => {
     worker.enter(call);
     expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(true);
-    expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: false });
+    expect(worker.interruptRequest()).toMatchObject({ recursive: true, isForAncestor: false });
     worker.leave();
-    expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: false });
+    expect(worker.interruptRequest()).toMatchObject({ recursive: true, isForAncestor: false });
     worker.interrupted();
     expect(worker.interruptRequest()).toBeUndefined();
   });
@@ -106,7 +106,7 @@ describe("the interrupt slot between a daemon and a worker", () => {
     expect(daemon.runsOther({ ...oldest, recursive: true })).toBe(false);
     expect(worker.interruptRequest()).toBeUndefined();
     expect(daemon.requestInterrupt({ ...oldest, recursive: true })).toBe(true);
-    expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: true });
+    expect(worker.interruptRequest()).toMatchObject({ recursive: true, isForAncestor: true });
     worker.leave();
     worker.interrupted();
     worker.enter({ ...call, callId: 10 });
@@ -117,7 +117,21 @@ describe("the interrupt slot between a daemon and a worker", () => {
     worker.enter(call, [{ caller: CALLER, callId: 8 }]);
     expect(daemon.requestInterrupt({ ...call, recursive: false })).toBe(true);
     for (const callId of [8, 11]) expect(daemon.requestInterrupt({ caller: CALLER, callId, recursive: true })).toBe(false);
-    expect(worker.interruptRequest()).toEqual({ recursive: false, isForAncestor: false });
+    expect(worker.interruptRequest()).toMatchObject({ recursive: false, isForAncestor: false });
+  });
+
+  test("defers what comes while Shoal's own code runs, until the daemon asks again", () => {
+    worker.enter(call);
+    worker.raise();
+    expect(worker.hasRequest).toBe(false);
+    expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(false);
+    expect(worker.hasRequest).toBe(true);
+    expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: false, isDeferred: true });
+    worker.lower();
+    expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(true);
+    expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: false, isDeferred: false });
+    worker.interrupted();
+    expect(worker.hasRequest).toBe(false);
   });
 
   test("keeps the request for another call", () => {
@@ -127,6 +141,6 @@ describe("the interrupt slot between a daemon and a worker", () => {
     worker.enter({ ...call, callId: 9 });
     worker.interrupted();
     worker.enter(call);
-    expect(worker.interruptRequest()).toEqual({ recursive: false, isForAncestor: false });
+    expect(worker.interruptRequest()).toMatchObject({ recursive: false, isForAncestor: false });
   });
 });

@@ -9,23 +9,23 @@ from . import _runtime
 from . import _tags as tags
 from ._decode import decode_value
 from ._encode import EncodeError, encode_value
+from ._exact import array_facts, revive_exact
 from ._forms import (
-    loaded_pandas,
     loaded_torch,
     reduce_array,
-    reduce_frame,
     reduce_named,
     reduce_text,
     revive_array,
-    revive_frame,
     revive_named,
     revive_text,
     tensor_from,
     tensor_parts,
+    text_is_exact,
 )
 from ._limits import ERROR_BYTES_MAX, STORE_FROM_BYTES, TASK_MESSAGE_LENGTH_MAX, TASK_STACK_LENGTH_MAX
 from ._tracebacks import frames_text, message_of, traceback_text
 from ._arrays import loaded_numpy, numpy_or_none
+from ._pandas import frame_is_exact, loaded_pandas, reduce_frame, revive_frame
 from ._registered import is_export, reduce_registered
 from .errors import RuntimeEnvError, SerializationError, ShoalError, TaskError, from_wire, to_wire
 from ._targets import EnvironmentFault
@@ -193,6 +193,10 @@ class Codec:
         if kind == tags.KIND_ND_ARRAY:
             numpy = numpy_or_none()
             return Custom(kind, data) if numpy is None else revive_array(data, numpy)
+        if kind == tags.KIND_TUPLE:
+            return tuple(data)
+        if kind == tags.KIND_EXACT:
+            return revive_exact(data, self._unpickled)
         if kind == tags.KIND_NAMED:
             return revive_named(data, self.targets)
         if kind == tags.KIND_TEXT:
@@ -200,13 +204,16 @@ class Codec:
         if kind == tags.KIND_TENSOR:
             return tensor_from(*data, self._store.writable)
         if kind == tags.KIND_PYTHON_OBJECT:
-            from ._pickles import unpickled
-
-            return unpickled(data, self._store.writable)
+            return self._unpickled(data)
         if kind == tags.KIND_ARROW:
             return _arrow_table(data)
         revive = self._revivers.get(kind)
         return Custom(kind, data) if revive is None else revive(data, refs)
+
+    def _unpickled(self, data):
+        from ._pickles import unpickled
+
+        return unpickled(data, self._store.writable)
 
     # ---- writing
 
@@ -215,7 +222,7 @@ class Codec:
         outer = self._collected
         self._collected = collected = References()
         try:
-            in_band, buffers = encode_value(value, self._reduce, self._pickled)
+            in_band, buffers = encode_value(value, self._reduce, self)
         finally:
             self._collected = outer
         return in_band, buffers, collected
@@ -236,6 +243,18 @@ class Codec:
             return _reduced_arrow(value)
         return self._reduced_of_python(value)
 
+    def whole(self, value):
+        """The parts of a value that is pickled."""
+        from ._pickles import pickled
+
+        return pickled(value, self)
+
+    def beside(self, value):
+        """What makes a value of its plain form."""
+        from ._pickles import beside
+
+        return beside(value, self)
+
     def _collect(self, entry):
         """An object is about to be named in bytes that leave. @returns its place among the references of the value"""
         self._refs.publish(entry)
@@ -250,23 +269,46 @@ class Codec:
     def _reduced_of_python(self, value):
         numpy = loaded_numpy()
         if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
-            return None if value.dtype.kind not in "mMc" or _is_masked(value) or (value.ndim == 0 and value.dtype.kind == "c") else reduce_array(value, numpy)
-        text = reduce_text(value)
+            if value.dtype.kind not in "mMc" or type(value) in (numpy.complex64, numpy.complex128):
+                return None
+            return reduce_array(value, numpy) if array_facts(value, numpy) is None or isinstance(value, numpy.generic) else None
+        text = self._text_of(value)
         if text is not None:
-            return tags.KIND_TEXT, text, True
+            return text
         named = reduce_named(value, self.targets)
         if named is not None:
             return named
         torch = loaded_torch(value)
         if torch is not None:
-            return tags.KIND_TENSOR, tensor_parts(value, torch)
+            return self._reduced_tensor(value, torch)
         pandas = loaded_pandas(value)
-        return None if pandas is None else _reduced_arrow(reduce_frame(value, pandas))
+        if pandas is None:
+            return None
+        if frame_is_exact(value, pandas):
+            return _reduced_arrow(reduce_frame(value, pandas, True))
+        try:
+            arrow = _reduced_arrow(reduce_frame(value, pandas, False))
+        except EncodeError:
+            return tags.KIND_PYTHON_OBJECT, self.whole(value)
+        return tags.KIND_EXACT, (Custom(*arrow), *self.beside(value))
 
-    def _pickled(self, value):
-        from ._pickles import pickled
+    def _text_of(self, value):
+        try:
+            text = reduce_text(value)
+        except EncodeError:
+            return tags.KIND_PYTHON_OBJECT, self.whole(value)
+        if text is None:
+            return None
+        if text_is_exact(value):
+            return tags.KIND_TEXT, text, True
+        return tags.KIND_EXACT, (Custom(tags.KIND_TEXT, text), *self.beside(value))
 
-        return tags.KIND_PYTHON_OBJECT, pickled(value, self)
+    def _reduced_tensor(self, value, torch):
+        if type(value) is torch.Tensor:
+            return tags.KIND_TENSOR, tensor_parts(value, torch)
+        if type(value) is torch.nn.Parameter and not value.__dict__:
+            return tags.KIND_EXACT, (Custom(tags.KIND_TENSOR, tensor_parts(value, torch)), "parameter")
+        return tags.KIND_PYTHON_OBJECT, self.whole(value)
 
     @staticmethod
     def is_of_cluster(value):
@@ -366,16 +408,12 @@ def _arrow_table(stream):
     return revive_frame(pyarrow.ipc.open_stream(pyarrow.py_buffer(stream)).read_all())
 
 
-def _is_masked(value):
-    masked = sys.modules.get("numpy.ma")
-    return masked is not None and isinstance(value, masked.MaskedArray)
-
-
 def _reduced_arrow(value):
     import pyarrow
 
     if isinstance(value, pyarrow.RecordBatch):
-        value = pyarrow.Table.from_batches([value])
+        kind, stream = _reduced_arrow(pyarrow.Table.from_batches([value]))
+        return tags.KIND_EXACT, (Custom(kind, stream), "batch")
     if not isinstance(value, pyarrow.Table):
         return None
     sink = pyarrow.BufferOutputStream()

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from . import _tags as tags
 from ._arrays import array_of, item_size
 from ._limits import CUSTOM_KINDS_MAX, DECODE_DEPTH_MAX
+from .errors import SerializationError
 from .values import (
     AggregateError,
     Custom,
@@ -311,6 +312,8 @@ class Reader:
                     found[key] = item
                 except TypeError:
                     is_hashable = False
+        if is_hashable and len(found) < len(pairs):
+            raise _collision(pairs)
         if is_hashable:
             return found
         if shared is not None:
@@ -474,6 +477,17 @@ _FORMS = {
     tags.FORM_MATCH: Reader._read_match,
     tags.FORM_SPARSE_ARRAY: Reader._read_sparse_array,
 }
+
+
+def _collision(pairs):
+    """Keys 1 and true of a Map are one key of a dict: to drop one of them would be a wrong value."""
+    known = {}
+    for key, _ in pairs:
+        if key in known:
+            break
+        known[key] = key
+    reason = "two of its keys are one in Python: %r and %r" % (known[key], key)
+    return SerializationError("Cannot read a Map of JavaScript: %s" % reason, {"reason": reason, "hint": "Send [...map], an array of pairs, instead."})
 
 
 def _set_property(error, name, value):

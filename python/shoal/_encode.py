@@ -12,6 +12,7 @@ from datetime import date, datetime
 
 from . import _tags as tags
 from ._arrays import dtype_of_array, dtype_of_format, loaded_numpy
+from ._exact import PLAIN_SCALARS, array_facts, datetime_is_plain, has_text
 from ._limits import DEPTH_MAX, OUT_OF_BAND_BYTES, PATH_STEPS_MAX
 from ._tracebacks import message_of, traceback_text
 from .values import (
@@ -56,22 +57,26 @@ class EncodeError(TypeError):
         return "Cannot send a value%s: %s: received %s" % ("" if where == "" else " at " + where, self.reason, found)
 
 
-def encode_value(value, reduce=None, pickle=None):
+def encode_value(value, reduce=None, pickling=None):
     """In-band bytes and the buffers beside them.
 
     ``reduce(value)`` gives an application type as ``(kind, payload)``, or None; parts of a tuple are written without steps of the way to them. A third item says that the value has no identity.
-    ``pickle(value)`` gives one for what has no other form.
+    ``pickling`` makes an object of Python that is read as what it was; without it, as in headers, the value has its plain form alone. ``pickling.whole(value)`` gives the parts of a pickled value,
+    and ``pickling.beside(value)`` what stands beside the plain form of one.
     """
-    writer = Writer(reduce, pickle, None)
+    writer = Writer(reduce, pickling, None)
     try:
         writer.write(value, 0)
         if writer.repeated:
             # Numbers in the order in which they were met again.
             shared = {identity: number for number, identity in enumerate(writer.repeated)}
-            first, writer = writer, Writer(reduce, pickle, shared)
+            first, writer = writer, Writer(reduce, pickling, shared)
             if first.rare is not None:
                 writer.rare = _Rare(first.rare.unsendable, first.rare.cyclic)
-            writer.write(value, 0)
+            if first.rare is not None and first.rare.cyclic and pickling is not None:
+                writer.circle(value)
+            else:
+                writer.write(value, 0)
     except RecursionError as error:
         raise EncodeError(value, "it is nested too deeply") from error
     return bytes(writer.out), writer.buffers
@@ -85,7 +90,7 @@ class _Rare:
     def __init__(self, unsendable, cyclic):
         #: Properties of exceptions that cannot be sent, and are left out: by the exception and the name.
         self.unsendable = unsendable
-        #: Application types that refer to themselves, which a reader could not: they are written as plain data.
+        #: Tuples and application types that refer to themselves, which a reader could not: they are written as plain data.
         self.cyclic = cyclic
         #: Those that are being written.
         self.begun = set()
@@ -95,9 +100,9 @@ class _Rare:
 
 
 class Writer:
-    __slots__ = ("out", "buffers", "reduce", "pickle", "shared", "seen", "repeated", "rare")
+    __slots__ = ("out", "buffers", "reduce", "pickling", "exact", "writers", "shared", "seen", "repeated", "rare")
 
-    def __init__(self, reduce, pickle, shared):
+    def __init__(self, reduce, pickling, shared):
         self.out = bytearray()
         self.buffers = []
         self.reduce = reduce
@@ -106,7 +111,10 @@ class Writer:
         #: Objects by identity, which keeps those alive that were made on the way.
         self.seen = {}
         self.repeated = {}
-        self.pickle = pickle
+        self.pickling = pickling
+        #: Whether Python's types are kept, and the writers that go with that.
+        self.exact = pickling is not None
+        self.writers = _EXACT_WRITERS if self.exact else _WRITERS
         #: What most values do not need; see ``_Rare``.
         self.rare = None
 
@@ -128,11 +136,11 @@ class Writer:
         elif kind is dict:
             if self._begin(value, depth):
                 self._dict(value, depth + 1)
-        elif kind is list or kind is tuple:
+        elif kind is list or (kind is tuple and not self.exact):
             if self._begin(value, depth):
                 self._items(value, depth + 1)
         else:
-            write = _WRITERS.get(kind)
+            write = self.writers.get(kind)
             if write is None:
                 self._other(value, depth)
             elif write in _ATOMS or self._begin(value, depth):
@@ -282,7 +290,10 @@ class Writer:
         write = self.write
         for key in value:
             if type(key) is not str:
-                self._pairs(value, depth)
+                if self.exact and all(isinstance(name, str) for name in value):
+                    self._named_pairs(value, depth)
+                else:
+                    self._pairs(value, depth)
                 return
         self._map_header(len(value))
         for key, item in value.items():
@@ -302,6 +313,17 @@ class Writer:
             except EncodeError as error:
                 error.steps.append("[%r]" % (key,))
                 raise
+
+    def _named_pairs(self, value, depth):
+        """A dictionary whose keys are strings of other classes: an object of JavaScript."""
+        names = {str.__str__(key): item for key, item in value.items()}
+        if len(names) < len(value):
+            self.fail(value, "two of its keys have one text")
+        keys = list(value)
+        self._exact_header(3)
+        self._dict(names, depth)
+        self._text("keys")
+        self._items(keys, depth)
 
     def _set(self, value, depth):
         self._form(tags.FORM_SET, len(value))
@@ -372,8 +394,135 @@ class Writer:
             self.write(payload, depth)
             return
         self._array_header(len(payload))
-        for part in payload:
-            self.write(part, depth)
+        exact = self.exact
+        for index, part in enumerate(payload):
+            # What a user gave keeps its types; parts that the form itself has are what they are.
+            if not exact or kind in _OF_USER or (kind == tags.KIND_EXACT and index == 0):
+                self.write(part, depth)
+            else:
+                self._plainly(part, depth)
+
+    # ---- what keeps its type in Python
+
+    def _plainly(self, value, depth):
+        exact, writers = self.exact, self.writers
+        self.exact, self.writers = False, _WRITERS
+        try:
+            self.write(value, depth)
+        finally:
+            self.exact, self.writers = exact, writers
+
+    def _exact_header(self, parts):
+        self.out += b"\x92\xd4" + bytes((tags.CUSTOM, tags.KIND_EXACT))
+        self._array_header(parts)
+
+    def _tuple(self, value, depth):
+        begun = self._rare().begun
+        begun.add(id(value))
+        self.out += b"\x92\xd4" + bytes((tags.CUSTOM, tags.KIND_TUPLE))
+        self._items(value, depth)
+        begun.discard(id(value))
+
+    def _with_way(self, write, how, *rest):
+        """The plain form, and the way in which Python makes the value of it."""
+        self._exact_header(2 + len(rest))
+        write()
+        self._text(how)
+        for part in rest:
+            self._plainly(part, 0)
+
+    def _exact_set(self, value, depth):
+        begun = self._rare().begun
+        begun.add(id(value))
+        self._with_way(lambda: self._set(value, depth), "frozenset" if type(value) is frozenset else "set")
+        begun.discard(id(value))
+
+    def _exact_bytes(self, value, depth):
+        if len(value) < OUT_OF_BAND_BYTES:
+            self._bytes(value, depth)
+        else:
+            self._with_way(lambda: self._bytes(value, depth), "bytes")
+
+    def _byte_array(self, value, depth):
+        self._with_way(lambda: self._bytes(value, depth), "bytearray")
+
+    def _exact_view(self, value, depth):
+        if value.format not in _VIEW_FORMATS:
+            self.fail(value, "a memoryview of the format %r has no counterpart: send tobytes()" % value.format)
+        self._with_way(lambda: self._memoryview(value, depth), "memoryview", value.format, list(value.shape))
+
+    def _exact_array(self, value, depth):
+        if dtype_of_array(value) is None:
+            self._pickled(value, depth)
+        else:
+            self._with_way(lambda: self._typed_array(value, depth), "array", value.typecode)
+
+    def _exact_datetime(self, value, depth):
+        if datetime_is_plain(value):
+            self._datetime(value, depth)
+        elif has_text(value):
+            before = self._mark()
+            try:
+                self._with_way(lambda: self._datetime(value, depth), "datetime", value.isoformat())
+            except EncodeError:
+                self._back_to(before)
+                self._pickled(value, depth)
+        else:
+            self._beside(value, Writer._datetime, depth)
+
+    def _beside(self, value, write, depth):
+        """The plain form of an instance of another class, and beside it what Python makes the instance of."""
+        rare = self._rare()
+        if rare.errors_open:
+            # What hangs on an exception is not pickled.
+            write(self, value, depth)
+            return
+        how, *rest = self.pickling.beside(value)
+        before = self._mark()
+        rare.begun.add(id(value))
+        try:
+            self._with_way(lambda: write(self, value, depth), how, *rest)
+        except EncodeError:
+            if how != "pickle":
+                raise
+            self._back_to(before)
+            self.custom(tags.KIND_PYTHON_OBJECT, tuple(rest), depth)
+        finally:
+            rare.begun.discard(id(value))
+
+    def _pickled(self, value, depth):
+        self.custom(tags.KIND_PYTHON_OBJECT, self.pickling.whole(value), depth)
+
+    def circle(self, value):
+        """A value that leads through a tuple, or through what a reader makes at its end, back to itself: Python reads it as a whole, JavaScript its plain form."""
+        how, *rest = self.pickling.beside(value)
+        self._exact_header(2 + len(rest))
+        # The plain form knows each object from its beginning.
+        plain = Writer(self.reduce, None, self.shared)
+        plain.out, plain.buffers, plain.seen, plain.rare = self.out, self.buffers, self.seen, self.rare
+        try:
+            plain.write(value, 0)
+        except EncodeError:
+            if how != "pickle":
+                raise
+            self.out.clear()
+            self.buffers.clear()
+            self.custom(tags.KIND_PYTHON_OBJECT, tuple(rest), 0)
+            return
+        self._text(how)
+        for part in rest:
+            self._plainly(part, 0)
+
+    def _mark(self):
+        return len(self.out), len(self.buffers), len(self.seen), len(self.repeated)
+
+    def _back_to(self, mark):
+        """What was written since is taken back."""
+        del self.out[mark[0] :]
+        del self.buffers[mark[1] :]
+        for known, size in ((self.seen, mark[2]), (self.repeated, mark[3])):
+            while len(known) > size:
+                known.popitem()
 
     # ---- buffers
 
@@ -439,7 +588,7 @@ class Writer:
     def _property_map(self, error, properties, depth):
         """What of them can be sent: an exception must arrive, whatever hangs on it."""
         unsendable = self._rare().unsendable
-        before = (len(self.out), len(self.buffers), len(self.seen), len(self.repeated))
+        before = self._mark()
         while True:
             names = [name for name in properties if (id(error), name) not in unsendable]
             failed = self._failing_property(properties, names, depth)
@@ -447,11 +596,7 @@ class Writer:
                 return
             unsendable[(id(error), failed)] = error
             # Written again without it: to try each one first would double the work with each cause of a cause.
-            del self.out[before[0] :]
-            del self.buffers[before[1] :]
-            for known, size in ((self.seen, before[2]), (self.repeated, before[3])):
-                while len(known) > size:
-                    known.popitem()
+            self._back_to(before)
 
     def _failing_property(self, properties, names, depth):
         """The first of them that cannot be sent; None when all are written."""
@@ -482,19 +627,27 @@ class Writer:
             return
         for kind, write in _SUBCLASSES:
             if isinstance(value, kind):
-                if write in _ATOMS or self._begin(value, depth):
+                if write not in _ATOMS and not self._begin(value, depth):
+                    return
+                if self.exact and type(value) not in _OWN and write is not Writer._error:
+                    self._beside(value, write, depth + 1)
+                else:
                     write(self, value, depth + 1)
                 return
         if hasattr(type(value), "__dataclass_fields__"):
-            # Whoever has one has loaded the module: it takes 5 ms, which most workers need not spend.
-            from dataclasses import fields
-
             if self._begin(value, depth):
-                self._dict({field.name: getattr(value, field.name) for field in fields(value)}, depth + 1)
+                write = Writer._fields if not self.exact else lambda writer, one, at: writer._beside(one, Writer._fields, at)
+                write(self, value, depth + 1)
             return
-        if self.pickle is None or (self.rare is not None and self.rare.errors_open) or _is_code(value):
+        if self.pickling is None or (self.rare is not None and self.rare.errors_open) or _is_code(value):
             self.fail(value, _reason(value))
-        self._reduced(value, self.pickle(value), depth)
+        self._reduced(value, (tags.KIND_PYTHON_OBJECT, self.pickling.whole(value)), depth)
+
+    def _fields(self, value, depth):
+        # Whoever has an instance of a dataclass has loaded the module: it takes 5 ms, which most workers need not spend.
+        from dataclasses import fields
+
+        self._dict({field.name: getattr(value, field.name) for field in fields(value)}, depth)
 
     def _reduced(self, value, reduced, depth):
         if len(reduced) > 2:
@@ -504,7 +657,7 @@ class Writer:
             return
         identity = id(value)
         rare = self._rare()
-        if identity in rare.cyclic and reduced[0] == tags.KIND_NAMED:
+        if identity in rare.cyclic and reduced[0] == tags.KIND_NAMED and not self.exact:
             # A value refers to it from inside: only its fields have a form for that.
             plain = reduced[1][2]
             (self._dict if type(plain) is dict else self._items)(plain, depth + 1)
@@ -514,10 +667,36 @@ class Writer:
         rare.begun.discard(identity)
 
     def _numpy(self, value, numpy, depth):
+        if self.exact:
+            self._exact_numpy(value, numpy, depth)
+        else:
+            self._plain_numpy(value, numpy, depth)
+
+    def _exact_numpy(self, value, numpy, depth):
+        if isinstance(value, numpy.generic):
+            if value.dtype.kind in PLAIN_SCALARS and type(value.item()) in _SCALARS:
+                self._with_way(lambda: self._plain_numpy(value, numpy, depth), "numpy", value.dtype.str)
+            else:
+                self._pickled(value, depth)
+            return
+        facts = array_facts(value, numpy)
+        if facts is None:
+            self._plain_numpy(value, numpy, depth)
+        elif self._begin(value, depth):
+            if facts[0] == "pickle":
+                self._pickled(value, depth)
+            elif facts[0] == "array0":
+                self._with_way(lambda: self.write(value[()], depth), *facts)
+            else:
+                # The array is known already.
+                plain = value.view() if facts[0] == "uint8" else value.astype(value.dtype.newbyteorder("="))
+                self._with_way(lambda: self._plainly(plain, depth), *facts)
+
+    def _plain_numpy(self, value, numpy, depth):
         if isinstance(value, numpy.generic) or value.ndim == 0:
             item = value.item()
-            if type(item) in (bool, int, float, str, bytes):
-                self.write(item, depth)
+            if type(item) in _SCALARS:
+                self._plainly(item, depth)
                 return
             self.fail(value, "a NumPy value of type %s has no counterpart" % value.dtype)
         masked = sys.modules.get("numpy.ma")
@@ -631,6 +810,13 @@ _REMEDIES = {
 }
 
 
+#: Kinds whose payload is the user's.
+_OF_USER = frozenset((tags.KIND_NAMED, tags.KIND_REGISTERED, tags.KIND_SHOAL_ERROR))
+_VIEW_FORMATS = frozenset("bBhHiIlLqQfdc?nN")
+_SCALARS = (bool, int, float, complex, str, bytes)
+#: Subclasses of what JavaScript has that are Shoal's: they are what they say.
+_OWN = (NullPrototype, Match)
+
 _WRITERS = {
     bytes: Writer._bytes,
     bytearray: Writer._bytes,
@@ -662,3 +848,15 @@ _SUBCLASSES = (
 )
 #: What has no identity in JavaScript.
 _ATOMS = frozenset((Writer._undefined, _SUBCLASSES[0][1], _SUBCLASSES[1][1], _SUBCLASSES[2][1]))
+
+_EXACT_WRITERS = {
+    **_WRITERS,
+    tuple: Writer._tuple,
+    bytes: Writer._exact_bytes,
+    bytearray: Writer._byte_array,
+    memoryview: Writer._exact_view,
+    array: Writer._exact_array,
+    set: Writer._exact_set,
+    frozenset: Writer._exact_set,
+    datetime: Writer._exact_datetime,
+}

@@ -1,4 +1,4 @@
-"""How values that Python alone has travel: exact decimals and times, enums and dataclasses with their classes, tensors, frames of pandas.
+"""How values that Python alone has travel: exact decimals and times, enums and dataclasses with their classes, tensors.
 
 Decides the application type of each (``reduce``) and makes it again (``revive``); docs/value-format.md has the table. A class is named by the place of its module, as remote functions are, so
 that another process of Python finds it; JavaScript reads the plain value beside the name. Libraries are looked up among those that are loaded: a value of theirs
@@ -13,13 +13,22 @@ from datetime import date, datetime, time, timedelta
 from . import _tags as tags
 from ._arrays import numpy_or_none
 from ._encode import EncodeError
+from ._exact import has_text
+from .errors import SerializationError
 
 _TIMES = re.compile(r"(datetime64|timedelta64)\[[0-9a-zA-Zμ]+\]\Z")
 _SECONDS = re.compile(r"(-?)(\d+)(?:\.(\d{1,6}))?\Z")
 _MICROSECONDS = 1000000
 #: Types of elements that are no typed array of JavaScript, by what their bytes lie in there.
 _LIES_IN = {"bool": "uint8", "bfloat16": "uint16", "complex64": "float32", "complex128": "float64"}
-_FRAME_FACTS = b"shoal"
+
+
+def text_is_exact(value):
+    """Whether the text that ``reduce_text`` gives says all of the value: not that of a subclass, nor that of a time in a zone with a name."""
+    kind = type(value)
+    if kind is time:
+        return has_text(value)
+    return kind in (timedelta, date, complex) or "%s.%s" % (kind.__module__, kind.__qualname__) in ("decimal.Decimal", "uuid.UUID")
 
 
 def reduce_text(value):
@@ -81,16 +90,27 @@ def reduce_named(value, targets):
         return None if named is None else (tags.KIND_NAMED, (*named, value.value, value.name), True)
     if hasattr(kind, "__dataclass_fields__"):
         named = _name_of(kind, targets)
-        if named is None or isinstance(value, (dict, list, BaseException)):
+        if named is None or isinstance(value, (dict, list, BaseException)) or _has_own_pickle(kind):
             return None
         fields = {name: getattr(value, name) for name in kind.__dataclass_fields__ if hasattr(value, name) and not _is_pseudo(kind, name)}
         state = getattr(value, "__dict__", None)
         others = {} if state is None else {name: item for name, item in state.items() if name not in fields}
         return tags.KIND_NAMED, (*named, fields, others) if others else (*named, fields)
     if isinstance(value, tuple) and kind is not tuple and hasattr(kind, "_fields") and hasattr(kind, "_make"):
-        named = _name_of(kind, targets)
+        named = None if getattr(value, "__dict__", None) or _has_own_pickle(kind) else _name_of(kind, targets)
         return None if named is None else (tags.KIND_NAMED, (*named, list(value)))
     return None
+
+
+def _has_own_pickle(kind):
+    """Whether a class says itself how its instances are kept; a dataclass with slots has methods of the standard library for it."""
+    if kind.__reduce__ is not object.__reduce__ or kind.__reduce_ex__ is not object.__reduce_ex__:
+        return True
+    for name in ("__getstate__", "__setstate__"):
+        method = getattr(kind, name, None)
+        if method is not getattr(object, name, None) and getattr(method, "__module__", None) != "dataclasses":
+            return True
+    return False
 
 
 def _is_pseudo(kind, name):
@@ -111,12 +131,12 @@ def _name_of(kind, targets):
 
 
 def revive_named(data, targets):
-    """The instance where this process finds the class, else its plain form."""
+    """The instance, of the class that this process finds by the name."""
     place, qualname, plain = data[:3]
     try:
         kind = targets.find(place, qualname)
-    except Exception:  # code of the user's, which may not be here, or fail
-        return plain
+    except Exception as error:  # code of the user's, which may not be here, or fail
+        raise not_found("%s.%s" % (place, qualname), error) from error
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         # Its value may be of a type that has another form on the way.
         member = kind.__members__.get(data[3])
@@ -124,12 +144,22 @@ def revive_named(data, targets):
     if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make"):
         return kind._make(plain)
     if not hasattr(kind, "__dataclass_fields__"):
-        return plain
+        raise not_found("%s.%s" % (place, qualname), "here the name is one of another kind")
     made = object.__new__(kind)
     for name, value in (*plain.items(), *(data[3] if len(data) > 3 else {}).items()):
         # Also where the class is frozen.
         object.__setattr__(made, name, value)
     return made
+
+
+def not_found(name, error):
+    return SerializationError(
+        "Cannot read an instance of %s: %s" % (name, error),
+        {
+            "reason": "Python at %s does not find its class" % sys.executable,
+            "hint": "Make the module of the class importable there: it is found by the file that the task or actor was named with, or by its name.",
+        },
+    )
 
 
 # ---- arrays
@@ -214,79 +244,3 @@ def tensor_from(dtype, shape, elements, requires_grad, writable):
     else:
         found = torch.frombuffer(writable(view), dtype=kind).reshape(shape)
     return found.requires_grad_() if requires_grad else found
-
-
-# ---- pandas
-
-
-def loaded_pandas(value):
-    """pandas, if the value is a frame or a series."""
-    pandas = sys.modules.get("pandas")
-    frame = None if pandas is None else getattr(pandas, "DataFrame", None)
-    return pandas if frame is not None and isinstance(value, (frame, pandas.Series)) else None
-
-
-def reduce_frame(value, pandas):
-    """A stream of Arrow with what pandas must know to make the same of it."""
-    import json
-
-    try:
-        import pyarrow
-    except ImportError:
-        raise EncodeError(value, "frames of pandas travel as Arrow data, and pyarrow is not installed: pip install pyarrow") from None
-    is_series = isinstance(value, pandas.Series)
-    facts = {"pandas": "Series" if is_series else "DataFrame"}
-    frame = value
-    if is_series:
-        if value.name is not None and type(value.name) not in (str, int, float):
-            raise EncodeError(value, "the name of a series is text or a number: send value.rename(...)")
-        facts["name"] = value.name
-        frame = value.to_frame(name="values")
-    frequency = getattr(value.index, "freqstr", None)
-    if frequency is not None and hasattr(value.index, "tz"):
-        facts["freq"] = frequency
-    try:
-        table = pyarrow.Table.from_pandas(frame)
-    except (pyarrow.ArrowException, ValueError, TypeError) as error:
-        raise _frame_error(value, frame, pyarrow, error) from None
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _FRAME_FACTS: json.dumps(facts).encode()})
-    return table
-
-
-def _frame_error(value, frame, pyarrow, error):
-    remedy = "convert the column with astype, or send value.to_dict()"
-    if frame.columns.is_unique:
-        for name in frame.columns:
-            try:
-                pyarrow.array(frame[name], from_pandas=True)
-            except (pyarrow.ArrowException, ValueError, TypeError) as problem:
-                failed = EncodeError(frame[name], "Arrow has no type for what is in this column (%s): %s" % (_first_line(problem), remedy))
-                failed.steps.append("[%r]" % (name,))
-                return failed
-    return EncodeError(value, "it has no form in Arrow (%s)" % _first_line(error))
-
-
-def _first_line(error):
-    return str(error).split("\n", 1)[0][:200]
-
-
-def revive_frame(table):
-    """What pandas had sent; a table of anybody else as it is."""
-    facts = (table.schema.metadata or {}).get(_FRAME_FACTS)
-    if facts is None:
-        return table
-    import json
-
-    known = json.loads(facts)
-    try:
-        # It is copied: pages of the store cannot be written to.
-        frame = table.to_pandas().copy()
-    except ImportError:
-        return table
-    if known.get("freq") is not None:
-        frame.index.freq = known["freq"]
-    if known["pandas"] == "Series":
-        return frame["values"].rename(known["name"])
-    return frame
-
-

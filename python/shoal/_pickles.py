@@ -10,8 +10,8 @@ import sys
 import types
 
 from ._encode import EncodeError
-from ._forms import loaded_torch, tensor_from, tensor_parts
-from .errors import SerializationError
+from ._exact import items_apart
+from ._forms import loaded_torch, not_found, tensor_from, tensor_parts
 
 _CODE = (type, types.FunctionType)
 _REASON_MAX = 300
@@ -59,6 +59,24 @@ class _Unpickler(pickle.Unpickler):
         return self._objects[number]
 
 
+def beside(value, codec):
+    """What stands beside the plain form of a value: the way to make it, and the parts for that."""
+    try:
+        if isinstance(value, (dict, list)) and type(value) not in (dict, list):
+            apart = items_apart(value)
+            if apart is not None:
+                return ("items", _full_name(type(value)), *pickled(apart, codec)[1:])
+        return ("pickle", *pickled(value, codec))
+    except EncodeError as error:
+        return "lost", _full_name(type(value)), _shortened(error.reason)
+    except Exception as error:  # code of the user's, which may raise anything
+        return "lost", _full_name(type(value)), _shortened(str(error))
+
+
+def _shortened(text):
+    return text if len(text) <= _REASON_MAX else text[:_REASON_MAX] + "..."
+
+
 def pickled(value, codec):
     """``(class name, bytes, buffers, objects of the cluster)``.
 
@@ -74,8 +92,7 @@ def pickled(value, codec):
     except RecursionError:
         raise EncodeError(value, "it is nested too deeply to be pickled") from None
     except Exception as error:  # code of the user's, which may raise anything
-        text = str(error)
-        text = text if len(text) <= _REASON_MAX else text[:_REASON_MAX] + "..."
+        text = _shortened(str(error))
         raise EncodeError(value, "it cannot be pickled (%s): leave out what cannot travel with __getstate__, or send plain data" % text) from error
     return _full_name(type(value)), file.getvalue(), buffers, objects
 
@@ -89,13 +106,7 @@ def unpickled(data, writable):
     try:
         return _Unpickler(bytes(stream), views, objects).load()
     except (ImportError, AttributeError, FileNotFoundError) as error:
-        raise SerializationError(
-            "Cannot read an instance of %s: %s" % (name, error),
-            {
-                "reason": "Python at %s does not find its class" % sys.executable,
-                "hint": "Make the module of the class importable there: it is found by the file that the task or actor was named with, or by its name.",
-            },
-        ) from error
+        raise not_found(name, error) from error
     finally:
         _reading.pop()
 

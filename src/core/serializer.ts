@@ -32,7 +32,7 @@ import type { Definition } from "../runtime/closure/capture.ts";
 import { FETCH_FOR } from "../runtime/wire/transfer-messages.ts";
 import type { ByteRange } from "../runtime/wire/value/byte-reader.ts";
 import { type DecodeHooks, decodeRange, decodeValue } from "../runtime/wire/value/decode.ts";
-import { encodeValue, type Reduced, UnsupportedValueError } from "../runtime/wire/value/encode.ts";
+import { type EncodeHooks, encodeValue, type Reduced, UnsupportedValueError } from "../runtime/wire/value/encode.ts";
 import { ERROR_BYTES_MAX } from "./limits.ts";
 import { handleGroup } from "./objects/handle-group.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";
@@ -55,6 +55,8 @@ export const KIND = {
   TENSOR: 33,
   PYTHON_NAMED: 34,
   PYTHON_OBJECT: 35,
+  PYTHON_TUPLE: 36,
+  PYTHON_EXACT: 37,
 } as const;
 
 /** Takes the place of a top-level ref among the arguments. */
@@ -162,8 +164,10 @@ export class Serializer implements ValueCodec {
     isPlain: true,
     entries: NO_ENTRIES,
   };
-  readonly hooks: { reduce: (value: object | symbol) => Reduced | undefined; revive: (kind: number, payload: unknown) => unknown } = {
+  readonly hooks: EncodeHooks & DecodeHooks = {
     reduce: (value) => this.#reduce(value),
+    // Set once something has come from Python: until then no object is looked up.
+    origin: undefined,
     revive: (kind, payload) => this.#revive(kind, payload),
   };
 

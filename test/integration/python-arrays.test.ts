@@ -2,7 +2,7 @@
 import { ArrowData, NdArray, put, python, remote } from "shoal";
 import { describe, expect, test } from "vitest";
 import { scientificPython, unless } from "./python-places.ts";
-import { driverRuntime, failureOf, storeUsedBytes, until, useSession } from "./session.ts";
+import { driverRuntime, storeUsedBytes, until, useSession } from "./session.ts";
 
 const found = scientificPython();
 const problem = "problem" in found ? found.problem : undefined;
@@ -38,10 +38,11 @@ describe.skipIf(problem !== undefined)(`arrays${unless(problem)}`, () => {
     const cube = new NdArray(new Float64Array(8).fill(0.5), [2, 2, 2]);
     expect(await call("echo", cube)).toEqual(cube);
     expect(await remote((array: NdArray) => array.shape.length).remote(cube)).toBe(3);
-    await expect(call("words")).rejects.toThrow(/at \[0\]: a NumPy array of type <U1 has no counterpart/);
+    const [words] = await call<unknown[]>("words");
+    expect(String(words)).toBe("[PythonObject numpy.ndarray]");
   });
 
-  test("arrays that lie otherwise are sent in their order, and others are refused", async () => {
+  test("arrays that lie otherwise are sent in their order, and what has no numbers is held for Python", async () => {
     const odd = python.task<(name: string) => unknown>(ARRAYS, "odd", { runtimeEnv });
     expect(await odd.remote("strided")).toEqual(new Float64Array([0, 3, 6, 9]));
     expect(await odd.remote("backwards")).toEqual(new Int32Array([3, 2, 1, 0]));
@@ -51,12 +52,12 @@ describe.skipIf(problem !== undefined)(`arrays${unless(problem)}`, () => {
     expect(await odd.remote("empty")).toMatchObject({ shape: [0, 3], data: new Float64Array() });
     expect(await odd.remote("scalar")).toEqual([1.5, 2n ** 60n, true, 7]);
     expect(await odd.remote("large_strided")).toMatchObject({ shape: [200, 200] });
-    for (const [name, remedy] of [
-      ["masked", "filled"],
-      ["structured", "astype"],
-      ["text", "tolist()"],
+    for (const [name, className] of [
+      ["masked", "numpy.ma.MaskedArray"],
+      ["structured", "numpy.ndarray"],
+      ["text", "numpy.ndarray"],
     ] as const) {
-      expect((await failureOf(odd.remote(name))).message).toContain(remedy);
+      expect(String(await odd.remote(name)).replace(".core", "")).toBe(`[PythonObject ${className}]`);
     }
   });
 

@@ -75,11 +75,11 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`values that Python alone has${unl
     expect(await task<string[]>("through_a_task")("classes")).toEqual([[], []]);
   });
 
-  test("a dataclass that refers to itself is a dict with that circle", async () => {
+  test("a dataclass that refers to itself is an object with that circle, and itself in Python", async () => {
     const ref = task<{ name: string; children: { parent: unknown }[] }>("family")();
     const root = await ref;
     expect(root.children[0]?.parent).toBe(root);
-    expect(await task("family_facts", "reader")(ref)).toEqual(["dict", true]);
+    expect(await task("family_facts", "reader")(ref)).toEqual(["Node", true]);
   });
 
   test("instances are objects here that can be held and passed on, and instances in other processes of Python", async () => {

@@ -12,6 +12,7 @@ import type { Reduced } from "../../runtime/wire/value/encode.ts";
 import { actorClassState, makeActorClass } from "../actors/actor-class.ts";
 import { actorHandleState, receivedHandle } from "../actors/actor-handle.ts";
 import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload, Tensor, tensorFrom, tensorPayload } from "./foreign-data.ts";
+import { exactFrom, namedFrom, originOf, tupleFrom } from "./python-origins.ts";
 import { PythonObject, pythonObjectPayload, PythonValue, type PythonValueType } from "./python-values.ts";
 import { interfaceFromWire, interfaceToWire } from "../actors/actor-interface.ts";
 import type { FunctionRow } from "../calls/function-table.ts";
@@ -87,7 +88,14 @@ export function createReducer(runtime: Runtime): Reducer {
           return new PythonValue(...(payload as [PythonValueType, string]));
         case KIND.PYTHON_NAMED:
           // Its class is Python's to know: here it is the plain value.
-          return (payload as readonly unknown[])[2];
+          runtime.serializer.hooks.origin = originOf;
+          return namedFrom(kind, payload);
+        case KIND.PYTHON_TUPLE:
+          runtime.serializer.hooks.origin = originOf;
+          return tupleFrom(kind, payload);
+        case KIND.PYTHON_EXACT:
+          runtime.serializer.hooks.origin = originOf;
+          return exactFrom(kind, payload);
         case KIND.PYTHON_OBJECT:
           return PythonObject.from(payload);
         case KIND.LOCAL:

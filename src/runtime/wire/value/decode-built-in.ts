@@ -4,7 +4,7 @@
  * Decides how each built-in type comes to life again, and which parts it must have for that. Called by the decoder alone.
  * Invariant: the object exists and is registered before its content is read, as the content may lead back to it.
  */
-import { withoutStack } from "../../base/errors.ts";
+import { SerializationError, withoutStack } from "../../base/errors.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { AGGREGATE_ERROR_NAME, BUFFER_KIND, ERROR_CLASSES, FORM } from "./tags.ts";
 
@@ -66,13 +66,24 @@ function readMapEntries(decoder: BuiltInDecoder, count: number): Map<unknown, un
     const key = decoder.readValue();
     map.set(key, decoder.readValue());
   }
+  if (map.size < count / 2) throw collision("a dict", "keys", count / 2, map.size);
   return map;
 }
 
 function readSetItems(decoder: BuiltInDecoder, count: number): Set<unknown> {
   const set = decoder.register(new Set<unknown>());
   for (let index = 0; index < count; index += 1) set.add(decoder.readValue());
+  if (set.size < count) throw collision("a set", "items", count, set.size);
   return set;
+}
+
+/** Members of two enums with one value, say, are one value here: to drop one of them would be a wrong value. */
+function collision(what: string, parts: string, count: number, size: number): SerializationError {
+  const reason = `some of its ${parts} are one value in JavaScript`;
+  return new SerializationError(`Cannot read ${what} of Python: ${reason}: received ${count} ${parts}, ${size} of them different`, {
+    reason,
+    hint: "Send a list of pairs or of items instead, or pass the reference on to Python unread.",
+  });
 }
 
 const ARRAY_LENGTH_MAX = 0xffff_ffff;

@@ -31,6 +31,11 @@ export interface EncodeHooks {
    * has none either. A payload may not lead back to the value itself, as the reader could not have it yet.
    */
   reduce(value: object | symbol): Reduced | undefined;
+  /**
+   * Called for every object where it is there: how one that came from a process of Python goes back. One item of the payload, or the
+   * payload, is the object itself, which is written in the form that it has without this.
+   */
+  origin?: ((value: object) => Reduced | undefined) | undefined;
 }
 
 /** One object for all calls: valid until the next `encodeValue`. */
@@ -144,6 +149,31 @@ class ValueEncoder extends ByteWriter implements BuiltInEncoder {
 
   #writeObject(value: object): void {
     if (this.#writeIfMet(value)) return;
+    const origin = this.#hooks.origin?.(value);
+    if (origin === undefined) this.#writeBare(value);
+    else this.#writeWithOrigin(value, origin);
+  }
+
+  #writeWithOrigin(value: object, { kind, payload }: Reduced): void {
+    this.#enter(value);
+    this.#reducing.push(value);
+    this.writeArrayHeader(2);
+    this.writeExtensionByte(EXTENSION.CUSTOM, kind);
+    if (payload === value) {
+      this.#writeBare(value);
+    } else {
+      const parts = payload as readonly unknown[];
+      this.writeArrayHeader(parts.length);
+      for (const part of parts) {
+        if (part === value) this.#writeBare(value);
+        else this.writeValue(part);
+      }
+    }
+    this.#reducing.pop();
+    this.#depth -= 1;
+  }
+
+  #writeBare(value: object): void {
     this.#enter(value);
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype === Object.prototype) this.#writePlainObject(value);

@@ -1,0 +1,81 @@
+/**
+ * What objects that came from Python were there: a tuple that is an array here, a set, a moment with microseconds, an instance of a dataclass.
+ *
+ * Decides which of them Python gets back as what they were when TypeScript passes them on. Owns the table of their origins, which holds no object alive.
+ * Invariant: what is passed on says what the object holds now; where that no longer fits its origin, the object is plain data.
+ */
+import type { Reduced } from "../../runtime/wire/value/encode.ts";
+import { ArrowData } from "./foreign-data.ts";
+import { PythonValue } from "./python-values.ts";
+
+interface Origin {
+  kind: number;
+  /** The parts of the payload, the object among them; undefined where the object is the payload. */
+  parts: readonly unknown[] | undefined;
+  /** Whether the object, as it is now, still is what came. */
+  fits: (value: object) => boolean;
+}
+
+const origins = new WeakMap<object, Origin>();
+
+const always = (): boolean => true;
+
+/** Ways of docs/value-format.md whose value is made of the plain form as it is now. */
+const OF_CONTENT: ReadonlySet<unknown> = new Set(["bytes", "bytearray", "frozenset", "items", "set", "uint8"]);
+
+/** Remembers the origin of a decoded tuple. @returns the array */
+export function tupleFrom(kind: number, items: unknown): unknown {
+  if (Array.isArray(items)) origins.set(items, { kind, parts: undefined, fits: always });
+  return items;
+}
+
+/** Remembers the class of a decoded dataclass instance or named tuple. @returns its plain value */
+export function namedFrom(kind: number, payload: unknown): unknown {
+  const parts = payload as readonly unknown[];
+  const plain = parts[2];
+  if (isObject(plain)) {
+    const size = Object.keys(plain).length;
+    const names = Array.isArray(plain) ? undefined : Object.keys(plain);
+    const fits = (value: object): boolean =>
+      names === undefined ? (value as unknown[]).length === size : sameNames(Object.keys(value), names);
+    origins.set(plain, { kind, parts, fits });
+  }
+  return plain;
+}
+
+/** Remembers what stands beside a decoded plain value. @returns the plain value */
+export function exactFrom(kind: number, payload: unknown): unknown {
+  const parts = payload as readonly unknown[];
+  const [plain, way] = parts;
+  if (isObject(plain)) {
+    const fits = OF_CONTENT.has(way) ? always : unchanged(plain, way);
+    if (fits !== undefined) origins.set(plain, { kind, parts, fits });
+  }
+  return plain;
+}
+
+/** How an object that came from Python goes back there; undefined for all others. */
+export function originOf(value: object): Reduced | undefined {
+  const origin = origins.get(value);
+  if (origin === undefined || !origin.fits(value)) return undefined;
+  if (origin.parts === undefined) return { kind: origin.kind, payload: value };
+  return { kind: origin.kind, payload: origin.parts };
+}
+
+/** What is pickled beside a value says nothing of changes: it goes back where there is none. */
+function unchanged(plain: object, way: unknown): ((value: object) => boolean) | undefined {
+  if (way === "lost") return undefined;
+  if (plain instanceof ArrowData || plain instanceof PythonValue) return always;
+  if (ArrayBuffer.isView(plain)) return way === "pickle" ? undefined : always;
+  if (!(plain instanceof Date)) return undefined;
+  const time = plain.getTime();
+  return (value) => Object.is((value as Date).getTime(), time);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function sameNames(names: readonly string[], known: readonly string[]): boolean {
+  return names.length === known.length && names.every((name) => known.includes(name));
+}

@@ -1,0 +1,127 @@
+/** Between processes of Python a value is what it was, directly, by a reference, and where TypeScript has held it; where a side cannot hold it, it is refused by name. */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { type ObjectRef, put, python, SerializationError, TaskError } from "shoal";
+import { describe, expect, test } from "vitest";
+import { REPOSITORY } from "../house/source-files.ts";
+import { pythonUnitTests, scientificPython, unless, WITHOUT_PYTHON } from "./python-places.ts";
+import { failureOf, useSession } from "./session.ts";
+
+const found = scientificPython();
+const problem = "problem" in found ? found.problem : undefined;
+const EXACT = new URL("python/exact.py", import.meta.url);
+
+/** @param other - set: another process than without it */
+function task(name: string, other?: string): (...args: unknown[]) => ObjectRef<never> {
+  const made = python.task<(...values: unknown[]) => never>(EXACT, name, {
+    runtimeEnv: { ...("venv" in found ? { python: found.venv } : {}), ...(other === undefined ? {} : { envVars: { OTHER: other } }) },
+  });
+  return (...args) => made.remote(...args);
+}
+
+test.skipIf(WITHOUT_PYTHON !== undefined)(`values and random values of them are what pickle makes of them${unless(WITHOUT_PYTHON)}`, () => {
+  const { status, stderr } = pythonUnitTests("test_exact.py");
+  expect(stderr).toMatch(/OK\n$/);
+  expect(status).toBe(0);
+});
+
+describe.skipIf(problem !== undefined)(`values between processes of Python${unless(problem)}`, () => {
+  useSession({ numCpus: 2 });
+
+  test("values of NumPy, pandas and pyarrow are what pickle makes of them", () => {
+    const { status, stderr } = spawnSync(
+      join((found as { venv: string }).venv, "bin", "python3"),
+      [join(REPOSITORY, "python", "tests", "test_exact.py")],
+      {
+        encoding: "utf8",
+        env: { ...process.env, PYTHONPATH: join(REPOSITORY, "python"), PYTHONDONTWRITEBYTECODE: "1" },
+      },
+    );
+    expect(stderr).toMatch(/OK\n$/);
+    expect(status).toBe(0);
+  });
+
+  test.each(["plain", "science", "tables"])("what one process sends by a reference is the same in another: %s", async (kind) => {
+    expect(await task("differences", "reader")(kind, task("send")(kind))).toEqual([]);
+  });
+
+  test("what TypeScript passes on is the same, but for numbers, texts and what has a pickle of its own", async () => {
+    const values = (await task("send")("plain")) as Record<string, unknown>;
+    expect(values["tuple"]).toEqual([1, "a", null]);
+    expect(values["set"]).toBeInstanceOf(Set);
+    expect(values["naive"]).toBeInstanceOf(Date);
+    expect(values["ordered"]).toEqual({ b: 1, a: [1] });
+    const changed = (await task("differences", "reader")("plain", values)) as string[];
+    // Numbers and texts have no memory of their class, and what is pickled beside an object says nothing of its changes.
+    const expected = ["floats", "enum", "enum keys", "enum set", "number of a class", "dataclass with a state"];
+    expect(changed.map((line) => line.split(":")[0])).toEqual(expected);
+  });
+
+  test("an array that was a tuple is one again, with what it holds then", async () => {
+    const values = (await task("send")("plain")) as Record<string, number[]>;
+    values["tuple"]?.push(5);
+    expect(await task("contains")([values["tuple"], [1, 2]])).toEqual([false, "list"]);
+    expect(await task("name_of")(values["tuple"])).toBe("tuple");
+    expect(await task("name_of")([...(values["tuple"] as number[])])).toBe("list");
+    const date = (values as unknown as Record<string, Date>)["naive"] as Date;
+    date.setTime(0);
+    expect(await task("name_of")(put([date]))).toBe("list");
+  });
+
+  test("a circle through a tuple or an instance is whole in Python, and readable here", async () => {
+    const ref = task("circles")();
+    expect(await task("circles_are_whole", "reader")(ref)).toEqual([true, true]);
+    const [node] = (await ref) as [{ items: unknown[] }];
+    expect(node.items[0]).toBe(node);
+  });
+
+  test("an instance of a class that no other process finds is plain here, and refused by name there", async () => {
+    const ref = task("local")();
+    expect(await ref).toEqual({ a: 1 });
+    const failure = await failureOf(task("name_of", "reader")(ref));
+    expect(failure.message).toContain("local.<locals>.Inside");
+  });
+
+  test("members of two enums with one value are refused here by name, and two in Python", async () => {
+    const ref = task("enumerations")();
+    const failure = await failureOf(ref);
+    expect(failure).toBeInstanceOf(SerializationError);
+    expect(failure.message).toContain("some of its keys are one value in JavaScript");
+    expect(await task("name_of", "reader")(ref)).toBe("dict");
+  });
+
+  test.each([
+    [
+      "1 and true",
+      new Map<unknown, string>([
+        [1, "a"],
+        [true, "b"],
+      ]),
+    ],
+    [
+      "1 and 1n",
+      new Map<unknown, string>([
+        [1, "a"],
+        [1n, "b"],
+      ]),
+    ],
+    [
+      "two equal dates",
+      new Map<unknown, string>([
+        [new Date(5), "a"],
+        [new Date(5), "b"],
+      ]),
+    ],
+    [
+      "two equal bytes",
+      new Map<unknown, string>([
+        [new Uint8Array([1]), "a"],
+        [new Uint8Array([1]), "b"],
+      ]),
+    ],
+  ])("a Map whose keys are one key in Python is refused: %s", async (_name, map) => {
+    const failure = await failureOf(task("name_of")(map));
+    expect(failure.message).toContain("two of its keys are one in Python");
+    expect(failure).not.toBeInstanceOf(TaskError);
+  });
+});

@@ -16,10 +16,14 @@ import {
 } from "node:zlib";
 import { INFLATED_CHUNK_BYTES } from "./limits.ts";
 
-interface Compression {
+export interface Compression {
   readonly compress: () => Transform;
   /** `bytesWritten` are those of the file that have been decompressed. */
   readonly decompress: () => Transform & { readonly bytesWritten: number };
+  /** The data are frames of Zstandard, which the decoder takes one by one. */
+  readonly isFramed?: boolean;
+  /** Zeros may follow the data, as on tapes, whose blocks they fill. */
+  readonly mayBePadded?: boolean;
 }
 
 const chunkSize = INFLATED_CHUNK_BYTES;
@@ -28,12 +32,13 @@ const chunkSize = INFLATED_CHUNK_BYTES;
 const constants = () => process.getBuiltinModule("node:zlib").constants;
 
 const BY_EXTENSION: Readonly<Record<string, Compression>> = {
-  gz: { compress: () => createGzip({ chunkSize }), decompress: () => createGunzip({ chunkSize }) },
+  gz: { compress: () => createGzip({ chunkSize }), decompress: () => createGunzip({ chunkSize }), mayBePadded: true },
   deflate: { compress: () => createDeflate({ chunkSize }), decompress: () => createInflate({ chunkSize }) },
   zst: {
     // With a checksum, as the program zstd writes it: without one, damaged data may be read as if it were whole.
     compress: () => createZstdCompress({ chunkSize, params: { [constants().ZSTD_c_checksumFlag]: 1 } }),
     decompress: () => createZstdDecompress({ chunkSize }),
+    isFramed: true,
   },
   br: {
     // The default, 11, is for files that are written once and served for years.

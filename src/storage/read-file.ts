@@ -5,12 +5,13 @@
  * Each chunk is the reader's own memory, which it may keep. The next chunk is read while the last one is worked on. Errors name the file.
  */
 import { Readable } from "node:stream";
-import { compressionOf } from "./compression.ts";
+import { type Compression, compressionOf } from "./compression.ts";
 import { StorageError } from "./errors.ts";
 import { fileSystemOf } from "./file-systems.ts";
 import { fileExists } from "./folders.ts";
 import { WHOLE_FILE_BYTES_MAX } from "./limits.ts";
 import { shownPath } from "./paths.ts";
+import { ZstdFrames } from "./zstd-frames.ts";
 
 /**
  * The bytes of a file in order, decompressed.
@@ -21,7 +22,7 @@ export async function* readChunks(path: string): AsyncGenerator<Uint8Array, void
   const raw = (await fileSystemOf(path)).read(path);
   const compression = compressionOf(shownPath(path));
   if (compression === undefined) yield* raw;
-  else yield* decompressed(raw, shownPath(path), compression.decompress);
+  else yield* decompressed(raw, shownPath(path), compression);
 }
 
 /**
@@ -42,45 +43,97 @@ export async function* readTextChunks(path: string): AsyncGenerator<Uint8Array, 
 /** Compressions of Hadoop, and archives. */
 const FOREIGN_COMPRESSIONS: readonly string[] = ["bz2", "snappy", "lz4", "lzo", "xz", "zip", "7z", "tar", "tgz"];
 
-type Decompress = NonNullable<ReturnType<typeof compressionOf>>["decompress"];
-
 async function* decompressed(
   raw: AsyncGenerator<Uint8Array, void, undefined>,
   file: string,
-  decompress: Decompress,
+  compression: Compression,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  let compressedBytes = 0;
-  const counted = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
-    for await (const chunk of raw) {
-      compressedBytes += chunk.length;
-      yield chunk;
-    }
-    // The streams of Node take no bytes at all for a whole file.
-    if (compressedBytes === 0) throw new StorageError(`Cannot decompress ${file}: it is empty`);
-  };
-  const source = Readable.from(counted(), { objectMode: true, highWaterMark: 1 });
+  const output = compression.decompress();
+  const input = new CompressedBytes(file, () => output.bytesWritten);
+  const source = Readable.from(input.piecesOf(raw, compression.isFramed === true), { objectMode: true, highWaterMark: 1 });
   const closed = new Promise((resolve) => source.once("close", resolve));
-  const output = decompress();
   source.on("error", (error) => output.destroy(error));
   source.pipe(output);
   try {
     for await (const chunk of output) yield chunk as Uint8Array;
+    // The decoder ends where its data end, and does not tell whether bytes follow.
+    source.unpipe(output);
+    const isPadding = (piece: Uint8Array): boolean => compression.mayBePadded === true && piece.every((byte) => byte === 0);
+    if (!input.rest().every(isPadding)) throw input.trailing();
+    for await (const piece of source) if (!isPadding(piece as Uint8Array)) throw input.trailing();
   } catch (error) {
     if (error instanceof StorageError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
-    const isCutOff = code === "Z_BUF_ERROR";
+    if (code === "Z_BUF_ERROR") throw input.cutOff(error);
     // The damage lies somewhere behind the bytes that were decompressed before.
-    const problem = isCutOff
-      ? `it is cut off amid its data, at byte ${compressedBytes}`
-      : `${message} (behind byte ${output.bytesWritten})`;
-    throw new StorageError(`Cannot decompress ${file}: ${problem}`, {
+    throw new StorageError(`Cannot decompress ${file}: ${message} (behind byte ${output.bytesWritten})`, {
       cause: error,
-      hint: isCutOff ? "was it copied to its end?" : "does its extension name the compression that it has?",
+      hint: "does its extension name the compression that it has?",
     });
   } finally {
     source.destroy();
     output.destroy();
     await closed;
+  }
+}
+
+/** The bytes of a compressed file on their way to a decoder. Those that the decoder has not taken are kept. */
+class CompressedBytes {
+  readonly #file: string;
+  readonly #taken: () => number;
+  #byteCount = 0;
+  #kept: Uint8Array[] = [];
+  #keptFrom = 0;
+
+  /** @param taken - how many bytes the decoder has taken */
+  constructor(file: string, taken: () => number) {
+    this.#file = file;
+    this.#taken = taken;
+  }
+
+  async *piecesOf(raw: AsyncGenerator<Uint8Array, void, undefined>, isFramed: boolean): AsyncGenerator<Uint8Array, void, undefined> {
+    const frames = isFramed ? new ZstdFrames(this.#file) : undefined;
+    for await (const chunk of raw) {
+      this.#byteCount += chunk.length;
+      for (const piece of frames?.split(chunk) ?? [chunk]) {
+        this.#forgetTaken();
+        this.#kept.push(piece);
+        yield piece;
+      }
+    }
+    // The streams of Node take no bytes at all for a whole file.
+    if (this.#byteCount === 0) throw new StorageError(`Cannot decompress ${this.#file}: it is empty`);
+    if (frames?.isAmidFrame === true) throw this.cutOff();
+  }
+
+  /** What the decoder left when it ended, as far as it has been read. Nothing is kept from then on. */
+  rest(): Uint8Array[] {
+    this.#forgetTaken();
+    const [first, ...others] = this.#kept;
+    this.#kept = [];
+    return first === undefined ? [] : [first.subarray(this.#taken() - this.#keptFrom), ...others];
+  }
+
+  #forgetTaken(): void {
+    const taken = this.#taken();
+    let count = 0;
+    for (const { length } of this.#kept) {
+      if (this.#keptFrom + length > taken) break;
+      this.#keptFrom += length;
+      count += 1;
+    }
+    this.#kept.splice(0, count);
+  }
+
+  cutOff(cause?: unknown): StorageError {
+    const message = `Cannot decompress ${this.#file}: it is cut off amid its data, at byte ${this.#byteCount}`;
+    return new StorageError(message, { cause, hint: "was it copied to its end?" });
+  }
+
+  trailing(): StorageError {
+    return new StorageError(`Cannot decompress ${this.#file}: its data end at byte ${this.#taken()}, and other bytes follow`, {
+      hint: "was it damaged, or were other bytes appended to it?",
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 /** Lists, reads and writes real files in a folder of its own. */
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -16,12 +17,12 @@ import { writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { brotliCompressSync, constants, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { StorageError } from "./errors.ts";
 import { FileWriter } from "./file-writer.ts";
-import { READ_CHUNK_BYTES } from "./limits.ts";
+import { INFLATED_CHUNK_BYTES, READ_CHUNK_BYTES } from "./limits.ts";
 import { listFiles } from "./list-files.ts";
 import { folderExists } from "./folders.ts";
 import { makeFolder, openBytes, removeFolder } from "./places.ts";
@@ -139,6 +140,98 @@ test.each([
   const whole = await readWhole(join(folder, name));
   expect(Buffer.compare(whole, BYTES)).toBe(0);
 });
+
+const skippable = (length: number): Buffer =>
+  Buffer.concat([Buffer.from([0x5a, 0x2a, 0x4d, 0x18, length, 0, 0, 0]), Buffer.alloc(length, 7)]);
+const PIECES = [BYTES.subarray(0, 1000), BYTES.subarray(1000, 1000), BYTES.subarray(1000, 1_500_000), BYTES.subarray(1_500_000)];
+
+test.each<[name: string, pack: (piece: Uint8Array, i: number) => Uint8Array]>([
+  ["members.gz", (piece) => gzipSync(piece)],
+  ["frames.zst", (piece) => zstdCompressSync(piece)],
+  ["skippable.zst", (piece, i) => Buffer.concat([skippable(i * 40), zstdCompressSync(piece), skippable(0)])],
+])("%s has parts of which each is read", async (name, pack) => {
+  const folder = folderWith({ [name]: Buffer.concat(PIECES.map(pack)) });
+  expect(Buffer.compare(await readWhole(join(folder, name)), BYTES)).toBe(0);
+});
+
+test("many frames of each form are read, also where they end with a chunk of the decoder", async () => {
+  const forms = fc.record({
+    length: fc.oneof(fc.nat(3000), fc.constantFrom(INFLATED_CHUNK_BYTES, 2 * INFLATED_CHUNK_BYTES)),
+    isSized: fc.boolean(),
+    hasChecksum: fc.boolean(),
+    isRun: fc.boolean(),
+    skipped: fc.option(fc.nat(30)),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(forms, { minLength: 1, maxLength: 12 }), async (given) => {
+      const plain: Uint8Array[] = [];
+      const packed = given.flatMap(({ length, isSized, hasChecksum, isRun, skipped }) => {
+        const bytes = isRun ? new Uint8Array(length).fill(5) : BYTES.subarray(0, length);
+        plain.push(bytes);
+        const { ZSTD_c_checksumFlag: sum, ZSTD_c_contentSizeFlag: size } = constants;
+        const frame = zstdCompressSync(bytes, { params: { [sum]: Number(hasChecksum), [size]: Number(isSized) } });
+        return skipped === null ? [frame] : [skippable(skipped), frame];
+      });
+      const path = join(folderWith({ "x.zst": Buffer.concat(packed) }), "x.zst");
+      expect(Buffer.compare(await readWhole(path), Buffer.concat(plain))).toBe(0);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test.each([
+  ["x.gz", (bytes: Uint8Array) => gzipSync(bytes)],
+  ["x.zst", (bytes: Uint8Array) => zstdCompressSync(bytes)],
+])("%s whose second part is cut off is an error, wherever it is cut", async (name, pack) => {
+  const first = pack(BYTES.subarray(0, 500));
+  const second = pack(BYTES.subarray(500, 900));
+  const path = join(folderWith({}), name);
+  for (let cut = 1; cut < second.length; cut += 1) {
+    writeFileSync(path, Buffer.concat([first, second.subarray(0, cut)]));
+    await expect(readWhole(path), `${cut} of ${second.length} bytes`).rejects.toThrow(`Cannot decompress ${path}: `);
+  }
+});
+
+test.each([
+  ["x.gz", (bytes: Uint8Array) => gzipSync(bytes)],
+  ["x.zst", (bytes: Uint8Array) => zstdCompressSync(bytes)],
+  ["x.br", (bytes: Uint8Array) => brotliCompressSync(bytes)],
+  ["x.deflate", (bytes: Uint8Array) => deflateSync(bytes)],
+])("%s with other bytes behind its data is an error", async (name, pack) => {
+  const path = join(folderWith({}), name);
+  const packed = pack(BYTES.subarray(0, 5000));
+  for (const length of [1, 20, 3 * READ_CHUNK_BYTES]) {
+    writeFileSync(path, Buffer.concat([packed, Buffer.alloc(length, "x")]));
+    await expect(readWhole(path), `${length} bytes`).rejects.toThrow(`Cannot decompress ${path}: `);
+  }
+  writeFileSync(path, Buffer.concat([packed, Buffer.alloc(3 * READ_CHUNK_BYTES)]));
+  // The program gzip takes zeros for padding. Those of the other forms refuse them.
+  if (name === "x.gz") expect(await readWhole(path)).toHaveLength(5000);
+  else await expect(readWhole(path)).rejects.toThrow(`Cannot decompress ${path}: `);
+  writeFileSync(path, Buffer.concat([packed, Buffer.alloc(2 * READ_CHUNK_BYTES), packed]));
+  await expect(readWhole(path)).rejects.toThrow(`Cannot decompress ${path}: `);
+});
+
+const programs: readonly [name: string, program: string, args: readonly string[]][] = [
+  ["x.gz", "gzip", ["-c"]],
+  ["x.zst", "zstd", ["-q", "-c"]],
+  ["x.zst", "pzstd", ["-q", "-c", "-p", "2"]],
+];
+test.each(programs.filter(([, program]) => spawnSync(program, ["--version"]).status === 0))(
+  "%s of the program %s is read as the program reads it",
+  async (name, program, args) => {
+    const path = join(folderWith({ plain: Buffer.concat(Array<Uint8Array>(5).fill(BYTES)) }), "plain");
+    const packed = execFileSync(program, [...args, path], { maxBuffer: 2 ** 30 });
+    const cases = [packed, Buffer.concat([packed, packed]), packed.subarray(0, -1), Buffer.concat([packed, packed.subarray(0, 50)])];
+    for (const bytes of [...cases, Buffer.concat([packed, Buffer.from("tail")])]) {
+      const file = join(dirname(path), name);
+      writeFileSync(file, bytes);
+      const known = spawnSync(program, ["-d", "-c", file], { maxBuffer: 2 ** 30 });
+      if (known.status === 0) expect(Buffer.compare(await readWhole(file), known.stdout)).toBe(0);
+      else await expect(readWhole(file)).rejects.toThrow(`Cannot decompress ${file}: `);
+    }
+  },
+);
 
 test("an end of reading before the end of the file lets it go", async () => {
   const folder = folderWith({ "x.gz": gzipSync(BYTES), "x.bin": BYTES });

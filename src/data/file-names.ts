@@ -21,6 +21,20 @@ export interface NamedFile {
   readonly rowCount: number;
 }
 
+/** The name of a file that a write makes without a function of the user's. */
+const GIVEN_NAME = /^part-\d{5,}-[0-9a-f]{8}\.[a-z]+(?:\.(?:gz|br|zst))?$/;
+const PARTITION_FOLDER = /^[^=]+=/;
+
+/**
+ * Whether a file below the target folder is named as a file of such a write: `part-00000-<id>.csv`, in the folder itself or in folders of partitions. With a function for names that is
+ * any file with the extension of the write.
+ */
+export function isNamedByWrite(path: string, target: string, extension: string, hasProvider: boolean): boolean {
+  const folders = path.slice(target.length + 1).split("/");
+  const name = folders.pop() as string;
+  return folders.every((folder) => PARTITION_FOLDER.test(folder)) && (GIVEN_NAME.test(name) || (hasProvider && name.endsWith(extension)));
+}
+
 export type FilenameProvider = (file: NamedFile) => string;
 
 const NAME_BYTES_MAX = 255;

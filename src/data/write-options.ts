@@ -16,7 +16,7 @@ import { WRITE_MODES, type WriteMode } from "./write.ts";
 /** The options of what writes files. With `concurrency`, `numCpus` and others of tasks the files are written by tasks of their own. */
 export interface WriteOptions extends ConsumeOptions, TransformOptions {
   /**
-   * How files are treated that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there, `"create"` and `"error"` refuse to write, `"ignore"` writes
+   * How files are treated that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there and refuses a folder with files that no write made, `"create"` and `"error"` refuse to write, `"ignore"` writes
    * nothing. Default: `"append"`.
    */
   mode?: WriteMode | undefined;

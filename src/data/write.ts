@@ -15,7 +15,7 @@ import { rowsOf } from "./blocks/block.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { WrittenFile } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
-import { FileNames, type FilenameProvider } from "./file-names.ts";
+import { FileNames, type FilenameProvider, isNamedByWrite } from "./file-names.ts";
 import { FILES_PUBLISHED_AT_A_TIME, INTERRUPTED_WRITE_MS } from "./limits.ts";
 import { makeStagingFolder, removeStagingFolder } from "./staging-folder.ts";
 import { counted } from "./statistics.ts";
@@ -42,7 +42,7 @@ interface WriteRequest {
   run(stagingFolder: string): AsyncIterable<BlockRef>;
 }
 
-/** @throws DataError where the folder has files and the mode is `error` */
+/** @throws DataError where the folder has files and the mode is `error`, or files of others and the mode is `overwrite` */
 export async function writeDataset({ folder, mode, extension, filenameProvider, run }: WriteRequest): Promise<WriteResult> {
   const target = await resolveFolder(folder);
   // Only names of the user's could be those of old files.
@@ -56,6 +56,7 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
     throw new DataError(`Cannot write to ${target}: it has ${old.length} files already`, {
       hint: 'choose another folder, or mode: "append" or "overwrite"',
     });
+  if (mode === "overwrite") refuseForeignFiles(old, { target, extension, hasProvider: filenameProvider !== undefined });
   const id = crypto.randomUUID().slice(0, 8);
   const staging = `${target}/.staging-${id}`;
   const names = new FileNames(filenameProvider, mode === "append" ? found : []);
@@ -113,6 +114,26 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
   }
   await removeStagingFolder(staging);
   return { files, rowCount, sizeBytes };
+}
+
+interface Overwritten {
+  readonly target: string;
+  readonly extension: string;
+  readonly hasProvider: boolean;
+}
+
+/** @throws DataError where the folder has files that no write has made: an overwrite would remove them */
+function refuseForeignFiles(old: readonly string[], { target, extension, hasProvider }: Overwritten): void {
+  const foreign = old.filter((path) => !isNamedByWrite(path, target, extension, hasProvider));
+  const [first] = foreign;
+  if (first === undefined) return;
+  const others = foreign.length > 1 ? ` and ${counted(foreign.length - 1, "other")}` : "";
+  throw new DataError(
+    `Cannot overwrite ${shownPath(target)}: it has files that no write of a dataset made: received ${shownPath(first)}${others}`,
+    {
+      hint: `choose a folder of its own, remove ${foreign.length === 1 ? "the file" : "these files"} first, or use mode: "append"`,
+    },
+  );
 }
 
 interface PlacedFile extends StagedFile {

@@ -100,13 +100,13 @@ test("a sink hears of an interruption, and one line says how much had been writt
 test("an overwrite that is interrupted leaves the old files alone", async () => {
   const target = join(folder, "old");
   mkdirSync(target);
-  writeFileSync(join(target, "part-00000.csv"), "id\n7\n");
+  writeFileSync(join(target, "part-00000-0a1b2c3d.csv"), "id\n7\n");
   const program = start("overwrite", `await rows.writeCsv(${JSON.stringify(target)}, { mode: "overwrite" });`);
   await until(() => stagedIn(target).length > 2, "the write");
   const { signal, stderr } = await program.interrupt("terminal");
   expect(signal).toBe("SIGINT");
   expect(stderr).toBe(`shoal: interrupted: 0 whole files with 0 rows are in ${target}, beside 1 file of before\n`);
-  expect(readdirSync(target)).toEqual(["part-00000.csv"]);
+  expect(readdirSync(target)).toEqual(["part-00000-0a1b2c3d.csv"]);
 }, 30_000);
 
 test("a program that is killed while it writes leaves whole files, and where it overwrites, the old ones", async () => {
@@ -119,15 +119,15 @@ test("a program that is killed while it writes leaves whole files, and where it 
   };
   const [added, replaced] = [join(folder, "killed-append"), join(folder, "killed-overwrite")];
   mkdirSync(replaced);
-  writeFileSync(join(replaced, "part-00000.csv"), "id\n7\n");
+  writeFileSync(join(replaced, "part-00000-0a1b2c3d.csv"), "id\n7\n");
   await Promise.all([
     killed(added, {}, () => filesIn(added).length >= 3),
     killed(replaced, { mode: "overwrite" }, () => stagedIn(replaced).length > 4),
   ]);
   expect(filesIn(added).length).toBeGreaterThanOrEqual(3);
   for (const file of filesIn(added)) expect([file, readFileSync(join(added, file), "utf8")]).toEqual([file, `id\n${"0\n".repeat(10)}`]);
-  expect(filesIn(replaced)).toEqual(["part-00000.csv"]);
-  expect(readFileSync(join(replaced, "part-00000.csv"), "utf8")).toBe("id\n7\n");
+  expect(filesIn(replaced)).toEqual(["part-00000-0a1b2c3d.csv"]);
+  expect(readFileSync(join(replaced, "part-00000-0a1b2c3d.csv"), "utf8")).toBe("id\n7\n");
 }, 30_000);
 
 test("a program that reads ends at once by the signal", async () => {

@@ -1,7 +1,7 @@
 /** Methods of datasets that look at them, in in-process mode: what they give is compared with plain arrays. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import * as data from "shoal/data";
 import { afterAll, describe, expect, test } from "vitest";
 import { useSession } from "./session.ts";
@@ -237,6 +237,28 @@ describe("written files", () => {
       .writeParquet(to, { filenameProvider, mode: "overwrite" });
     expect(readdirSync(to)).toHaveLength(2);
     expect((await data.readParquet<{ id: number }>(to).takeAll()).map(({ id }) => -id)).toEqual(upTo(100));
+  });
+
+  test("of an overwrite take the place of files of such a write alone: a folder with any other file is refused", async () => {
+    const to = join(folder, "own files");
+    await rows.writeCsv(to, { partitionBy: ["odd"], compression: "gzip" });
+    await rows.writeCsv(to, { mode: "overwrite" });
+    expect(readdirSync(to)).toHaveLength((await rows.writeJson(to, { mode: "overwrite" })).files.length);
+    for (const foreign of ["notes.txt", "src/program.ts", "part-00000.csv", "odd=true/notes.csv", "deep/part-00000-0a1b2c3d.csv"]) {
+      const file = join(to, foreign);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, "mine");
+      const before = readdirSync(to, { recursive: true });
+      await expect(rows.writeCsv(to, { mode: "overwrite" })).rejects.toThrow(
+        `it has files that no write of a dataset made: received ${file}`,
+      );
+      expect([readFileSync(file, "utf8"), readdirSync(to, { recursive: true })]).toEqual(["mine", before]);
+      rmSync(file);
+    }
+    const filenameProvider = ({ index }: data.NamedFile): string => `mine ${index}`;
+    writeFileSync(join(to, "old.csv"), "id\n1\n");
+    await rows.repartition(1).writeCsv(to, { mode: "overwrite", filenameProvider });
+    expect(readdirSync(to).filter((name) => name.includes("."))).toEqual(["mine 0.csv"]);
   });
 
   test("have as many rows at least as they are to have, but for the last one", async () => {

@@ -10,9 +10,8 @@ import { NdArray } from "shoal";
 import * as data from "shoal/data";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useFolder, useSession } from "../integration/session.ts";
-import { installed } from "./installed.ts";
+import { pythonOfTables } from "./table-libraries.ts";
 
-const LIBRARIES = ["duckdb==2.0.1", "polars==2.1.0", "pyarrow==26.0.1"];
 const PROGRAM = fileURLToPath(new URL("python/exchange_files.py", import.meta.url));
 const folder = useFolder();
 useSession({ numCpus: 2, objectStoreMemoryBytes: 256 * 2 ** 20 });
@@ -20,15 +19,8 @@ useSession({ numCpus: 2, objectStoreMemoryBytes: 256 * 2 ** 20 });
 /** Columns by their names, as a program has read a file. */
 type Columns = Readonly<Record<string, readonly unknown[]>>;
 
-function environment(): string {
-  return installed(LIBRARIES.join("-").replaceAll("==", "-"), (place) => [
-    ["python3", "-m", "venv", place],
-    [join(place, "bin", "python3"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...LIBRARIES],
-  ]);
-}
-
 function python(name: string, ...args: string[]): string {
-  return execFileSync(join(environment(), "bin", "python3"), [PROGRAM, name, ...args], { encoding: "utf8", maxBuffer: 2 ** 30 });
+  return execFileSync(pythonOfTables(), [PROGRAM, name, ...args], { encoding: "utf8", maxBuffer: 2 ** 30 });
 }
 
 /** The columns that each program has read. Whole numbers are bigints, with all their digits. */
@@ -216,7 +208,7 @@ let everything: data.Dataset<any>;
 let rows: Record<string, unknown>[];
 
 beforeAll(async () => {
-  environment();
+  pythonOfTables();
   const names = Object.keys(PLAIN);
   const lines = IDS.map((row) => [row, ...names.map((name) => pick([...(PLAIN[name] as (typeof PLAIN)[string])[1], NOTHING], row)[0])]);
   const file = join(newFolder("source"), "plain.csv");

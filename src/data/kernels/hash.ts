@@ -258,8 +258,10 @@ export function keyHashes(vectors: readonly Vector[], rowCount: number): KeyHash
   if (vectors.length !== 1 || key === undefined || !SMALL_KINDS.has(key.type.kind))
     return { hashes: hashRows(vectors, rowCount), isExact: false };
   const hashes = new Uint32Array(rowCount);
-  hashes.set(key.values as Int32Array);
+  hashes.set((key.values as Int32Array).subarray(0, rowCount));
   for (let row = 0; row < rowCount; row += 1) hashes[row] = mix(hashes[row] as number);
+  // The element under a null is any number.
+  if (key.nullCount > 0) for (let row = 0; row < rowCount; row += 1) if (isNull(key, row)) hashes[row] = NULL_HASH;
   return { hashes, isExact: key.nullCount === 0 };
 }
 

@@ -5,8 +5,10 @@ import { withDictionaries } from "../../../test/oracles/dictionary-blocks.ts";
 import { absMax, count, countDistinct, max, mean, min, quantile, std, sum, unique } from "../aggregates/aggregate.ts";
 import { mergeAggregates, partialAggregate } from "../aggregates/group-aggregate.ts";
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock, takeBlock } from "../blocks/block.ts";
-import type { Vector } from "../blocks/vector.ts";
-import { groupRows, hashRows, keyVectors } from "./hash.ts";
+import type { DataType } from "../blocks/data-type.ts";
+import { newValueArray, type ValueArray, type Vector } from "../blocks/vector.ts";
+import { groupRows, hashRows, keyVectors, NO_GROUP } from "./hash.ts";
+import { KeyTable } from "./key-table.ts";
 import { binBlocks } from "./partition.ts";
 import { hashNumber, Random } from "./random.ts";
 import { rangeOfRows, type SortKey, sortedIndices } from "./sort.ts";
@@ -201,6 +203,59 @@ describe("groups", () => {
         expect(Array.from(firstRows)).toEqual(Array.from(known.values(), (id) => wanted.indexOf(id)));
       }),
       { numRuns: 400 },
+    );
+  });
+
+  test.each([
+    ...(["int8", "int16", "int32", "uint8", "uint16", "uint32", "float32", "float64", "date", "int64", "uint64", "timestamp"] as const),
+    ...(["time32", "time64", "duration", "bool", "string", "decimal"] as const),
+  ])("of nulls in a column of %s are one, whatever lies in memory under a null", (kind) => {
+    const wide = (numbers: readonly number[]) => BigInt64Array.from(numbers, BigInt);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(40), fc.boolean()), { minLength: 1, maxLength: 200 }), fc.boolean(), (cells, isNear) => {
+        const numbers = cells.map(([value]) => (isNear ? value : value * 3));
+        const { length } = cells;
+        const validity = new Uint8Array(Math.ceil(length / 8));
+        cells.forEach(([, isValue], row) => {
+          if (isValue) validity[row >> 3] = (validity[row >> 3] as number) | (1 << (row & 7));
+        });
+        const unit = kind === "time32" ? "ms" : "us";
+        const type = (
+          kind === "decimal" ? { kind, precision: 9, scale: 0, bits: 128, as: "text" } : { kind, unit, as: "bigint" }
+        ) as DataType;
+        const nullCount = cells.filter(([, isValue]) => !isValue).length;
+        const bits = Uint8Array.from({ length: validity.length }, (_, byte) =>
+          numbers.slice(8 * byte, 8 * byte + 8).reduce((sum, value, bit) => sum | ((value & 1) << bit), 0),
+        );
+        const values =
+          kind === "bool"
+            ? bits
+            : kind === "string"
+              ? Uint8Array.from(numbers)
+              : kind === "decimal"
+                ? new BigUint64Array(wide(numbers.flatMap((value) => [value, 0])).buffer)
+                : (newValueArray(kind, length) as ValueArray);
+        if (!["bool", "string", "decimal"].includes(kind))
+          numbers.forEach((value, row) => {
+            (values as unknown as (number | bigint)[])[row] =
+              values instanceof BigInt64Array || values instanceof BigUint64Array ? BigInt(value) : value;
+          });
+        const offsets = kind === "string" ? { offsets: Int32Array.from({ length: length + 1 }, (_, row) => row) } : {};
+        const vector: Vector = { type, length, nullCount, bitOffset: 0, values, ...offsets, ...(nullCount > 0 ? { validity } : {}) };
+        const other: Vector = { type: { kind: "int32" }, length, nullCount: 0, bitOffset: 0, values: new Int32Array(length) };
+        const known = new Map<string, number>();
+        const wanted = cells.map(([, isValue], row) => {
+          const value = kind === "bool" ? (numbers[row] as number) & 1 : numbers[row];
+          const key = isValue ? `${value}` : "null";
+          if (!known.has(key)) known.set(key, known.size);
+          return known.get(key);
+        });
+        for (const keys of [[vector], [vector, other], [other, vector]]) expect(Array.from(groupRows(keys, length).ids)).toEqual(wanted);
+        const found = new KeyTable([vector], length).find([vector], length);
+        const first = (row: number) => (cells[row]?.[1] === true ? "group" : "none");
+        expect(Array.from(found, (group) => (group === NO_GROUP ? "none" : "group"))).toEqual(cells.map((_, row) => first(row)));
+      }),
+      { numRuns: 60 },
     );
   });
 

@@ -55,6 +55,7 @@ export {
   getAppHandle,
   getDeploymentHandle,
   type HandlesOf,
+  restApi,
   run,
   runMany,
   type RunOptions,

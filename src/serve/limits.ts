@@ -140,12 +140,16 @@ export const REPLICA_CONCURRENCY = 1_000_000;
 /** The longest wait for a proxy or a controller to come up. */
 export const COMPONENT_START_WITHIN_MS = 60_000;
 
+/** How often a controller tries to open the REST API again whose port another program has. */
+export const API_RETRY_MS = 1_000;
 /** Where the REST API listens, as Ray's dashboard does. */
 export const API_PORT = 8265;
 /** The text of a configuration, which is kept as one value in the cluster's store, of 1 MiB at most. A configuration has thousands of deployments at this size. */
 export const CONFIG_BYTES_MAX = 1_000_000;
 /** The record of an application in the cluster's store, where a value takes 1 MiB, less what joins it later: the reason of a failure, and what the encoding adds. */
 export const RECORD_BYTES_MAX = 900 * 1024;
+/** Levels of a configuration in JSON: those of Serve itself are ten, and arguments of applications have few of their own. */
+export const CONFIG_DEPTH_MAX = 100;
 /** Aliases of YAML in a configuration: hundreds of applications that share their settings have fewer. */
 export const CONFIG_ALIASES_MAX = 1_000;
 /** How long a client of the REST API may take to send its request. */

@@ -283,6 +283,11 @@ export async function controllerHealth(): Promise<ControllerHealth | undefined> 
   return await (await findController())?.health.remote();
 }
 
+/** Where the REST API listens, and the token that its clients show; undefined where Serve or the API is not open. */
+export async function restApi(): Promise<OpenedApi | undefined> {
+  return await (await findController())?.restApi.remote();
+}
+
 /** Ends an application; what is under way is answered. @returns whether there was one */
 async function deleteApplication(name: string): Promise<boolean> {
   if (typeof name !== "string") throw new TypeError(`Cannot delete an application: its name is needed: received ${describeValue(name)}`);

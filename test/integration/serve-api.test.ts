@@ -66,14 +66,19 @@ interface Details {
 
 class Client {
   readonly address: string;
-  constructor(address: string) {
+  readonly headers: Readonly<Record<string, string>>;
+  constructor({ address, token }: { address: string; token: string }) {
     this.address = address;
+    this.headers = { authorization: `Bearer ${token}` };
+  }
+  ask(path: string, options: { method?: string; body?: string } = {}): ReturnType<typeof ask> {
+    return ask(this.address, path, { ...options, headers: this.headers });
   }
   put(body: unknown): ReturnType<typeof ask> {
-    return ask(this.address, APPLICATIONS, { method: "PUT", body: typeof body === "string" ? body : JSON.stringify(body) });
+    return this.ask(APPLICATIONS, { method: "PUT", body: typeof body === "string" ? body : JSON.stringify(body) });
   }
   async details(query = ""): Promise<Details> {
-    return JSON.parse((await ask(this.address, APPLICATIONS + query)).body) as Details;
+    return JSON.parse((await this.ask(APPLICATIONS + query)).body) as Details;
   }
   async until(status: string, name = "greet"): Promise<Details["applications"][string]> {
     let found: Details["applications"][string] | undefined;
@@ -94,8 +99,8 @@ class Client {
 
 async function opened(): Promise<Client> {
   const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { port: 0 } });
-  expect(api?.token).toBeUndefined();
-  return new Client(api?.address ?? "");
+  if (api === undefined) throw new Error("the API is not open");
+  return new Client(api);
 }
 
 test("a configuration is put, changed in place, loaded anew, broken, and deleted", async () => {
@@ -111,7 +116,7 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
     runtime_env: { env_vars: { MOOD: "***", KEY: "***" } },
     deployments: [{ name: "Greeter", ray_actor_options: { runtime_env: { env_vars: { KEY: "***" } } } }],
   });
-  expect((await ask(client.address, APPLICATIONS)).body).not.toContain("sk-");
+  expect((await client.ask(APPLICATIONS)).body).not.toContain("sk-");
   // Code that has changed is loaded anew.
   writeFileSync(join(project, "app.ts"), app("bonjour"));
   await client.put(config(4));
@@ -125,7 +130,7 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
   // The former version serves on.
   expect((await ask(await client.proxy(), "/greet")).body).toBe("bonjour 4!");
   await until(async () => (await client.details()).applications["mine"] === undefined, "the other application to end");
-  expect(await ask(client.address, APPLICATIONS, { method: "DELETE" })).toMatchObject({ status: 200, body: "" });
+  expect(await client.ask(APPLICATIONS, { method: "DELETE" })).toMatchObject({ status: 200, body: "" });
   expect(await client.details()).toMatchObject({ applications: {}, proxies: {} });
   // Proxies that start anew have the services of gRPC that the configuration names.
   const grpc = { grpc_options: { port: 0, grpc_servicer_functions: [`${join(import.meta.dirname, "grpc", "shop.proto")}:shop.v1.Shop`] } };
@@ -199,6 +204,30 @@ test("the API answers again, at the same place, after its controller has died", 
   await until(async () => (await ask(proxy, "/greet")).body === "hello 6!", "the next configuration to hold");
 });
 
+test("the API and /metrics come back after another program has had their port for a moment", async () => {
+  const client = await opened();
+  const controller = (await actors({ namespace: "shoal.serve" })).find(({ name }) => name === "SERVE_CONTROLLER");
+  process.kill(controller?.pid ?? 0, "SIGKILL");
+  const other = createServer();
+  await until(
+    () =>
+      new Promise<boolean>((resolve) => {
+        other.once("error", () => resolve(false));
+        other.listen(Number(new URL(client.address).port), "127.0.0.1", () => resolve(true));
+      }),
+    "the port to be taken",
+  );
+  const health = async (): Promise<{ pid: number; apiAddress: string | undefined } | undefined> =>
+    await serve.controllerHealth().catch(() => undefined);
+  await until(async () => ![undefined, controller?.pid].includes((await health())?.pid), "the next controller");
+  expect(await health()).toMatchObject({ apiAddress: undefined });
+  expect(await serve.restApi()).toBeUndefined();
+  await new Promise((resolve) => other.close(resolve));
+  await until(async () => (await health())?.apiAddress === client.address, "the API to listen again");
+  expect((await client.ask("/metrics")).status).toBe(200);
+  expect((await client.details()).applications).toEqual({});
+});
+
 test("what is wrong with a request is told with Ray's statuses", async () => {
   const client = await opened();
   const putting = async (body: unknown): Promise<[number, string]> => {
@@ -223,13 +252,13 @@ test("what is wrong with a request is told with Ray's statuses", async () => {
     'Cannot read the configuration: applications[0].runtime_env.working_dir: a whole path is needed, as there is no folder to begin from: give runtime_env.working_dir as /FOLDER or local:///FOLDER: received "here"',
   ]);
   expect(await putting("x".repeat(5_000_000))).toEqual([413, expect.stringContaining("at most 1000000 bytes")]);
-  expect(await ask(client.address, `${APPLICATIONS}?api_type=x`)).toMatchObject({ status: 400 });
-  expect(await ask(client.address, APPLICATIONS, { method: "POST" })).toMatchObject({
+  expect(await client.ask(`${APPLICATIONS}?api_type=x`)).toMatchObject({ status: 400 });
+  expect(await client.ask(APPLICATIONS, { method: "POST" })).toMatchObject({
     status: 405,
     headers: { allow: "GET, PUT, DELETE" },
   });
-  expect((await ask(client.address, "/api/jobs/")).status).toBe(404);
-  expect(JSON.parse((await ask(client.address, "/api/ray/version")).body)).toMatchObject({ version: "4" });
+  expect((await client.ask("/api/jobs/")).status).toBe(404);
+  expect(JSON.parse((await client.ask("/api/ray/version")).body)).toMatchObject({ version: "4" });
 });
 
 test("web pages and other machines are kept out", async () => {
@@ -243,18 +272,42 @@ test("web pages and other machines are kept out", async () => {
         .on("error", reject)
         .end();
     });
-  expect(await withHeaders({ origin: "http://evil.example" })).toBe(403);
-  expect(await withHeaders({ host: "evil.example:8265" })).toBe(403);
-  expect(await withHeaders({ host: "localhost" })).toBe(200);
+  const { authorization = "" } = client.headers;
+  expect(await withHeaders({ authorization, origin: "http://evil.example" })).toBe(403);
+  expect(await withHeaders({ authorization, host: "localhost" })).toBe(200);
+  expect(await withHeaders({ host: "localhost" })).toBe(401);
+  for (const path of [APPLICATIONS, "/api/ray/version", "/api/version", "/metrics", "/nowhere"])
+    for (const method of ["GET", "PUT", "DELETE"]) {
+      const headers: Record<string, string>[] = [
+        {},
+        { authorization: "Bearer wrong" },
+        { authorization: `Basic ${authorization.slice(7)}` },
+      ];
+      for (const header of headers)
+        expect(await ask(client.address, path, { method, headers: header })).toMatchObject({
+          status: 401,
+          headers: { "www-authenticate": "Bearer" },
+        });
+    }
+  expect(await serve.restApi()).toEqual({ address: client.address, token: authorization.slice(7) });
   await serve.shutdown();
-  expect((await failureOf(serve.start({ apiOptions: { host: "0.0.0.0", requireToken: false } }))).message).toContain(
-    "other machines show a token",
-  );
-  const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { host: "0.0.0.0", port: 0 } });
+  expect(await serve.restApi()).toBeUndefined();
+  expect((await failureOf(serve.start({ apiOptions: { requireToken: false } as object }))).message).toContain("always asks for a token");
+  const token = "given-by-its-owner";
+  const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { host: "0.0.0.0", port: 0, token } });
+  expect(api?.token).toBe(token);
   const address = `http://127.0.0.1:${new URL(api?.address ?? "").port}`;
-  expect(await ask(address, APPLICATIONS)).toMatchObject({ status: 401, headers: { "www-authenticate": "Bearer" } });
-  expect(await ask(address, "/metrics", { headers: { authorization: "Bearer wrong" } })).toMatchObject({ status: 401 });
-  expect(await ask(address, APPLICATIONS, { headers: { authorization: `Bearer ${api?.token}` } })).toMatchObject({ status: 200 });
+  expect(await ask(address, APPLICATIONS, { headers: { authorization: `Bearer ${token}` } })).toMatchObject({ status: 200 });
+});
+
+test("a PUT with as many keys as a configuration can have is answered at once", async () => {
+  const client = await opened();
+  const args = Object.fromEntries(Array.from({ length: 70_000 }, (_, index) => [`k${index}`, 1]));
+  const sinceMs = performance.now();
+  const { status, body } = await client.put({ applications: [{ import_path: "a.ts:app", ...args }] });
+  expect([status, body]).toEqual([400, expect.stringContaining("there is no such key")]);
+  // With the square of the keys the controller stood still for a minute.
+  expect(performance.now() - sinceMs).toBeLessThan(15_000);
 });
 
 test("metrics of all processes are in Prometheus' format, with Ray's names and users' own", async () => {
@@ -266,7 +319,7 @@ test("metrics of all processes are in Prometheus' format, with Ray's names and u
   for (let index = 0; index < 3; index += 1) expect((await ask(proxy, "/greet?name=ada")).status).toBe(200);
   await ask(proxy, "/greet");
   await ask(proxy, "/nowhere");
-  const { status, body, headers } = await ask(client.address, "/metrics");
+  const { status, body, headers } = await client.ask("/metrics");
   expect([status, headers["content-type"]]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8"]);
   const line = (name: string, ...labels: string[]): string | undefined =>
     body

@@ -39,17 +39,24 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
   expect([none.exitCode, none.stderr]).toEqual([1, "shoal: Serve does not run on this cluster. `shoal serve start` starts it.\n"]);
   const started = await serve("start", "--http-port", "0", "--api-port", "0");
   expect([started.exitCode, started.stderr]).toEqual([0, ""]);
-  expect(started.stdout).toMatch(/^Proxies listen at http:\/\/127\.0\.0\.1:\d+\nThe REST API listens at http:\/\/127\.0\.0\.1:\d+\n$/);
+  expect(started.stdout).toMatch(
+    /^Proxies listen at http:\/\/127\.0\.0\.1:\d+\nThe REST API listens at http:\/\/127\.0\.0\.1:\d+\nIts clients show a token, .*\n$/,
+  );
   const [proxy = "", api = ""] = Array.from(started.stdout.matchAll(/at (\S+)/g), ([, address = ""]) => address);
+  const shown = async (): Promise<{ headers: Record<string, string> }> => {
+    const token = (await serve("token")).stdout.trimEnd();
+    return { headers: { authorization: `Bearer ${token}` } };
+  };
+  expect((await ask(api, "/metrics")).status).toBe(401);
   writeFileSync(join(project, "serve.yaml"), config("!"));
   const deployed = await serve("deploy", "serve.yaml");
   expect([deployed.exitCode, deployed.stdout, deployed.stderr]).toEqual([
     0,
-    `serve.yaml runs at ${proxy}\nThe REST API listens at ${api}\n`,
+    `serve.yaml runs at ${proxy}\nThe REST API listens at ${api}\nIts clients show a token, which \`shoal serve token\` prints\n`,
     "",
   ]);
   expect((await ask(proxy, "/")).body).toBe("hello!");
-  expect((await ask(api, "/metrics")).body).toContain("serve_num_http_requests{");
+  expect((await ask(api, "/metrics", await shown())).body).toContain("serve_num_http_requests{");
   const [one, other, kept, health] = await Promise.all([
     serve("status", "-n", "greet"),
     serve("status", "-n", "x"),
@@ -85,15 +92,19 @@ test("start, deploy, status, config, controller-health, build and shutdown on a 
   const shop = `${join(import.meta.dirname, "grpc", "shop.proto")}:shop.v1.Shop`;
   const words = ["--grpc-port", "0", "--grpc-servicer-functions", shop, "--grpc-disable-reflection", "--api-port", "0"];
   const withGrpc = await serve("start", "--http-port", "0", "--proxy-location", "HeadOnly", ...words);
-  expect(withGrpc.stdout).toMatch(/^Proxies listen at \S+\ngRPC listens at 127\.0\.0\.1:\d+\nThe REST API listens at \S+\n$/);
-  const details = JSON.parse((await ask(/API listens at (\S+)/.exec(withGrpc.stdout)?.[1] ?? "", "/api/serve/applications/")).body);
+  expect(withGrpc.stdout).toMatch(
+    /^Proxies listen at \S+\ngRPC listens at 127\.0\.0\.1:\d+\nThe REST API listens at \S+\nIts clients .*\n$/,
+  );
+  const details = JSON.parse(
+    (await ask(/API listens at (\S+)/.exec(withGrpc.stdout)?.[1] ?? "", "/api/serve/applications/", await shown())).body,
+  );
   expect(details).toMatchObject({
     proxy_location: "HeadOnly",
     grpc_options: { grpc_servicer_functions: ["shop.proto:shop.v1.Shop"], enable_reflection: false },
   });
   await serve("shutdown", "--yes");
   const without = await serve("start", "--proxy-location", "Disabled", "--api-port", "0");
-  expect([without.exitCode, without.stdout]).toEqual([0, expect.stringMatching(/^The REST API listens at \S+\n$/)]);
+  expect([without.exitCode, without.stdout]).toEqual([0, expect.stringMatching(/^The REST API listens at \S+\nIts clients .*\n$/)]);
 });
 
 test("run takes a working folder and an environment, refuses what is unknown in it, and runs a configuration anew whose files change", async () => {

@@ -78,9 +78,10 @@ test("another controller follows when its node dies with the head elsewhere, and
   await updating;
   await until(async () => (await healthy()).length === 2, "the next controller to know the proxies that are left");
   expect(new Set((await healthy()).map(({ address }) => address))).toEqual(new Set(kept.map(({ address }) => address)));
-  const { nodeId, apiAddress = "" } = (await serve.controllerHealth()) as { nodeId: string; apiAddress: string | undefined };
+  const { nodeId } = (await serve.controllerHealth()) as { nodeId: string };
+  const { address: apiAddress = "", token = "" } = (await serve.restApi()) ?? {};
   expect(nodeId).not.toBe(lost.nodeId);
-  const rest = await ask(apiAddress, "/api/serve/applications/");
+  const rest = await ask(apiAddress, "/api/serve/applications/", { headers: { authorization: `Bearer ${token}` } });
   const { applications, proxies } = JSON.parse(rest.body);
   expect([rest.status, Object.keys(applications).sort(), Object.keys(proxies)]).toEqual([
     200,

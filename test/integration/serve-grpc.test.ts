@@ -28,6 +28,7 @@ interface Item {
 const log = new Log(folder);
 let target = "";
 let apiAddress = "";
+let token = "";
 let client: Dynamic;
 
 /** A client whose methods are those of a `.proto` file. */
@@ -112,7 +113,7 @@ beforeAll(async () => {
     grpcOptions: { port: 0, services: [{ protoFile: PROTO, service: "shop.v1.Shop" }] },
   });
   target = started.grpcAddress as string;
-  apiAddress = started.api?.address ?? "";
+  ({ address: apiAddress = "", token = "" } = started.api ?? {});
   client = clientOf("shop.v1.Shop");
   const options = { maxOngoingRequests: 2, maxQueuedRequests: 1 };
   await serve.run(serve.deployment(Shop, options).bind(log.file), { name: "shop", routePrefix: "/shop" });
@@ -248,7 +249,7 @@ test("all proxies of a node answer at the same port", async () => {
   expect(proxies.map(({ grpcAddress }) => grpcAddress)).toEqual([target, target]);
   const clients = Array.from({ length: 24 }, () => clientOf("shop.v1.Shop", undefined, { "grpc.use_local_subchannel_pool": 1 }));
   for (const one of clients) await unary(one, "Fail", { name: "status" }).catch(() => {});
-  const { body } = await ask(apiAddress, "/metrics");
+  const { body } = await ask(apiAddress, "/metrics", { headers: { authorization: `Bearer ${token}` } });
   const counted = body
     .split("\n")
     .filter((line) => line.startsWith("serve_num_grpc_requests{") && line.includes('method="/shop.v1.Shop/Fail"'));

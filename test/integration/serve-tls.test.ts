@@ -20,7 +20,7 @@ const folder = useFolder();
 useSession({ numCpus: 2 });
 
 let address = "";
-let api = "";
+let metrics: () => Promise<string>;
 let ca = "";
 let authority: Authority;
 const keyFile = join(folder, "key.pem");
@@ -94,7 +94,8 @@ beforeAll(async () => {
     keepAliveTimeoutMs: 700,
   };
   const started = await serve.start({ httpOptions, apiOptions: { port: 0 } });
-  api = started.api?.address ?? "";
+  const { address: api = "", token = "" } = started.api ?? {};
+  metrics = async () => (await ask(api, "/metrics", { headers: { authorization: `Bearer ${token}` } })).body;
   await serve.run(serve.deployment(Echo, { maxOngoingRequests: 1_000 }).bind());
   address = (Object.values((await serve.status()).proxies)[0]?.address ?? "").replace("127.0.0.1", "localhost");
 });
@@ -223,7 +224,7 @@ test("a method that HTTP does not have reaches no method of the ingress, and hol
       expect([method, headers[":status"]]).toEqual([method, 501]);
     }
   expect(existsSync(join(folder, "transferred"))).toBe(false);
-  const ongoing = /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec((await ask(api, "/metrics")).body)?.[1];
+  const ongoing = /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec(await metrics())?.[1];
   expect(ongoing ?? "0").toBe("0");
   expect((await call("QUERY", "/", Buffer.from("q"))).body).toBe("ok");
 });
@@ -248,8 +249,7 @@ test("what may not be is refused, and the connection goes on", async () => {
 
 test("a client that resets a stream ends its work", async () => {
   const session = open();
-  const ongoing = async (): Promise<string | undefined> =>
-    /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec((await ask(api, "/metrics")).body)?.[1];
+  const ongoing = async (): Promise<string | undefined> => /serve_replica_processing_queries\{[^}]*\} (\d+)/.exec(await metrics())?.[1];
   const stream = session.request({ ":path": "/never" });
   stream.on("error", () => {});
   await until(async () => (await ongoing()) === "1", "the request to run");

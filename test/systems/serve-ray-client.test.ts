@@ -247,7 +247,10 @@ test("Ray's client deploys configurations that Ray has published, reads them bac
   ]);
   const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { port: 0 } });
   const script = join(REPOSITORY, "test", "systems", "python", "serve_client.py");
-  child = spawn(join(environment, "bin", "python"), [script, api?.address ?? ""], { stdio: ["pipe", "pipe", "pipe"] });
+  child = spawn(join(environment, "bin", "python"), [script, api?.address ?? ""], {
+    stdio: ["pipe", "pipe", "pipe"],
+    env: { ...process.env, RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: api?.token ?? "" },
+  });
   createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => lines.push(line));
   child.stderr?.on("data", (piece: Buffer) => (errors += piece.toString()));
 

@@ -1,5 +1,5 @@
 /**
- * `shoal serve start`, `run`, `deploy`, `build`, `status`, `config`, `controller-health`, `shutdown`: Ray's commands, over what `shoal/serve` offers to programs.
+ * `shoal serve start`, `run`, `deploy`, `build`, `status`, `config`, `token`, `controller-health`, `shutdown`: Ray's commands, over what `shoal/serve` offers to programs.
  *
  * `run` serves from a node of its own, unless it is told an address, until it is ended; the others work on the cluster that this machine is a node of. The user's code is loaded by the command, as
  * a program of his would load it.
@@ -18,11 +18,12 @@ import {
 } from "./serve-library.ts";
 import { WatchedFolders } from "./watched-folders.ts";
 
+const API_TOKEN_HINT = "Its clients show a token, which `shoal serve token` prints";
 const RESTART_LINE = "shoal serve: something has changed; running it again";
 
 const API_OPTIONS = {
   "api-port": { valueName: "PORT", help: "of the REST API and /metrics; default 8265, 0 is any that is free" },
-  "api-host": { valueName: "HOST", help: "where they listen; default 127.0.0.1, and elsewhere clients need a token" },
+  "api-host": { valueName: "HOST", help: "where they listen; default 127.0.0.1; clients need a token" },
 } as const;
 
 const APP_DIR = { short: "d", valueName: "FOLDER", help: "where TARGET begins; default: this folder" } as const;
@@ -56,8 +57,26 @@ const startCommand: Command = defineCommand({
       if (address !== undefined) terminal.print(`Proxies listen at ${address}`);
       if (grpcAddress !== undefined) terminal.print(`gRPC listens at ${grpcAddress}`);
       terminal.print(`The REST API listens at ${api?.address}`);
-      if (api?.token !== undefined) terminal.print(`It asks for the header\n  authorization: Bearer ${api.token}`);
+      terminal.print(API_TOKEN_HINT);
     });
+  },
+});
+
+const tokenCommand: Command = defineCommand({
+  name: "serve token",
+  summary: "print the token of the REST API and /metrics",
+  description:
+    'Reads it from the cluster that this machine is a node of, as only its owner may. Clients send it: curl -H "authorization: Bearer $(shoal serve token)".',
+  options: { address: ADDRESS },
+  run: async ({ options, terminal }) => {
+    let isFound = false;
+    await onCluster(terminal, options.address, async (serve) => {
+      const api = await serve.restApi();
+      isFound = api !== undefined;
+      if (api === undefined) terminal.tell("shoal: the REST API is not open. `shoal serve start` opens it.");
+      else terminal.print(api.token);
+    });
+    return isFound ? EXIT.SUCCESS : EXIT.FAILURE;
   },
 });
 
@@ -247,9 +266,8 @@ const deployCommand: Command = defineCommand({
       terminal.print(`${file} runs${address === undefined ? "" : ` at ${address}`}${grpc}`);
       try {
         const { api } = await serve.start({ apiOptions });
-        terminal.print(
-          `The REST API listens at ${api?.address}${api?.token === undefined ? "" : ` with a token that shoal serve start prints`}`,
-        );
+        terminal.print(`The REST API listens at ${api?.address}`);
+        terminal.print(API_TOKEN_HINT);
       } catch (error) {
         terminal.tell(`shoal serve: the REST API is not open: ${(error as Error).message}. Try --api-port.`);
       }
@@ -324,6 +342,7 @@ export const serveCommands: readonly Command[] = [
   buildCommand,
   statusCommand,
   configCommand,
+  tokenCommand,
   healthCommand,
   shutdownCommand,
 ];

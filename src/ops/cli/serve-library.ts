@@ -14,7 +14,12 @@ type Application = object;
 interface Started {
   readonly address: Text;
   readonly grpcAddress?: Text;
-  readonly api?: { readonly address: string; readonly token: Text } | undefined;
+  readonly api?: RestApi | undefined;
+}
+
+interface RestApi {
+  readonly address: string;
+  readonly token: string;
 }
 
 interface Listening {
@@ -37,6 +42,7 @@ export interface ServeLibrary {
     apiOptions?: Listening & { token?: Text };
   }): Promise<Started>;
   controllerHealth(): Promise<Readonly<Record<string, string | number | undefined>> | undefined>;
+  restApi(): Promise<RestApi | undefined>;
   run(application: Application, options: { name?: Text; routePrefix?: Text }): Promise<unknown>;
   delete(name: string): Promise<boolean>;
   shutdown(): Promise<void>;

@@ -108,7 +108,7 @@ test.each([
     "applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n  - name: A",
     'line 5: applications[0].deployments[1].name: another deployment has the name "A"',
   ],
-  ["applications:\n- import_path: a.ts:app\n  import_path: b.ts:app", "line 3: Map keys must be unique"],
+  ["applications:\n- import_path: a.ts:app\n  import_path: b.ts:app", 'line 3: the key "import_path" is there twice'],
   ["http_options: {port: -1}\napplications: []", "line 1: http_options.port: a whole number from 0 to 65535 is needed: received -1"],
   [
     "grpc_options:\n  grpc_servicer_functions: [a.b.add_ShopServicer_to_server]\napplications: []",
@@ -223,4 +223,37 @@ test("updates, gangs and back-pressure have Ray's keys", () => {
     actorOptions: { acceleratorType: "H100" },
   });
   expect(resolveDeploymentOptions("A", options).config.actorOptions).toEqual({ resources: { "accelerator_type:H100": 0.001 } });
+});
+
+test("reading takes time with the number of keys, in YAML and in JSON", () => {
+  const keys = 40_000;
+  const json = JSON.stringify({
+    applications: [{ import_path: "a.ts:app", args: Object.fromEntries(Array.from({ length: keys }, (_, n) => [`k${n}`, n])) }],
+  });
+  const yaml = `applications:\n- import_path: a.ts:app\n  args:\n${Array.from({ length: keys }, (_, n) => `    k${n}: ${n}\n`).join("")}`;
+  for (const text of [json, yaml]) {
+    const { user } = process.cpuUsage();
+    expect(Object.keys(readConfig(text, "serve").applications[0]?.args ?? {})).toHaveLength(keys);
+    // With the square of the keys it was 20 s.
+    expect((process.cpuUsage().user - user) / 1e6).toBeLessThan(6);
+  }
+});
+
+test("a configuration in JSON is told by the line of its mistake, and is not deeper than any needs to be", () => {
+  const at = (text: string): string => {
+    try {
+      readConfig(text, "serve.json");
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return "";
+  };
+  expect(at('{\n "applications": [\n  {"import_path": "a.ts:app",\n   "import_path": "b.ts:app"}]}')).toMatch(
+    'line 4: the key "import_path" is there twice',
+  );
+  expect(at('{\n "applications": [\n  {"import_path": "a\\"}:,[{\\\\",\n   "name": 5}]}')).toMatch(
+    /line 4: applications\[0\].name: .*received 5/,
+  );
+  expect(at(`{"applications": ${"[".repeat(200_000)}${"]".repeat(200_000)}}`)).toMatch("line 1: at most 100 levels");
+  expect(at('{"applications": [], "__proto__": {"http_options": {}}}')).toMatch("__proto__: there is no such key");
 });

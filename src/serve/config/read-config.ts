@@ -21,6 +21,7 @@ import { describeValue } from "../../core/internal.ts";
 import { ServeConfigError } from "../errors.ts";
 import { CONFIG_ALIASES_MAX, CONFIG_BYTES_MAX } from "../limits.ts";
 import { isPath, underRoot } from "../proxy/route-table.ts";
+import { JsonMistake, readJson } from "./json-document.ts";
 import { CONFIG, type KeyTable, RUNTIME_ENV, type ValueKind } from "./config-keys.ts";
 
 /** A value of YAML, by Ray's keys. */
@@ -91,17 +92,19 @@ export function readRuntimeEnv(text: string, source: string): Fields {
 function readWhole(text: string, source: string, keys: KeyTable): { whole: Fields; reader: Reader } {
   const lines = new LineCounter();
   try {
-    // As PyYAML does: `<<: *defaults` takes over the keys of another map.
-    const document = parseDocument(text, { lineCounter: lines, merge: true });
+    const json = readJson(text, lines);
+    // As PyYAML does: `<<: *defaults` takes over the keys of another map. The check of keys of `yaml` itself takes time with their square.
+    const document = json?.document ?? parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: false });
     const reader = new Reader({ source, lines, document });
-    reader.requireReadable();
+    if (json === undefined) reader.requireReadable();
     // Aliases that name nothing, or one another without end, are found before anything is looked at.
-    const whole = document.toJS() as Fields;
+    const whole = (json?.whole ?? document.toJS()) as Fields;
     JSON.stringify(whole);
     reader.check(document.contents, "", { kind: "object", keys });
     return { whole, reader };
   } catch (error) {
     if (error instanceof ServeConfigError) throw error;
+    if (error instanceof JsonMistake) throw configError({ source, line: lines.linePos(error.offset).line, key: "" }, error.message);
     const reason = (error as Error).message.split("\n")[0] as string;
     throw new ServeConfigError(`Cannot read ${source}: ${reason}`, { reason, details: { source } });
   }
@@ -201,11 +204,7 @@ class Reader {
   }
 
   error(line: number, key: string, problem: string): ServeConfigError {
-    const where = key === "" ? "" : `${key}: `;
-    return new ServeConfigError(`Cannot read ${this.source}: line ${line}: ${where}${problem}`, {
-      reason: problem,
-      details: { source: this.source, line, key },
-    });
+    return configError({ source: this.source, line, key }, problem);
   }
 
   /** @throws ServeConfigError for a text that is no YAML, or that would take long to read */
@@ -214,9 +213,19 @@ class Reader {
     if (broken !== undefined)
       throw this.error(broken.linePos?.[0].line ?? 1, "", (broken.message.split("\n")[0] as string).replace(/ at line .*$/, ""));
     let aliases = 0;
-    visit(this.#document, { Alias: () => void (aliases += 1) });
+    visit(this.#document, { Alias: () => void (aliases += 1), Map: (_key, map) => this.#requireDistinct(map) });
     // To look one up costs as much as the text is long.
     if (aliases > CONFIG_ALIASES_MAX) throw this.error(1, "", `at most ${CONFIG_ALIASES_MAX} aliases are taken: received ${aliases}`);
+  }
+
+  /** In YAML no key of a map may be there twice. */
+  #requireDistinct(map: YAMLMap): void {
+    const known = new Set<unknown>();
+    for (const { key } of map.items) {
+      if (!isScalar(key)) continue;
+      if (known.has(key.value)) throw this.error(this.#lineAt(key, ""), "", `the key ${describeValue(key.value)} is there twice`);
+      known.add(key.value);
+    }
   }
 
   check(node: unknown, at: string, value: ValueKind): void {
@@ -305,6 +314,14 @@ class Reader {
     const offset = (node as Node | null)?.range?.[0];
     return offset === undefined ? this.lineOf(at) : this.#lines.linePos(offset).line;
   }
+}
+
+function configError({ source, line, key }: { source: string; line: number; key: string }, problem: string): ServeConfigError {
+  const where = key === "" ? "" : `${key}: `;
+  return new ServeConfigError(`Cannot read ${source}: line ${line}: ${where}${problem}`, {
+    reason: problem,
+    details: { source, line, key },
+  });
 }
 
 function isScalarOf(scalar: unknown, value: ValueKind): boolean {

@@ -13,7 +13,7 @@ import { buildInTask } from "../config/build-in-task.ts";
 import { grpcOptionsOf, httpOptionsOf } from "../config/config-options.ts";
 import type { ServeConfig } from "../config/read-config.ts";
 import { DeployFailedError, ServeConfigError } from "../errors.ts";
-import { CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
+import { API_RETRY_MS, CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { methodNames } from "../grpc/proto-files.ts";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
@@ -73,8 +73,8 @@ export interface ServeOptions {
 export interface OpenedApi {
   /** Address of the REST API, such as `http://127.0.0.1:8265`. */
   readonly address: string;
-  /** Undefined where none is asked for. */
-  readonly token: string | undefined;
+  /** Clients send it as `authorization: Bearer TOKEN`. */
+  readonly token: string;
 }
 
 /** Health of the controller. */
@@ -148,6 +148,7 @@ export class Controller {
   #declaring: Promise<unknown> = Promise.resolve();
   /** All was ended by the REST API, or no proxy could listen: whoever starts Serve next says how. */
   #isCleared = false;
+  #reopening: NodeJS.Timeout | undefined;
   #api: { readonly server: ApiServer; readonly opened: OpenedApi } | undefined;
   readonly #declared = new DeclaredApplications({
     build: buildInTask,
@@ -358,8 +359,15 @@ export class Controller {
     await this.#ready;
     if (this.#api !== undefined) return this.#api.opened;
     const opened = await this.#listen(options);
+    clearInterval(this.#reopening);
     await saveApi({ ...options, port: Number(new URL(opened.address).port) });
     return opened;
+  }
+
+  /** The REST API; undefined where it is not open. */
+  async restApi(): Promise<OpenedApi | undefined> {
+    await this.#ready;
+    return this.#api?.opened;
   }
 
   /** Health of the controller, for `shoal serve controller-health`. */
@@ -388,6 +396,7 @@ export class Controller {
     this.#declared.clear();
     await Promise.all(this.#state.apps.map((app) => this.#delete(app)));
     await this.#proxies.shutdown(5_000);
+    clearInterval(this.#reopening);
     this.#api?.server.close();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#saving;
@@ -422,7 +431,19 @@ export class Controller {
     try {
       await this.#listen(api);
     } catch (error) {
-      console.error("Cannot open the REST API of Serve again:", error);
+      console.error(`Cannot open the REST API of Serve again, and try on: ${(error as Error).message}`);
+      this.#reopening = setInterval(() => void this.#reopen(api), API_RETRY_MS).unref();
+    }
+  }
+
+  /** Another program may have taken the port for a moment. */
+  async #reopen(options: ResolvedApiOptions): Promise<void> {
+    try {
+      const { address } = await this.#listen(options);
+      console.error(`The REST API of Serve listens again at ${address}`);
+      clearInterval(this.#reopening);
+    } catch {
+      // The port is not free yet.
     }
   }
 
@@ -436,6 +457,11 @@ export class Controller {
         metrics: () => this.metrics(),
       });
       const { address } = await server.listen();
+      // Both the next try and a program's call may have opened one meanwhile.
+      if (this.#api !== undefined || this.#isEnding) {
+        server.close();
+        return this.#api?.opened ?? { address, token: options.token };
+      }
       const opened = { address, token: options.token };
       this.#api = { server, opened };
       return opened;

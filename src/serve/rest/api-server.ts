@@ -1,15 +1,15 @@
 /**
  * The HTTP server of the REST API and of `/metrics`: routes, statuses and bodies are Ray's, so that Ray's clients drive it.
  *
- * Decides who may ask: a client that shows the token, where there is one; and never a web page, as browsers send an `Origin`, and a `Host` of their own where a name was
- * bound to this machine to reach it. What the answers say is decided by the ports. Owned by the controller, which opens it again after a restart.
+ * Decides who may ask: a client that shows the token, and never a web page, as browsers send an `Origin`.
+ * What the answers say is decided by the ports. Owned by the controller, which opens it again after a restart.
  */
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CONFIG_BYTES_MAX, API_BODY_WITHIN_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
-import { isLoopback, type ResolvedApiOptions } from "./api-options.ts";
+import type { ResolvedApiOptions } from "./api-options.ts";
 
 /** Functions of the controller that the API calls. */
 interface ApiPorts {
@@ -84,16 +84,10 @@ export class ApiServer {
   #refusal({ headers }: IncomingMessage): Answer | undefined {
     const { token } = this.#options;
     if (headers.origin !== undefined) return { status: 403, body: "Cannot answer: web pages of other origins may not ask" };
-    const host = headers.host ?? "";
-    if (token === undefined && !isLoopback(host.replace(/:\d*$/, "")))
-      return {
-        status: 403,
-        body: `Cannot answer: this API is for this machine alone: received host ${JSON.stringify(host.slice(0, 100))}`,
-      };
-    if (token === undefined || isToken(headers.authorization, token)) return undefined;
+    if (isToken(headers.authorization, token)) return undefined;
     const body =
       headers.authorization === undefined
-        ? "Cannot answer: a token is needed: send the header `authorization: Bearer TOKEN`; `shoal serve start` prints it"
+        ? "Cannot answer: a token is needed: send the header `authorization: Bearer TOKEN`; `shoal serve token` prints it"
         : "Cannot answer: the token is a wrong one";
     return { status: 401, body, headers: { "www-authenticate": "Bearer" } };
   }

@@ -4,6 +4,7 @@ Reads commands as lines of JSON from stdin and answers each by one line.
 """
 
 import json
+import os
 import sys
 import urllib.request
 
@@ -64,7 +65,8 @@ def deploy(config):
 
 
 def metrics():
-    text = urllib.request.urlopen(address + "/metrics").read().decode()
+    request = urllib.request.Request(address + "/metrics", headers={"authorization": "Bearer " + os.environ["RAY_AUTH_TOKEN"]})
+    text = urllib.request.urlopen(request).read().decode()
     return sorted({family.name + ":" + family.type for family in text_string_to_metric_families(text)})
 
 

@@ -270,3 +270,48 @@ test("what cannot be an app is refused by name", () => {
   ];
   for (const [make, message] of refused) expect(make).toThrow(message);
 });
+
+test("a request with more answers than one may have is refused before any begins, and others are answered meanwhile", async () => {
+  const post = (path: string, body: object): ReturnType<typeof ask> =>
+    ask(address, path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "echo", ...body }),
+    });
+  const prompts = (count: number): string[] => Array.from({ length: count }, (_, index) => `p${index}`);
+  const refused: [path: string, body: object, param: string][] = [
+    ["/v1/completions", { prompt: prompts(2048), n: 128 }, "n"],
+    ["/v1/completions", { prompt: prompts(2048), n: 2 }, "n"],
+    ["/v1/completions", { prompt: prompts(2048), best_of: 128 }, "best_of"],
+    ["/v1/completions", { prompt: "a", best_of: 1_000_000 }, "best_of"],
+    ["/v1/chat/completions", { messages: [{ role: "user", content: "a" }], best_of: 1e9 }, "best_of"],
+    ["/v1/embeddings", { input: prompts(2048), dimensions: 65_536 }, "dimensions"],
+    ["/v1/embeddings", { input: "a", dimensions: 1e9 }, "dimensions"],
+  ];
+  const sinceMs = performance.now();
+  for (const [path, body, param] of refused) {
+    const { status, body: text } = await post(path, body);
+    expect([status, JSON.parse(text)]).toMatchObject([400, { error: { param } }]);
+  }
+  const large = await post("/v1/chat/completions", { messages: [{ role: "user", content: "x".repeat(4_000_000) }], n: 128 });
+  expect([large.status, JSON.parse(large.body)]).toMatchObject([413, { error: { param: "n" } }]);
+  expect(performance.now() - sinceMs).toBeLessThan(20_000);
+  // As many answers as there may be: all of them, in their order, while others get theirs.
+  const whole = post("/v1/completions", { prompt: prompts(512), n: 2, max_tokens: 2, echo: true });
+  const streamed = post("/v1/completions", { prompt: prompts(200), max_tokens: 1, stream: true });
+  expect((await post("/v1/completions", { prompt: "hello", max_tokens: 1 })).status).toBe(200);
+  const { choices } = JSON.parse((await whole).body) as { choices: { index: number; text: string }[] };
+  expect(choices.map(({ index }) => index)).toEqual(Array.from({ length: 1024 }, (_, index) => index));
+  expect(choices.every(({ index, text }) => text.startsWith(`p${Math.floor(index / 2)}`))).toBe(true);
+  const events = (await streamed).body.trim().split("\n\n");
+  expect(events.at(-1)).toBe("data: [DONE]");
+  const ended = events
+    .slice(0, -1)
+    .flatMap((event) => (JSON.parse(event.slice(6)) as { choices: { index: number; finish_reason: string | null }[] }).choices);
+  expect(
+    ended
+      .filter(({ finish_reason }) => finish_reason !== null)
+      .map(({ index }) => index)
+      .sort((a, b) => a - b),
+  ).toEqual(Array.from({ length: 200 }, (_, index) => index));
+});

@@ -5,6 +5,7 @@
  * has the error. Every call is made inside the request, so a client that goes ends all of them.
  */
 import { randomUUID } from "node:crypto";
+import { Fifo } from "../../core/internal.ts";
 import { RequestCancelledError } from "../errors.ts";
 import type { HandleOf } from "../handle/handle-types.ts";
 import { currentRequest } from "../replica/request-context.ts";
@@ -37,10 +38,26 @@ interface Found extends ServedModel {
   readonly server: ServerHandle;
 }
 
-/** A choice that is being generated. */
-interface Generation {
+/** A choice, and the call that generates it: calls of one request begin as others of it end. */
+class Generation {
   readonly choice: Choice;
-  readonly tokens: AsyncIterableIterator<Token>;
+  readonly #call: () => AsyncIterableIterator<Token>;
+  #tokens: AsyncIterableIterator<Token> | undefined;
+
+  constructor(choice: Choice, call: () => AsyncIterableIterator<Token>) {
+    this.choice = choice;
+    this.#call = call;
+  }
+
+  /** Its tokens; the first call begins it. */
+  get tokens(): AsyncIterableIterator<Token> {
+    this.#tokens ??= this.#call();
+    return this.#tokens;
+  }
+
+  leave(): void {
+    void this.#tokens?.return?.()?.catch(() => {});
+  }
 }
 
 interface Plan {
@@ -56,6 +73,10 @@ interface Plan {
 const EVENTS = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no" };
 /** Larger than any context; images in messages count too. */
 const BODY_CHARACTERS_MAX = 64 * 1024 * 1024;
+/** The same times the number of answers: each call carries its prompt, and an echo repeats it. */
+const CARRIED_CHARACTERS_MAX = 4 * BODY_CHARACTERS_MAX;
+/** Calls of one request at a time: enough to fill an engine's batch, and few beside those of other clients. */
+const CALLS_AT_A_TIME = 64;
 
 export class OpenAIIngress {
   readonly #models: ReadonlyMap<string, Found>;
@@ -74,9 +95,9 @@ export class OpenAIIngress {
       const make = this.#routes[path];
       if (make === undefined) return failed(openAIError(404, `There is no ${request.method} ${path}`, { code: "not_found" }));
       if (request.method !== "POST") return notAllowed("POST", request);
-      const body = await bodyOf(request);
+      const { body, size } = await bodyOf(request);
       found = this.#find(body);
-      return await make(found, body);
+      return await make(found, body, size);
     } catch (error) {
       if (error instanceof RequestCancelledError || request.signal.aborted) throw error;
       const { overloaded = 503, retryAfterMs } = found ?? {};
@@ -84,24 +105,26 @@ export class OpenAIIngress {
     }
   }
 
-  readonly #routes: Readonly<Record<string, (found: Found, body: unknown) => Promise<Response>>> = {
-    "/v1/chat/completions": async (found, body) => {
+  readonly #routes: Readonly<Record<string, (found: Found, body: unknown, size: number) => Promise<Response>>> = {
+    "/v1/chat/completions": async (found, body, size) => {
       const { choices, request, ...frame } = readChat(body);
+      requireCarried(size, choices);
       const { server } = found;
-      const generations = Array.from({ length: choices }, (_, index) => ({
-        choice: new Choice(index),
-        tokens: server.chat.remote(seeded(request, index)),
-      }));
+      const generations = Array.from(
+        { length: choices },
+        (_, index) => new Generation(new Choice(index), () => server.chat.remote(seeded(request, index))),
+      );
       return answer({ found, head: headOf("chat", found.id), generations, echo: undefined, ...frame });
     },
-    "/v1/completions": async (found, body) => {
+    "/v1/completions": async (found, body, size) => {
       const { choices, requests, echoes, ...frame } = readCompletion(body);
+      requireCarried(size, choices);
       const { server } = found;
       const generations = requests.flatMap((request, prompt) =>
-        Array.from({ length: choices }, (_, index) => ({
-          choice: new Choice(prompt * choices + index, prompt, echoes ? (request.prompt as string) : ""),
-          tokens: server.complete.remote(seeded(request, index)),
-        })),
+        Array.from({ length: choices }, (_, index) => {
+          const choice = new Choice(prompt * choices + index, prompt, echoes ? (request.prompt as string) : "");
+          return new Generation(choice, () => server.complete.remote(seeded(request, index)));
+        }),
       );
       const echo = echoes ? ({ prompt }: Choice): string => requests[prompt]?.prompt as string : undefined;
       return answer({ found, head: headOf("completion", found.id), generations, echo, ...frame });
@@ -139,13 +162,18 @@ export class OpenAIIngress {
 
 async function answer(plan: Plan): Promise<Response> {
   const { generations, head, streams } = plan;
+  let isOver = false;
   try {
     if (streams) return await streamed(plan);
-    await Promise.all(
-      generations.map(async ({ choice, tokens }) => {
-        for await (const token of tokens) choice.add(token);
-      }),
-    );
+    const waiting = generations.values();
+    // Each lane takes the next generation that none has begun.
+    const lanes = Array.from({ length: Math.min(CALLS_AT_A_TIME, generations.length) }, async () => {
+      for (const generation of waiting) {
+        if (isOver) return;
+        for await (const token of generation.tokens) generation.choice.add(token);
+      }
+    });
+    await Promise.all(lanes);
     return Response.json(
       wholeAnswer(
         head,
@@ -153,14 +181,15 @@ async function answer(plan: Plan): Promise<Response> {
       ),
     );
   } catch (error) {
-    leave(generations);
+    isOver = true;
+    for (const generation of generations) generation.leave();
     throw error;
   }
 }
 
 /** @throws what the engine throws before its first token */
 async function streamed(plan: Plan): Promise<Response> {
-  const first = await Promise.all(plan.generations.map(({ tokens }) => tokens.next()));
+  const first = await Promise.all(plan.generations.slice(0, CALLS_AT_A_TIME).map(({ tokens }) => tokens.next()));
   const events = eventsOf(plan, first);
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
@@ -170,7 +199,7 @@ async function streamed(plan: Plan): Promise<Response> {
       else controller.enqueue(encoder.encode(`data: ${value}\n\n`));
     },
     cancel: () => {
-      leave(plan.generations);
+      for (const generation of plan.generations) generation.leave();
       return events.return(undefined).then(() => {});
     },
   });
@@ -181,14 +210,12 @@ async function streamed(plan: Plan): Promise<Response> {
 async function* eventsOf(plan: Plan, first: readonly IteratorResult<Token, unknown>[]): AsyncGenerator<string, void, undefined> {
   const { found, head, generations, streamsUsage, echo } = plan;
   try {
-    yield* merged(
-      generations.map((generation, index) => choiceEvents(plan, generation, first[index] as IteratorResult<Token, unknown>, echo)),
-    );
+    yield* merged(generations.map((generation, index) => choiceEvents(plan, generation, first[index], echo)));
     const choices = generations.map(({ choice }) => choice);
     if (streamsUsage) yield JSON.stringify(usageEvent(head, choices));
     yield "[DONE]";
   } catch (error) {
-    leave(generations);
+    for (const generation of generations) generation.leave();
     if (error instanceof RequestCancelledError) throw error;
     yield JSON.stringify(errorForClient(error, found.overloaded, currentRequest()?.requestId ?? "").body);
   }
@@ -196,10 +223,11 @@ async function* eventsOf(plan: Plan, first: readonly IteratorResult<Token, unkno
 
 async function* choiceEvents(
   { head }: Plan,
-  { choice, tokens }: Generation,
-  first: IteratorResult<Token, unknown>,
+  generation: Generation,
+  first: IteratorResult<Token, unknown> | undefined,
   echo: Plan["echo"],
 ): AsyncGenerator<string, void, undefined> {
+  const { choice, tokens } = generation;
   let isFirst = true;
   const event = (token: Token): string => {
     const text = JSON.stringify(tokenEvent(head, choice.index, token, isFirst));
@@ -207,7 +235,7 @@ async function* choiceEvents(
     return text;
   };
   if (echo !== undefined) yield event({ text: echo(choice) });
-  for (let next = first; next.done !== true; next = await tokens.next()) {
+  for (let next = first ?? (await tokens.next()); next.done !== true; next = await tokens.next()) {
     choice.add(next.value);
     if (hasContent(next.value)) yield event(next.value);
   }
@@ -219,31 +247,48 @@ function hasContent({ text, delta, logprobs }: Token): boolean {
   return (text !== undefined && text !== "") || delta !== undefined || logprobs !== undefined;
 }
 
-/** The items of all, in the order in which they come. */
+/** Items of all sources in the order in which they come. So many sources at a time are read, each no further than its item was taken. */
 async function* merged(sources: readonly AsyncGenerator<string, void, undefined>[]): AsyncGenerator<string, void, undefined> {
-  if (sources.length === 1) {
-    yield* sources[0] as AsyncGenerator<string, void, undefined>;
-    return;
-  }
-  const step = async (
-    source: AsyncGenerator<string, void, undefined>,
-  ): Promise<{ source: typeof source; result: IteratorResult<string, void> }> => ({
-    source,
-    result: await source.next(),
-  });
-  const waiting = new Map(sources.map((source) => [source, step(source)]));
-  while (waiting.size > 0) {
-    const { source, result } = await Promise.race(waiting.values());
-    if (result.done === true) waiting.delete(source);
+  type Source = AsyncGenerator<string, void, undefined>;
+  const waiting = sources.values();
+  const arrived = new Fifo<() => { source: Source; result: IteratorResult<string, void> }>();
+  let wake: (() => void) | undefined;
+  let reading = 0;
+  const tell = (outcome: () => { source: Source; result: IteratorResult<string, void> }): void => {
+    arrived.push(outcome);
+    wake?.();
+  };
+  const step = (source: Source | undefined): void => {
+    if (source === undefined) return;
+    reading += 1;
+    source.next().then(
+      (result) => tell(() => ({ source, result })),
+      (error: unknown) =>
+        tell(() => {
+          throw error;
+        }),
+    );
+  };
+  for (let index = 0; index < CALLS_AT_A_TIME; index += 1) step(waiting.next().value);
+  while (reading > 0) {
+    if (arrived.size === 0) await new Promise<void>((resolve) => (wake = resolve));
+    reading -= 1;
+    const { source, result } = (arrived.shift() as () => { source: Source; result: IteratorResult<string, void> })();
+    if (result.done === true) step(waiting.next().value);
     else {
-      waiting.set(source, step(source));
       yield result.value;
+      step(source);
     }
   }
 }
 
-function leave(generations: readonly Generation[]): void {
-  for (const { tokens } of generations) void tokens.return?.()?.catch(() => {});
+/** @throws LLMRequestError for a body whose copies for all answers are too large */
+function requireCarried(size: number, choices: number): void {
+  if (size * choices <= CARRIED_CHARACTERS_MAX) return;
+  throw LLMRequestError.of(
+    `Invalid n: the characters of a request times n are at most ${CARRIED_CHARACTERS_MAX}: received ${size} characters and n ${choices}`,
+    { status: 413, param: "n", code: "request_too_large" },
+  );
 }
 
 function headOf(kind: AnswerKind, model: string): AnswerHead {
@@ -256,12 +301,12 @@ function seeded<R extends { readonly seed: number | undefined }>(request: R, ind
   return request.seed === undefined || index === 0 ? request : { ...request, seed: request.seed + index };
 }
 
-async function bodyOf(request: Request): Promise<unknown> {
+async function bodyOf(request: Request): Promise<{ body: unknown; size: number }> {
   const text = await request.text();
   if (text.length > BODY_CHARACTERS_MAX)
     throw LLMRequestError.of(`The body has more than ${BODY_CHARACTERS_MAX} characters`, { status: 413, code: "body_too_large" });
   try {
-    return JSON.parse(text) as unknown;
+    return { body: JSON.parse(text) as unknown, size: text.length };
   } catch {
     throw LLMRequestError.of("The body is no JSON", { code: "invalid_json" });
   }

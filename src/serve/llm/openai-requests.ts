@@ -39,6 +39,11 @@ const ROLES: ReadonlySet<unknown> = new Set(["system", "developer", "user", "ass
 const STOPS_MAX = 4;
 const CHOICES_MAX = 128;
 const INPUTS_MAX = 2048;
+/** Answers of one request: each is a call. OpenAI limits prompts and `n`, whose product would be 262,144. */
+const ANSWERS_MAX = 2048;
+/** Numbers of all embeddings of one request: 2,048 inputs with 4,096 each, as the largest models have. */
+const EMBEDDED_NUMBERS_MAX = INPUTS_MAX * 4096;
+const DIMENSIONS_MAX = 65_536;
 
 /** @throws LLMRequestError that names the field */
 export function readChat(body: unknown): ReadChat {
@@ -46,6 +51,7 @@ export function readChat(body: unknown): ReadChat {
   const model = fields.model();
   const messages = readMessages(fields.take("messages"));
   const frame = fields.frame();
+  fields.bestOf();
   // Newer clients send max_completion_tokens; it counts where both are there.
   const newer = fields.optional("max_completion_tokens", ...wholeFrom(1));
   const sampling = fields.sampling();
@@ -61,6 +67,9 @@ export function readCompletion(body: unknown): ReadCompletion {
   if (echoes && prompts.some((prompt) => typeof prompt !== "string"))
     throw wrong("echo", "a prompt of tokens cannot be echoed; give it as text", echoes);
   const frame = fields.frame();
+  const answers = prompts.length * Math.max(frame.choices, fields.bestOf());
+  if (answers > ANSWERS_MAX)
+    throw wrong(frame.choices > 1 ? "n" : "best_of", `at most ${ANSWERS_MAX} answers to all prompts of a request are allowed`, answers);
   const sampling = fields.sampling();
   return { model, ...frame, echoes, requests: prompts.map((prompt) => ({ prompt, ...sampling })) };
 }
@@ -70,7 +79,10 @@ export function readEmbedding(body: unknown): ReadEmbedding {
   const fields = new Fields(body);
   const model = fields.model();
   const inputs = readTexts("input", fields.take("input"), INPUTS_MAX);
-  const dimensions = fields.optional("dimensions", ...wholeFrom(1)) as number | undefined;
+  const dimensions = fields.optional("dimensions", ...wholeFrom(1, DIMENSIONS_MAX)) as number | undefined;
+  const numbers = inputs.length * (dimensions ?? 0);
+  if (numbers > EMBEDDED_NUMBERS_MAX)
+    throw wrong("dimensions", `at most ${EMBEDDED_NUMBERS_MAX} numbers in all embeddings of a request are allowed`, numbers);
   const format = fields.optional("encoding_format", (value) => value === "float" || value === "base64", '"float" or "base64"');
   return { model, request: { inputs, dimensions }, isBase64: format === "base64" };
 }
@@ -110,6 +122,14 @@ class Fields {
     const usage = options?.["include_usage"];
     if (usage !== undefined && typeof usage !== "boolean") throw wrong("stream_options.include_usage", "true or false is needed", usage);
     return { streams, choices, streamsUsage: streams && usage === true };
+  }
+
+  /** Engines that know it make so many answers and give the best of them. The field goes on to them. */
+  bestOf(): number {
+    const given = this.#left.get("best_of");
+    const [isAllowed, allowed] = wholeFrom(1, CHOICES_MAX);
+    if (given !== undefined && !isAllowed(given)) throw wrong("best_of", `${allowed} is needed`, given);
+    return (given as number | undefined) ?? 1;
   }
 
   /** All that is left is `extra`. */

@@ -139,6 +139,7 @@ const launcher = new ProcessLauncher({
       storeQuotaBytes: objectStoreMemoryBytes,
       taskOomRetries: configuration.taskOomRetries,
       interruptSlot: join(directories.memory, `run-${workerCount}`),
+      outbox: join(directories.memory, `out-${workerCount}`),
       executionLease: executionLease === undefined ? undefined : runsUntil,
       runtimeEnv: settings?.description,
       packageFolder: settings?.packageFolder,

@@ -10,6 +10,7 @@ import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import { saveCodeCache } from "../runtime/os/files/code-cache.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
 import { collectGarbage } from "../runtime/os/garbage.ts";
+import { OutboxSlots, outboxMemory } from "../runtime/os/processes/outbox.ts";
 import { WorkerInterruptSlot } from "../runtime/os/processes/interrupt-slot.ts";
 import { leasedTransport, WorkerExecutionLease } from "../runtime/os/processes/execution-lease.ts";
 import { resolvePackagesFrom } from "../runtime/os/module-resolution.ts";
@@ -64,8 +65,10 @@ const onUnauthenticated = (transport: Transport, problem: string | undefined): v
 const remote =
   remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => accept(allowed(transport)), { onUnauthenticated });
 const daemonTransport = allowed(await connectProven(configuration.daemonAddress, configuration));
+const memory = outboxMemory(configuration.outbox);
 const host = startWorkerRuntime({
   ...settings,
+  outboxes: memory === undefined ? undefined : new OutboxSlots(memory),
   remoteAddress: remote?.path,
   runtimeEnv: runtimeEnv as RuntimeEnvSpec | undefined,
   daemonTransport,

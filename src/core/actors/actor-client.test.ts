@@ -20,6 +20,8 @@ class FakeLink {
   readonly #open: CallRecord[] = [];
   readonly #events: WorkerLinkEvents;
   isClosed = false;
+  isFinished = false;
+  readonly mayHaveRest = false;
   isCongested = false;
   onDrain: () => void = () => {};
 
@@ -44,7 +46,11 @@ class FakeLink {
   }
   breaks(): void {
     this.isClosed = true;
-    this.#events.onClosed(this.#open.splice(0), { isWhole: false, sent: 0, reason: "it broke" });
+    this.#events.onClosed(this as unknown as WorkerLink, { isWhole: false, sent: 0, reason: "it broke" });
+  }
+  finish(): { unanswered: CallRecord[]; isRestRead: boolean } {
+    this.isFinished = true;
+    return { unanswered: this.#open.splice(0), isRestRead: false };
   }
 }
 

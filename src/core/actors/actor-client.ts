@@ -10,7 +10,14 @@ import type { ActorId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ActorStateHeader } from "../../runtime/wire/messages.ts";
 import { TERMINATE_METHOD } from "../../runtime/worker/reserved-methods.ts";
-import { DEATH_OF_NODE_TOLD_WITHIN_MS, DEATH_TOLD_WITHIN_MS, RECONNECT_MAX_MS, RECONNECT_MIN_MS } from "../limits.ts";
+import {
+  DEATH_OF_NODE_TOLD_WITHIN_MS,
+  DEATH_TOLD_WITHIN_MS,
+  EXIT_REPORT_ELSEWHERE_WITHIN_MS,
+  EXIT_REPORT_WITHIN_MS,
+  RECONNECT_MAX_MS,
+  RECONNECT_MIN_MS,
+} from "../limits.ts";
 import { CallQueues } from "./call-queues.ts";
 import { type CallRecord, failedDependency } from "../calls/call-record.ts";
 import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "../calls/worker-link.ts";
@@ -158,7 +165,7 @@ export class ActorClient {
   *openCalls(): Generator<CallRecord> {
     yield* this.#queue;
     yield* this.#lost;
-    if (this.#link !== undefined) yield* this.#link.openCalls;
+    if (this.#last !== undefined) yield* this.#last.link.openCalls;
   }
 
   #takeAll(): CallRecord[] {
@@ -260,15 +267,20 @@ export class ActorClient {
         if (this.#queue.size > 0) this.#pump();
         else if (this.pendingCount === 0) this.#options.onIdle();
       },
-      onClosed: (unanswered, { reason }) => {
+      onClosed: (ended, { reason }) => {
         this.#whyClosed = reason;
-        this.#linkClosed(incarnation, unanswered);
-        this.#letGoOfClosed();
-        onClosed();
+        if (this.#incarnation === incarnation) this.#link = undefined;
+        const finish = (): void => {
+          this.#linkClosed(incarnation, ended.finish().unanswered);
+          this.#letGoOfClosed();
+          onClosed();
+        };
+        if (ended.mayHaveRest) ended.whenExited(isElsewhere(state) ? EXIT_REPORT_ELSEWHERE_WITHIN_MS : EXIT_REPORT_WITHIN_MS, finish);
+        else finish();
       },
     });
     // What the last life left unanswered goes before all that waits here.
-    if (before !== undefined && !before.link.isClosed) await this.#lastAnswers(before);
+    if (before !== undefined && !before.link.isFinished) await this.#lastAnswers(before);
     if (!this.#isCurrent(state)) {
       link.close();
       return;
@@ -292,7 +304,7 @@ export class ActorClient {
     });
     await Promise.race([closed, late]);
     takeBack?.();
-    if (!link.isClosed) this.#linkClosed(incarnation, link.close());
+    if (!link.isFinished) this.#linkClosed(incarnation, link.close());
   }
 
   #linkClosed(incarnation: number, unanswered: CallRecord[]): void {
@@ -304,8 +316,7 @@ export class ActorClient {
     if (state.phase === "dead") this.#failAll(state);
     else if (state.incarnation > incarnation) this.#retryLost(state);
     else if (this.#isCurrent(state)) {
-      const isElsewhere = state.address?.startsWith("tcp:") === true;
-      timeoutAfterIo(isElsewhere ? DEATH_OF_NODE_TOLD_WITHIN_MS : DEATH_TOLD_WITHIN_MS, () => this.#reconnect(state));
+      timeoutAfterIo(isElsewhere(state) ? DEATH_OF_NODE_TOLD_WITHIN_MS : DEATH_TOLD_WITHIN_MS, () => this.#reconnect(state));
     }
   }
 
@@ -352,7 +363,7 @@ export class ActorClient {
 
   /** The client of a dead actor stays, and a link has buffers. */
   #letGoOfClosed(): void {
-    if (this.#last?.link.isClosed === true) this.#last = undefined;
+    if (this.#last?.link.isClosed === true && this.#last.link.inFlightCount === 0) this.#last = undefined;
   }
 
   #failLost(record: CallRecord, state: ActorStateHeader, oldest: string | undefined): void {
@@ -393,6 +404,10 @@ export class ActorClient {
 /** A dead actor's state is told twice when it is killed: at once, and when its process has ended. */
 function isGone(state: ActorStateHeader | undefined): boolean {
   return state?.phase === "dead" && state.processId === undefined;
+}
+
+function isElsewhere({ address }: ActorStateHeader): boolean {
+  return address?.startsWith("tcp:") === true;
 }
 
 /** One that was cancelled waits for nothing: it is taken out and forgotten. */

@@ -23,8 +23,8 @@ export interface EndedLink {
   readonly leaseId: number;
   /** How many calls. */
   readonly sent: number;
-  /** Those without an answer, in the order of their sending. */
-  readonly unanswered: readonly CallRecord[];
+  /** Those without an answer so far, in the order of their sending: a worker that has ended may have left answers behind. */
+  readonly unanswered: Iterable<CallRecord>;
   /** It ended behind the last answer that the worker had sent: none was lost. */
   readonly isWhole: boolean;
 }
@@ -93,30 +93,37 @@ export class EndedLinks {
 
 /**
  * Those that may have begun, and those that certainly have not. Tasks begin in the order of their sending: those that parked had begun, and so had all up to the one that the worker
- * had marked, whose answers it may not have written; without it, the first that had not parked was running. Where answers may have been lost with the
+ * had marked; where that one was answered, none behind it had. Without a mark, the first that had not parked was running. Where answers may have been lost with the
  * connection, any may have run, unless the worker says how many it had read.
  */
 export function splitBegun(link: EndedLink, ending: Ending | undefined): { begun: CallRecord[]; notBegun: CallRecord[] } {
-  const { sent, unanswered, isWhole } = link;
-  if (ending === undefined) return { begun: Array.from(unanswered), notBegun: [] };
+  const { sent, isWhole } = link;
+  const unanswered = Array.from(link.unanswered);
+  if (ending === undefined) return { begun: unanswered, notBegun: [] };
   if ("read" in ending) {
     // What was not read was sent last, and none of it was answered.
     const at = Math.max(0, unanswered.length - Math.max(0, sent - ending.read));
     return { begun: unanswered.slice(0, at), notBegun: unanswered.slice(at) };
   }
-  const marked = markedOf(link, ending);
-  if (marked < 0 && !isWhole) return { begun: Array.from(unanswered), notBegun: [] };
-  const running = marked < 0 ? unanswered.findIndex(({ hasParked }) => !hasParked) : marked;
+  const { at: marked, isLast } = markedOf(link.leaseId, unanswered, ending);
+  if (marked < 0 && !isWhole) return { begun: unanswered, notBegun: [] };
+  const lastParked = unanswered.findLastIndex(({ hasParked }) => hasParked);
+  const running = marked < 0 && isLast ? lastParked : marked < 0 ? unanswered.findIndex(({ hasParked }) => !hasParked) : marked;
   const hasBegun = (record: CallRecord, index: number): boolean => record.hasParked || index <= running;
   return { begun: unanswered.filter(hasBegun), notBegun: unanswered.filter((record, index) => !hasBegun(record, index)) };
 }
 
 /**
- * The place of the call that the worker had marked: the last that began of those sent over the connection, or the one that it ran when it ended. -1 where it is none of these; a running one
- * that had parked says nothing of those behind it.
+ * The place of the call that the worker had marked: the last that began of those sent over the connection (`isLast`), or the one that it ran when it ended. -1 where it is none of
+ * these; a running one that had parked says nothing of those behind it.
  */
-function markedOf({ leaseId, unanswered }: EndedLink, { begun, running }: WorkerExitedHeader): number {
+function markedOf(
+  leaseId: number,
+  unanswered: readonly CallRecord[],
+  { begun, running }: WorkerExitedHeader,
+): { at: number; isLast: boolean } {
   const last = begun?.find(([madeFor]) => madeFor === leaseId % WORD_RANGE);
-  if (last !== undefined) return unanswered.findIndex(({ sequence }) => callIdOf(sequence) === last[1]);
-  return running === undefined ? -1 : unanswered.findIndex(({ sequence, hasParked }) => !hasParked && callIdOf(sequence) === running[1]);
+  if (last !== undefined) return { at: unanswered.findIndex(({ sequence }) => callIdOf(sequence) === last[1]), isLast: true };
+  const isRunning = ({ sequence, hasParked }: CallRecord): boolean => !hasParked && callIdOf(sequence) === running?.[1];
+  return { at: running === undefined ? -1 : unanswered.findIndex(isRunning), isLast: false };
 }

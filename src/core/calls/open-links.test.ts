@@ -10,16 +10,18 @@ const worker = "worker" as ProcessId;
 interface TestLink {
   processId: ProcessId;
   number: number;
-  isClosed: boolean;
+  isFinished: boolean;
   closed: Promise<void>;
   heldRead: number;
   close: () => void;
   forgetFunction: () => void;
+  addRest: () => void;
+  workerExited: () => void;
 }
 
 function link(processId = worker, number = 1): TestLink {
   const { promise, resolve } = Promise.withResolvers<void>();
-  return { processId, number, isClosed: false, closed: promise, heldRead: 0, close: resolve, forgetFunction: () => {} };
+  return { processId, number, isFinished: false, closed: promise, heldRead: 0, close: resolve, forgetFunction: () => {}, addRest: () => {}, workerExited: () => {} };
 }
 
 /** Whether it has ended once everything that could run has. */
@@ -35,7 +37,7 @@ async function hasEnded(links: OpenLinks): Promise<boolean> {
 test("a process without connections has said everything", async () => {
   const links = new OpenLinks();
   links.opened(link("another" as ProcessId));
-  links.opened({ ...link(), isClosed: true });
+  links.opened({ ...link(), isFinished: true });
   expect(await hasEnded(links)).toBe(true);
 });
 

@@ -4,19 +4,22 @@
  * A worker's last words may still be unread when the node tells that it has ended. They come before the end of its connection, so what it has said
  * is known once that has ended. Each link has a number, under which the worker counts its answers with holds. Owned by the runtime, which makes the links.
  */
-import type { ProcessId } from "../../runtime/base/ids.ts";
+import { type NodeTag, nodeTagOf, type ProcessId } from "../../runtime/base/ids.ts";
 import { SetMap } from "../../runtime/base/set-map.ts";
 import { ReadLinks } from "../../runtime/objects/read-links.ts";
+import type { Rest } from "./worker-link.ts";
 
 interface Link {
   readonly processId: ProcessId;
   readonly number: number | undefined;
-  readonly isClosed: boolean;
+  readonly isFinished: boolean;
   readonly closed: Promise<void>;
   /** The number of the last answer with holds that was read. */
   readonly heldRead: number;
   /** No call of this function comes any more. */
   forgetFunction(id: string): void;
+  addRest(rest: Rest): void;
+  workerExited(): void;
 }
 
 export class OpenLinks {
@@ -30,7 +33,7 @@ export class OpenLinks {
   }
 
   opened(link: Link): void {
-    if (link.isClosed) return;
+    if (link.isFinished) return;
     this.#links.add(link.processId, link);
     if (link.number !== undefined) this.#read.opened(link.processId, link.number, link);
     void link.closed.then(() => this.#links.delete(link.processId, link));
@@ -38,6 +41,21 @@ export class OpenLinks {
 
   forgetFunction(id: string): void {
     for (const process of this.#links.keys()) for (const link of this.#links.get(process)) link.forgetFunction(id);
+  }
+
+  /** Part of what a worker had sent when it died. */
+  addRest(worker: ProcessId, rest: Rest): void {
+    for (const link of this.#links.get(worker)) link.addRest(rest);
+  }
+
+  /** All that it has left behind has come. */
+  workerExited(worker: ProcessId): void {
+    for (const link of Array.from(this.#links.get(worker))) link.workerExited();
+  }
+
+  /** The workers of a dead node have left nothing that could be read. */
+  nodeGone(tag: NodeTag): void {
+    for (const process of Array.from(this.#links.keys())) if (nodeTagOf(process) === tag) this.workerExited(process);
   }
 
   /** Resolves when all that a process has sent has been read: its connections here have ended, or there is none. */

@@ -10,14 +10,26 @@ const SHAPE = "CPU:10000";
 /** Stands for the connection of a worker to itself. */
 class Link {
   readonly processId = "w" as ProcessId;
-  readonly pushed: unknown[] = [];
+  readonly pushed: CallRecord[] = [];
   isClosed = false;
 
-  push(record: unknown): void {
+  get openCalls(): CallRecord[] {
+    return this.pushed;
+  }
+
+  get inFlightCount(): number {
+    return this.pushed.length;
+  }
+
+  push(record: CallRecord): void {
     this.pushed.push(record);
   }
 
   flushEarly(): void {}
+
+  finish(): { unanswered: CallRecord[]; isRestRead: boolean } {
+    return { unanswered: this.pushed, isRestRead: false };
+  }
 
   close(): void {
     this.isClosed = true;
@@ -79,13 +91,14 @@ test.each([
   vi.useFakeTimers();
   const lost: unknown[] = [];
   let events: WorkerLinkEvents | undefined;
+  const link = new Link();
   const submitter = new TaskSubmitter({
     node: "a".repeat(16) as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
     flushDaemon: () => {},
     connectWorker: (_target, given) => {
       events = given;
-      return Promise.resolve(new Link() as unknown as WorkerLink);
+      return Promise.resolve(link as unknown as WorkerLink);
     },
     ownWorker: undefined,
     onPlainResult: () => {},
@@ -101,7 +114,8 @@ test.each([
   submitter.submit(records[0] as CallRecord);
   submitter.granted({ leaseId: 1, shape: SHAPE, workerId: worker as ProcessId, address: "", pid: 1, accelerators: undefined });
   await vi.advanceTimersByTimeAsync(0);
-  events?.onClosed(records, { isWhole: false, sent: 3, reason: "it broke" });
+  link.pushed.splice(0, Infinity, ...records);
+  events?.onClosed(link as unknown as WorkerLink, { isWhole: false, sent: 3, reason: "it broke" });
   // A worker that has died would be reported within that time: then those behind the first had not begun.
   await vi.advanceTimersByTimeAsync(withinMs - 1);
   expect(lost).toEqual([]);
@@ -146,11 +160,11 @@ test("what a worker says when it gives up a lease is of the connection for that 
   const [first, second] = [newRecord(1), newRecord(2)];
   submitter.submit(first);
   await grant(1);
-  links[0]?.events.onClosed([first], { isWhole: false, sent: 1, reason: "it broke" });
+  links[0]?.events.onClosed(links[0].link as unknown as WorkerLink, { isWhole: false, sent: 1, reason: "it broke" });
   submitter.submit(second);
   await grant(2);
   submitter.taken("w" as ProcessId, 2, [[2, 0]]);
-  links[1]?.events.onClosed([second], { isWhole: false, sent: 1, reason: "it broke" });
+  links[1]?.events.onClosed(links[1].link as unknown as WorkerLink, { isWhole: false, sent: 1, reason: "it broke" });
   await grant(3);
   expect([lost, links[2]?.link.pushed]).toEqual([[], [second]]);
   await vi.advanceTimersByTimeAsync(2001);

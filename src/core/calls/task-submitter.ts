@@ -218,7 +218,7 @@ export class TaskSubmitter {
         id: 0,
         pid: process.pid,
         group,
-        link: own.link({ ...this.linkEvents, onClosed: () => {} }),
+        link: own.link({ ...this.linkEvents, onClosed: (link) => void link.finish() }),
         accelerators: undefined,
         inFlight: 0,
         queuedMs: 0,
@@ -455,11 +455,13 @@ export class TaskSubmitter {
     },
     onDeclined: (record, lost) => {
       const lease = this.#leaseOf.get(record);
-      if (lease === undefined) return;
-      this.#leaseOf.delete(record);
-      lease.inFlight -= 1;
-      // Nothing more is sent under it; it is returned with the last answer.
-      lease.revoked = true;
+      // A worker that has ended since may have left this word behind; its leases are gone.
+      if (lease !== undefined) {
+        this.#leaseOf.delete(record);
+        lease.inFlight -= 1;
+        // Nothing more is sent under it; it is returned with the last answer.
+        lease.revoked = true;
+      }
       if (record.isEnded) return;
       if (lost.length === 0) this.#declined.push(record);
       else this.#options.onArgumentsLost(record, lost);
@@ -481,10 +483,10 @@ export class TaskSubmitter {
     const id = grant.workerId;
     const events: WorkerLinkEvents = {
       ...this.linkEvents,
-      onClosed: (unanswered, ended) => {
+      onClosed: (ended, { isWhole, sent }) => {
         // On one machine a connection breaks with its process, and what that had written is read to its end.
-        const isWhole = ended.isWhole || !this.#isElsewhere(id);
-        this.#linkClosed({ worker: id, leaseId: grant.leaseId, sent: ended.sent, unanswered, isWhole });
+        const isRead = isWhole || !this.#isElsewhere(id);
+        this.#linkClosed(ended, { worker: id, leaseId: grant.leaseId, sent, unanswered: ended.openCalls, isWhole: isRead });
       },
     };
     const link = this.#options.connectWorker({ address: grant.address, processId: id, incarnation: 0, leaseId: grant.leaseId }, events);
@@ -497,20 +499,24 @@ export class TaskSubmitter {
     return link;
   }
 
-  #linkClosed(link: EndedLink): void {
-    const { worker, unanswered } = link;
+  #linkClosed(link: WorkerLink, ended: EndedLink): void {
+    const { worker } = ended;
     this.#links.delete(worker);
     for (const group of this.#groups.values()) {
       // Where the worker lives on, the daemon does not know that these are of no use any more.
       for (const { id } of removeLeasesOn(group, worker, Number.POSITIVE_INFINITY)) this.#returnLease(worker, id);
     }
-    for (const record of unanswered) this.#leaseOf.delete(record);
-    if (this.#isClosed || unanswered.length === 0) {
+    for (const record of link.openCalls) this.#leaseOf.delete(record);
+    if (this.#isClosed || link.inFlightCount === 0) {
       this.#ended.forget(worker);
+      link.finish();
       return;
     }
     const withinMs = this.#isElsewhere(worker) ? EXIT_REPORT_ELSEWHERE_WITHIN_MS : EXIT_REPORT_WITHIN_MS;
-    this.#ended.ended(link, withinMs, (ending) => this.#recover(link, ending));
+    this.#ended.ended(ended, withinMs, (ending) => {
+      const { unanswered, isRestRead } = link.finish();
+      this.#recover({ ...ended, unanswered, isWhole: ended.isWhole || isRestRead }, ending);
+    });
   }
 
   #isElsewhere(worker: ProcessId): boolean {

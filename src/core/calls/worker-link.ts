@@ -1,10 +1,12 @@
 /**
  * The direct connection of this process to one worker: pushes calls, matches answers.
  *
- * Owns what is in flight to that worker and which definitions and methods it has been sent. When the connection ends it hands over everything
- * unanswered, in the order in which it was pushed; what becomes of it is decided by the submitter or the actor's client.
+ * Owns what is in flight to that worker and which definitions and methods it has been sent. When the connection has ended, its owner finishes it once it knows whether the
+ * worker has: answers that a dead worker has left in its outbox are read first (docs/decisions/0066-answers-of-the-dead.md). What is unanswered then is the owner's, in the order
+ * in which it was pushed.
  */
 import type { ProcessId } from "../../runtime/base/ids.ts";
+import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
 import { InFlightBorrows } from "../../runtime/objects/in-flight-borrows.ts";
 import { TELL_HELD_EVERY } from "../../runtime/objects/limits.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
@@ -27,8 +29,15 @@ export interface WorkerLinkEvents {
   onDeclined(record: CallRecord, lost: DeclinedHeader["lost"]): void;
   /** All answers that arrived together have been handled. */
   onBatchEnd(): void;
-  /** `sent`: how many calls there were, answered or not. */
-  onClosed(unanswered: CallRecord[], ended: { isWhole: boolean; sent: number; reason: string }): void;
+  /** Nothing more is sent or comes by the connection; `finish` says what is unanswered. `sent`: how many calls there were, answered or not. */
+  onClosed(link: WorkerLink, ended: { isWhole: boolean; sent: number; reason: string }): void;
+}
+
+/** What a dead worker has left behind, from an offset of the stream on. */
+export interface Rest {
+  readonly outbox: number;
+  readonly from: number;
+  readonly bytes: Buffer;
 }
 
 const DEFAULT_SHAPE = "CPU:10000";
@@ -64,6 +73,13 @@ export class WorkerLink {
   readonly number: number | undefined;
   /** Resolves when nothing more comes from the worker. */
   readonly closed: Promise<void>;
+  readonly #resolveClosed: () => void;
+  /** What has come of the rest, in the order of the stream. */
+  readonly #rest: Rest[] = [];
+  #hasExited = false;
+  #isFinished = false;
+  /** Called when the worker is known to have ended. */
+  #onExited: (() => void) | undefined;
   readonly #held: InFlightBorrows;
   readonly #options: WorkerLinkOptions;
   readonly #connection: Connection;
@@ -89,13 +105,57 @@ export class WorkerLink {
     connection.onBatchEnd = () => events.onBatchEnd();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.closed = promise;
-    connection.onClose = (reason, isWhole) => {
-      resolve();
-      this.#held.close();
-      const unanswered = Array.from(this.#inFlight.values());
-      this.#inFlight.clear();
-      events.onClosed(unanswered, { isWhole, sent: this.#sent, reason });
+    this.#resolveClosed = resolve;
+    connection.onClose = (reason, isWhole) => events.onClosed(this, { isWhole, sent: this.#sent, reason });
+  }
+
+  /** Whether answers may lie where the worker has left them, once its end is known. */
+  get mayHaveRest(): boolean {
+    return this.#inFlight.size > 0 && this.#connection.outbox !== undefined && !this.#hasExited;
+  }
+
+  /** Calls back when the worker is known to have ended, and later than now; at the latest after so long. */
+  whenExited(withinMs: number, callback: () => void): void {
+    const takeBack = timeoutAfterIo(withinMs, () => this.#onExited?.());
+    this.#onExited = () => {
+      this.#onExited = undefined;
+      takeBack();
+      callback();
     };
+  }
+
+  /** Its daemon says so; what the worker has left behind has come before. */
+  workerExited(): void {
+    this.#hasExited = true;
+    this.#onExited?.();
+  }
+
+  /** Part of what the worker had sent when it died. */
+  addRest(rest: Rest): void {
+    this.#rest.push(rest);
+  }
+
+  /**
+   * Reads what a dead worker has left behind, after which nothing more comes.
+   *
+   * @returns what has not been answered, which is the caller's again; `isRestRead`: all that the worker had sent has been read
+   */
+  finish(): { unanswered: CallRecord[]; isRestRead: boolean } {
+    let isRestRead = false;
+    for (const { outbox, from, bytes } of this.#rest.splice(0)) {
+      // Another connection to the same worker has a rest of its own.
+      if (outbox !== this.#connection.outbox) continue;
+      isRestRead = this.#connection.readRest(from, bytes);
+      if (!isRestRead) break;
+    }
+    const unanswered = Array.from(this.#inFlight.values());
+    this.#inFlight.clear();
+    if (!this.#isFinished) {
+      this.#isFinished = true;
+      this.#resolveClosed();
+      this.#held.close();
+    }
+    return { unanswered, isRestRead };
   }
 
   get inFlightCount(): number {
@@ -104,6 +164,11 @@ export class WorkerLink {
 
   get isClosed(): boolean {
     return this.#connection.isClosed;
+  }
+
+  /** Nothing more comes, neither by the connection nor from what the worker has left behind. */
+  get isFinished(): boolean {
+    return this.#isFinished;
   }
 
   /** The last answer with holds that has been read: those holds are counted for what it contained. */

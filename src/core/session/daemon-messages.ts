@@ -42,6 +42,7 @@ export class DaemonMessages {
   /** Which call of somebody else it ran says nothing of those of this process. */
   #workerExited({ running, ...exit }: WorkerExitedHeader): void {
     const isOwn = running?.[0] === this.#runtime.options.processId;
+    this.#runtime.links.workerExited(exit.workerId);
     this.#runtime.calls.submitter.workerExited(isOwn ? { ...exit, running } : exit);
   }
 
@@ -51,9 +52,10 @@ export class DaemonMessages {
   }
 
   #leaseHandlers(): Partial<ProcessHandlers> {
-    const { calls } = this.#runtime;
+    const { calls, links } = this.#runtime;
     const { submitter } = calls;
     return {
+      [MESSAGE.OUTBOX_REST]: ([worker, outbox, from], { body }) => links.addRest(worker, { outbox, from, bytes: Buffer.from(body) }),
       [MESSAGE.LEASE_GRANT]: (grant) => submitter.granted(grant),
       [MESSAGE.LEASE_REFUSED]: (refusal) => submitter.refused(refusal),
       [MESSAGE.LEASE_REVOKE]: (name) => submitter.revoked(...name),
@@ -137,6 +139,7 @@ export class DaemonMessages {
   #nodeGone(nodeId: NodeId, reason: string): void {
     const tag = nodeTagOf(nodeId);
     this.#runtime.objects.store.nodeGone(tag);
+    this.#runtime.links.nodeGone(tag);
     this.#runtime.calls.submitter.nodeGone(tag, reason);
     for (const entry of this.#runtime.table.ownedBy(tag)) {
       entry.fail(ownerDied(`its node died: ${reason}`, `node ${nodeId} died: ${reason}`));

@@ -13,7 +13,7 @@ import { proven } from "../../runtime/rpc/handshake.ts";
 import { type HelloHeader, MESSAGE } from "../../runtime/wire/messages.ts";
 import type { CallObservers } from "../../runtime/worker/call-observers.ts";
 import type { InterruptionGuard } from "../../runtime/worker/interruption-guard.ts";
-import { WorkerHost } from "../../runtime/worker/worker-host.ts";
+import { WorkerHost, type WorkerOutboxes } from "../../runtime/worker/worker-host.ts";
 import { setCurrentRuntime } from "../current-runtime.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
 import type { Runtime } from "../runtime.ts";
@@ -38,6 +38,8 @@ interface WorkerRuntimeOptions extends Omit<RuntimeOptions, DecidedHere> {
   showActor?: ((className: string) => void) | undefined;
   /** Absent where code cannot be stopped. */
   guard?: InterruptionGuard | undefined;
+  /** Where what is sent outlives this process; absent where nothing does. */
+  outboxes?: WorkerOutboxes | undefined;
   /** Extensions that want to hear of calls. */
   observers?: CallObservers | undefined;
   /** Functions of other processes, where all share one heap. */
@@ -78,6 +80,8 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     onWarning: (text) => console.warn(text),
     onDaemonLost: () => process.exit(0),
   });
+  const outbox = options.outboxes?.open(options.daemonId, { isElsewhere: false });
+  if (outbox !== undefined) runtime.daemon.keepIn(outbox);
   const host: WorkerHost = new WorkerHost({
     processId,
     nodeId: options.nodeId,
@@ -95,6 +99,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     showActor: options.showActor,
     isNeeded: () => runtime.hasOpenCalls || runtime.actors.hasOwnLiving,
     busyPoll: options.busyPoll,
+    outboxes: options.outboxes,
     observers: options.observers,
     ...(options.guard === undefined ? {} : { guard: options.guard }),
     exit: () => {

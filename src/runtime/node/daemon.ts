@@ -190,6 +190,7 @@ export class NodeDaemon {
     local.delete(peer.id);
     if (this.#isClosing) return;
     if (peer.kind === "worker") {
+      this.#workers.left(peer.id, peer.connection);
       // Its exit is on the way and tells the rest; one that lives without its daemon is of no use.
       timeoutAfterIo(EXIT_AFTER_CLOSE_MS, () => this.#workers.pool.kill(peer.id, "it lost the connection to its node daemon"));
       return;

@@ -10,7 +10,7 @@ import type { ObjectTable } from "./object-table.ts";
 import type { Payload } from "./payload.ts";
 
 interface InFlightBorrowsOptions {
-  table: Pick<ObjectTable, "holdFor" | "heldEnded" | "storeLinkEnded">;
+  table: Pick<ObjectTable, "holdFor" | "heldEnded" | "storeLinkEnded" | "flushChannel">;
   receiverId: ProcessId;
   /** The caller's number of the link, negative for its calls; undefined where both ends are one process. */
   link: number | undefined;
@@ -36,15 +36,23 @@ export class InFlightBorrows {
 
   /** To be called right before the message is sent. @returns what goes into its header */
   hold(payloads: readonly Payload[]): { held?: number } {
+    const held = this.#hold(payloads);
+    // An answer outlives this process from the moment in which it is sent, so the daemon must know of its objects by then.
+    if (this.storedLink !== undefined && payloads.some(({ refs, stored }) => refs.length > 0 || stored !== undefined))
+      this.#table.flushChannel();
+    return held === undefined ? {} : { held };
+  }
+
+  #hold(payloads: readonly Payload[]): number | undefined {
     const link = this.#link;
     this.#hasStored ||= payloads.some(({ stored }) => stored !== undefined);
     if (link === undefined || !payloads.some(isHolding)) {
       for (const payload of payloads) this.#table.holdFor(this.#receiverId, payload);
-      return {};
+      return undefined;
     }
     this.#last += 1;
     for (const payload of payloads) this.#table.holdFor(this.#receiverId, payload, { link, number: this.#last });
-    return { held: this.#last };
+    return this.#last;
   }
 
   /** The link has ended. */

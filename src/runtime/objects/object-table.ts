@@ -27,6 +27,8 @@ export interface RefChannel {
   storeLinkEnded(receiver: ProcessId, link: number): void;
   /** Up to which message with holds this process has read what came over a link. */
   heldRead(read: HeldRead): void;
+  /** Sends what was gathered. */
+  flush(): void;
 }
 
 export interface HeldRead {
@@ -213,6 +215,11 @@ export class ObjectTable {
 
   storeLinkEnded(receiver: ProcessId, link: number): void {
     this.#channel.storeLinkEnded(receiver, link);
+  }
+
+  /** What the daemon is told of refs and stored objects is sent now, not at the end of the tick. */
+  flushChannel(): void {
+    this.#channel.flush();
   }
 
   heldRead(read: HeldRead): void {

@@ -42,3 +42,13 @@ export const LOG_FILES_MAX = 5;
 
 /** Between a parent and its child: a configuration or a result is one line, however long. */
 export const MESSAGE_LENGTH_MAX = 16 * 1024 * 1024;
+
+/** The smallest part of the memory of a worker's outboxes: what most connections have under way at a time fits into it. */
+export const OUTBOX_UNIT_BYTES = 16 * 1024;
+/** What a connection with much under way gathers before it is written: as much as `FrameWriter` gathers elsewhere. */
+export const OUTBOX_SLOT_BYTES = 128 * 1024;
+/** Of a connection to another machine, where so many full slots are kept besides, as the system may lose what it has taken. */
+export const OUTBOX_SLOT_ELSEWHERE_BYTES = 64 * 1024;
+export const OUTBOX_KEPT_ELSEWHERE = 2;
+/** Of all outboxes of a worker. What does not fit is written as if there were none: shared memory is for objects. */
+export const OUTBOX_BYTES_MAX = 32 * 1024 * 1024;

@@ -6,6 +6,7 @@
  * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
  */
 import { enterLibrary, insideLibrary, leaveLibrary } from "../base/library-code.ts";
+import type { FrameOutbox } from "../base/outbox.ts";
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import { type Frame, FrameError, FrameParser, FRAME_FLAG, FrameWriter } from "../wire/frame.ts";
 import { encodeHeader, headerOf } from "../wire/header.ts";
@@ -22,6 +23,7 @@ import type { BusyPoll } from "./busy-poll.ts";
 
 /** A body part can be any bytes; they are copied before `send` returns. */
 const NO_PARTS: readonly Uint8Array[] = [];
+const NO_BYTES = new Uint8Array(0);
 /** Above this many unsent bytes `isCongested` asks senders with a backlog to wait for `onDrain`. */
 const CONGESTION_BYTES = 4 * 1024 * 1024;
 /** How often a process that waits without its event loop looks whether something has come. */
@@ -62,6 +64,10 @@ export class Connection implements PeerConnection {
   readonly #parser: FrameParser;
   readonly #requests = new Map<number, PendingRequest>();
   #nextRequestId = 1;
+  /** Whether what is sent is kept in an outbox. */
+  #isKept = false;
+  /** The outbox in which the other end keeps what it sends, and where in what has come it began. */
+  #outbox: { id: number; start: number } | undefined;
   /** In the middle of a chunk, whose parser cannot be given another. */
   #isReading = false;
   #flushScheduled = false;
@@ -81,21 +87,53 @@ export class Connection implements PeerConnection {
     this.#parser = new FrameParser((frame) => this.#receive(frame), options.trusted ? FRAME_SIZE_MAX : HELLO_SIZE_MAX);
     transport.onChunk = (chunk) => {
       this.busyPoll?.arrived();
-      this.#isReading = true;
-      try {
-        this.#parser.push(chunk);
-        this.#isReading = false;
-      } catch (error) {
-        // Malformed input ends here by design; anything else is a defect of ours that must not go unseen.
-        if (!(error instanceof FrameError || error instanceof DecodeError)) this.onDefect(error as Error);
-        this.#closed(`the peer broke the protocol: ${(error as Error).message}`);
-        transport.destroy();
-        return;
-      }
-      this.onBatchEnd();
+      this.#read(chunk);
     };
     transport.onClose = (reason, isWhole) => this.#closed(reason, isWhole);
     transport.onDrain = () => this.onDrain();
+  }
+
+  #read(chunk: Buffer): boolean {
+    this.#isReading = true;
+    try {
+      this.#parser.push(chunk);
+      this.#isReading = false;
+    } catch (error) {
+      // Malformed input ends here by design; anything else is a defect of ours that must not go unseen.
+      if (!(error instanceof FrameError || error instanceof DecodeError)) this.onDefect(error as Error);
+      this.#closed(`the peer broke the protocol: ${(error as Error).message}`);
+      this.#transport.destroy();
+      return false;
+    }
+    this.onBatchEnd();
+    return true;
+  }
+
+  /** From now on what is sent can be read by others when this process has died, until the system has taken it. */
+  keepIn(outbox: FrameOutbox): void {
+    if (this.#closeReason !== undefined) return;
+    this.sendNumbered(MESSAGE.OUTBOX, 0, outbox.id, 0, NO_BYTES, 0, 0);
+    this.#writer.keepIn(outbox, () => this.#transport.pendingBytes);
+    this.#isKept = true;
+  }
+
+  /** The outbox in which the other end keeps what it sends; undefined where it keeps nothing, and once it has ended in order. */
+  get outbox(): number | undefined {
+    return this.#outbox?.id;
+  }
+
+  /**
+   * After the end of the connection: reads on where it ended. Each byte is read once, whether it comes from the connection or from the outbox.
+   *
+   * @param from where in the stream of the outbox the bytes belong
+   * @returns false where something is missing in between, or the bytes make no sense
+   */
+  readRest(from: number, bytes: Buffer): boolean {
+    if (this.#outbox === undefined) return false;
+    const readTo = this.#parser.pushedBytes - this.#outbox.start;
+    if (from > readTo) return false;
+    const rest = bytes.subarray(readTo - from);
+    return rest.length === 0 || this.#read(rest);
   }
 
   /** The peer has proved who it is: from now on frames of any kind and size are read. */
@@ -225,6 +263,8 @@ export class Connection implements PeerConnection {
 
   /** Sends what is pending and closes; idempotent. */
   close(): void {
+    // The other end has all when it has read this, and looks for no rest.
+    if (this.#isKept) this.sendNumbered(MESSAGE.OUTBOX, 0, 0, 0, NO_BYTES, 0, 0);
     this.flush();
     this.#transport.end();
   }
@@ -237,7 +277,8 @@ export class Connection implements PeerConnection {
 
   #receive(frame: Frame): void {
     if (frame.type !== MESSAGE.REPLY) {
-      this.onFrame(frame);
+      if (frame.type === MESSAGE.OUTBOX) this.#outbox = frame.callId === 0 ? undefined : { id: frame.callId, start: this.#parser.wholeBytes };
+      else this.onFrame(frame);
       return;
     }
     const pending = this.#requests.get(frame.callId);
@@ -250,6 +291,7 @@ export class Connection implements PeerConnection {
   #closed(reason: string, isWhole = false): void {
     if (this.#closeReason !== undefined) return;
     this.#closeReason = reason;
+    this.#writer.close();
     for (const pending of this.#requests.values()) {
       pending.takeBack?.();
       pending.reject(new ConnectionClosedError(reason));

@@ -8,6 +8,7 @@
  * messages/s against 0.8 M/s for a write per message. `FrameParser` yields views of the received chunk; whoever keeps bytes beyond
  * the callback copies them, since a view pins the whole chunk.
  */
+import type { FrameOutbox, FrameSlot } from "../base/outbox.ts";
 import { FRAME_SIZE_MAX } from "./limits.ts";
 
 export const FRAME_FLAG = {
@@ -44,14 +45,51 @@ export class FrameError extends Error {
 
 const EMPTY = new Uint8Array(0);
 
+/** What is committed outside of slots. */
+const NO_WORDS = new Uint32Array(1);
+
 export class FrameWriter {
   readonly #write: (chunk: Uint8Array) => void;
   #slab: Buffer = Buffer.allocUnsafeSlow(SLAB_SIZE);
   #start = 0;
   #end = 0;
+  #words: Uint32Array = NO_WORDS;
+  #committedAt = 0;
+  #outbox: FrameOutbox | undefined;
+  #pendingBytes: () => number = () => 0;
+  /** The slot that is being filled; none where the outbox had no room. */
+  #slot: FrameSlot | undefined;
+  /** Where in the stream the slab begins, counted from the beginning of the outbox. */
+  #offset = 0;
+  /** Full slots, the oldest first, with the offsets of their ends. */
+  readonly #full: { slot: FrameSlot; end: number }[] = [];
 
   constructor(write: (chunk: Uint8Array) => void) {
     this.#write = write;
+  }
+
+  /** From now on frames are gathered in these slots until the system has taken them. `pendingBytes`: what was written and has not been taken. */
+  keepIn(outbox: FrameOutbox, pendingBytes: () => number): void {
+    this.flush();
+    this.#outbox = outbox;
+    this.#pendingBytes = pendingBytes;
+    this.#end = 0;
+    this.#nextSlot(outbox, PREFIX_SIZE);
+  }
+
+  /** Nobody takes anything any more. */
+  close(): void {
+    const outbox = this.#outbox;
+    if (outbox === undefined) return;
+    this.#outbox = undefined;
+    for (const { slot } of this.#full.splice(0)) outbox.release(slot);
+    if (this.#slot !== undefined) outbox.release(this.#slot);
+    this.#slot = undefined;
+    this.#words = NO_WORDS;
+    this.#committedAt = 0;
+    this.#slab = Buffer.allocUnsafeSlow(SLAB_SIZE);
+    this.#start = 0;
+    this.#end = 0;
   }
 
   /** The hot form: a numbered header (or none) and one range of bytes. */
@@ -61,12 +99,14 @@ export class FrameWriter {
     const slab = this.#slab;
     if (bodySize < 32) for (let index = start; index < end; index += 1) slab[offset++] = body[index] as number;
     else slab.set(start === 0 && end === body.length ? body : body.subarray(start, end), offset);
+    this.#words[this.#committedAt] = this.#end;
   }
 
   /** The hot form with a text for its body, encoded in the slab: without bytes of its own, and a copy of them. */
   text(type: number, flags: number, callId: number, number: number, text: string): void {
     const offset = this.#beginNumbered(type, flags, callId, number, Buffer.byteLength(text));
     this.#slab.write(text, offset);
+    this.#words[this.#committedAt] = this.#end;
   }
 
   /** The general form: a MessagePack header and any number of body parts, copied now. */
@@ -83,6 +123,7 @@ export class FrameWriter {
       this.#slab.set(part, offset);
       offset += part.length;
     }
+    this.#words[this.#committedAt] = this.#end;
   }
 
   flush(): void {
@@ -90,6 +131,35 @@ export class FrameWriter {
     const chunk = this.#slab.subarray(this.#start, this.#end);
     this.#start = this.#end;
     this.#write(chunk);
+    if (this.#outbox !== undefined) this.#forgetTaken(this.#outbox);
+  }
+
+  /** What the system has taken need not be kept, and its memory holds what comes next. */
+  #forgetTaken(outbox: FrameOutbox): void {
+    const pendingBytes = this.#pendingBytes();
+    const taken = this.#offset + this.#end - pendingBytes;
+    while (this.#full.length > outbox.kept && (this.#full[0]?.end ?? 0) <= taken) {
+      const oldest = this.#full.shift();
+      if (oldest !== undefined) outbox.release(oldest.slot);
+    }
+    if (pendingBytes > 0 || outbox.kept > 0 || this.#slot === undefined) return;
+    this.#offset += this.#end;
+    this.#start = 0;
+    this.#end = 0;
+    this.#slot.restart(this.#offset);
+  }
+
+  #nextSlot(outbox: FrameOutbox, size: number): void {
+    if (this.#slot !== undefined) this.#full.push({ slot: this.#slot, end: this.#offset + this.#end });
+    this.#offset += this.#end;
+    this.#start = 0;
+    this.#end = 0;
+    const slot = outbox.take(size);
+    this.#slot = slot;
+    slot?.restart(this.#offset);
+    this.#slab = slot?.bytes ?? Buffer.allocUnsafeSlow(Math.max(SLAB_SIZE, size));
+    this.#words = slot?.words ?? NO_WORDS;
+    this.#committedAt = slot?.committedAt ?? 0;
   }
 
   /** @returns where the body goes */
@@ -110,12 +180,7 @@ export class FrameWriter {
       throw new FrameError(`Cannot send a message: its size is above the limit of ${FRAME_SIZE_MAX} bytes: received ${length}`);
     }
     const size = length + 4;
-    if (this.#end + size > this.#slab.length) {
-      this.flush();
-      this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_SIZE, size));
-      this.#start = 0;
-      this.#end = 0;
-    }
+    if (this.#end + size > this.#slab.length) this.#makeRoom(size);
     const slab = this.#slab;
     const offset = this.#end;
     slab[offset] = length;
@@ -130,6 +195,18 @@ export class FrameWriter {
     slab[offset + 9] = callId >>> 24;
     this.#end = offset + size;
     return offset + PREFIX_SIZE;
+  }
+
+  #makeRoom(size: number): void {
+    this.flush();
+    if (this.#outbox !== undefined) {
+      const isEmpty = this.#slot !== undefined && this.#end === 0;
+      if (!isEmpty || this.#slab.length < Math.max(size, this.#outbox.slotBytes)) this.#nextSlot(this.#outbox, size);
+      return;
+    }
+    this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_SIZE, size));
+    this.#start = 0;
+    this.#end = 0;
   }
 }
 
@@ -175,6 +252,9 @@ export class FrameParser {
   /** A frame that began in an earlier chunk: allocated once from its length prefix, as repeated concatenation is quadratic. */
   #partial: Buffer | undefined;
   #partialSize = 0;
+  /** Bytes that have come, and those of them that were whole frames up to the one that is being handed out. */
+  pushedBytes = 0;
+  wholeBytes = 0;
 
   constructor(onFrame: (frame: Frame) => void, sizeMax: number = FRAME_SIZE_MAX) {
     this.#onFrame = onFrame;
@@ -183,6 +263,7 @@ export class FrameParser {
 
   /** @throws FrameError when the bytes cannot be a frame; the connection is then of no more use. */
   push(chunk: Buffer): void {
+    this.pushedBytes += chunk.length;
     let offset = 0;
     while (offset < chunk.length) {
       if (this.#partial !== undefined) {
@@ -234,6 +315,7 @@ export class FrameParser {
   #emit(bytes: Buffer, start: number, size: number): void {
     const frame = this.#frame;
     const end = start + size;
+    this.wholeBytes += size;
     const flags = bytes[start + 5] as number;
     frame.type = bytes[start + 4] as number;
     frame.flags = flags;

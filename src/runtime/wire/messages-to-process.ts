@@ -58,6 +58,11 @@ export const MESSAGES_TO_PROCESS = {
    * their answers were lost, and the rest has not begun.
    */
   [MESSAGE.LEASE_TAKEN]: reclaimed,
+  /**
+   * What a worker that has ended had sent to the receiver in that outbox, from this offset of the stream on: the receiver reads on where its connection ended. Comes before
+   * WORKER_EXITED. Body: the bytes.
+   */
+  [MESSAGE.OUTBOX_REST]: tuple(processId, number, number),
   /** A worker has ended. */
   [MESSAGE.WORKER_EXITED]: workerExit,
   /** That node is dead, with all its processes, for this reason. */

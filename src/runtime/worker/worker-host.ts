@@ -4,7 +4,8 @@
  * Takes the daemon's orders (a slot, an actor to start, the end) and accepts callers. A worker process has one of these (entry/worker.ts), and so has each
  * worker inside a driver's process (core/session/in-process.ts). What the host ends by is given by its owner.
  */
-import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import type { FrameOutbox } from "../base/outbox.ts";
 import type { DefinitionCache } from "../objects/definition-cache.ts";
 import type { ObjectTable } from "../objects/object-table.ts";
 import { type Payload, PayloadReader, payloadHeader, payloadParts } from "../objects/payload.ts";
@@ -66,6 +67,8 @@ export interface WorkerHostOptions {
   showActor?: ((className: string) => void) | undefined;
   /** Awake between answers and the next calls; absent where they come from within this process. */
   busyPoll?: BusyPoll | undefined;
+  /** Where what is sent to a process outlives this one; absent where nothing does. */
+  outboxes?: WorkerOutboxes | undefined;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
   guard?: InterruptionGuard;
   /**
@@ -77,6 +80,11 @@ export interface WorkerHostOptions {
   observers?: CallObservers | undefined;
   /** Ends this worker after what it has answered has been sent. */
   exit: () => void;
+}
+
+/** Makes the outboxes of connections, by the processes that they lead to. */
+export interface WorkerOutboxes {
+  open(reader: ProcessId, place: { isElsewhere: boolean }): FrameOutbox;
 }
 
 type WorkerMessage =
@@ -192,7 +200,11 @@ export class WorkerHost {
       serveConnection(this.actors.actorId, caller.service, connection);
       return;
     }
-    if (caller.processId !== processId) connection.busyPoll = this.#options.busyPoll;
+    if (caller.processId !== processId) {
+      connection.busyPoll = this.#options.busyPoll;
+      const outbox = this.#options.outboxes?.open(caller.processId, { isElsewhere: nodeTagOf(caller.processId) !== nodeTagOf(processId) });
+      if (outbox !== undefined) connection.keepIn(outbox);
+    }
     connection.onClose = () => {
       resolve();
       this.#callers.delete(connection);

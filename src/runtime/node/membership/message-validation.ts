@@ -65,6 +65,7 @@ const OWN_TO_DAEMON: HeaderExtractors<MessagesBetweenDaemons, ProcessId> = {
 };
 
 const OWN_TO_PROCESS: HeaderExtractors<MessagesToProcess, ProcessId> = {
+  [MESSAGE.OUTBOX_REST]: ([worker]) => worker,
   [MESSAGE.LEASE_GRANT]: ({ workerId }) => workerId,
   [MESSAGE.LEASE_REVOKE]: ([worker]) => worker,
   [MESSAGE.LEASE_TAKEN]: ([worker]) => worker,

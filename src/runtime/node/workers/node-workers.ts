@@ -6,6 +6,8 @@
  */
 import { timeoutAfterIo } from "../../base/timeout-after-io.ts";
 import type { ProcessId } from "../../base/ids.ts";
+import type { UnreadFrames } from "../../base/outbox.ts";
+import type { Connection } from "../../rpc/connection.ts";
 import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
 import type { Handlers } from "../../wire/message-table.ts";
@@ -17,7 +19,7 @@ import { EnvironmentService } from "../environments/environment-service.ts";
 import type { LeaseEffect, LeaseEvent } from "../leases/lease-events.ts";
 import type { PlacedActor } from "../membership/node-digest.ts";
 import type { NodePeers } from "../node-peers.ts";
-import { describeExit, WorkerPool } from "./worker-pool.ts";
+import { describeExit, type EndedWorker, WorkerPool } from "./worker-pool.ts";
 
 /** The system closes a dead process' sockets at once, unless another process has them, too. */
 const CLOSE_AFTER_EXIT_MS = 1000;
@@ -40,10 +42,14 @@ export class NodeWorkers {
   readonly actors = new Map<ProcessId, PlacedActor>();
   readonly #ports: WorkerPorts;
   readonly #intendedExits = new Set<ProcessId>();
+  /** Connections of workers that have closed, until the worker's end is known. */
+  readonly #closed = new Map<ProcessId, Connection>();
+  readonly #daemonId: ProcessId;
   #isClosing = false;
 
   constructor(options: NodeDaemonOptions, ports: WorkerPorts) {
     this.#ports = ports;
+    this.#daemonId = options.processId;
     const { lease } = ports;
     const pool = new WorkerPool({
       launcher: options.launcher,
@@ -94,6 +100,11 @@ export class NodeWorkers {
     this.#ports.lease({ kind: "workerReady", worker, environment });
   }
 
+  /** The connection of a worker has closed, before its end is known. */
+  left(worker: ProcessId, connection: Connection): void {
+    this.#closed.set(worker, connection);
+  }
+
   placed(placement: Extract<LeaseEffect, { kind: "placeActor" }>): void {
     const { actor, worker, accelerators } = placement;
     this.actors.set(worker, placement);
@@ -135,22 +146,34 @@ export class NodeWorkers {
   }
 
   /** What it wrote before it ended is read first: holds among it are of refs that others have already, as they have its answers. */
-  #exited(exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }): void {
+  #exited(exit: WorkerExitedHeader, worker: EndedWorker): void {
     const connection = this.#ports.peers.local.get(exit.workerId)?.connection;
     if (connection === undefined || this.#isClosing) {
-      this.#ended(exit, worker);
+      this.#ended(exit, worker, this.#closed.get(exit.workerId));
       return;
     }
     const takeBack = timeoutAfterIo(CLOSE_AFTER_EXIT_MS, () => connection.drop("the process ended"));
     connection.onClose = () => {
       takeBack();
-      this.#ended(exit, worker);
+      this.#ended(exit, worker, connection);
     };
   }
 
-  #ended(exit: WorkerExitedHeader, { wasReady, environment }: { wasReady: boolean; environment: string }): void {
+  /** What it had told this daemon comes first: it is about what its callers read next. All of it comes before anybody hears of the end. */
+  #handOver(worker: ProcessId, unread: readonly UnreadFrames[], connection: Connection | undefined): void {
+    for (const { reader, outbox, from, bytes } of unread)
+      if (reader === this.#daemonId && outbox === connection?.outbox) connection.readRest(from, Buffer.from(bytes));
+    for (const { reader, outbox, from, bytes } of unread) {
+      if (reader !== this.#daemonId)
+        this.#ports.peers.peer(reader as ProcessId)?.connection.send(MESSAGE.OUTBOX_REST, [worker, outbox, from], { parts: [bytes] });
+    }
+  }
+
+  #ended(exit: WorkerExitedHeader, { wasReady, environment, unread }: EndedWorker, connection: Connection | undefined): void {
     const { peers, head, lease, processGone } = this.#ports;
     const id = exit.workerId;
+    this.#closed.delete(id);
+    if (!this.#isClosing) this.#handOver(id, unread, connection);
     const wasActor = this.actors.delete(id);
     const intended = this.#intendedExits.delete(id);
     if (this.#isClosing) return;

@@ -2,11 +2,12 @@
  * Starts workers as child processes of the daemon, which is slim: a spawn costs it about a millisecond, a large driver tens.
  *
  * Decides with which flags: those of their driver that say how modules load, and a limit of their heap. Called by the worker pool, which owns what is made here;
- * the file by which an interruption meets its call is removed with the process.
+ * the files by which an interruption meets its call, and in which its answers outlive it, are removed with the process.
  */
 import type { JobId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { ForeignCode } from "../../closure/foreign-code.ts";
 import { usableMemoryBytes, workerHeapFlags } from "../../os/machine/machine.ts";
+import { OutboxFile } from "../../os/processes/outbox.ts";
 import { DaemonInterruptSlot } from "../../os/processes/interrupt-slot.ts";
 import type { TlsIdentity } from "../../os/network/tls-identity.ts";
 import { Child } from "../../os/processes/worker-process.ts";
@@ -39,6 +40,8 @@ export interface WorkerConfiguration {
   taskOomRetries: number;
   /** The file by which an interruption meets the call that it is meant for. */
   interruptSlot: string;
+  /** The file in which it keeps what it sends until the system has taken it. */
+  outbox: string;
   /** The file by which the node tells until when its workers may run; undefined on one machine. */
   executionLease: string | undefined;
   /** Its runtime environment, which what it submits inherits; undefined for the default one. */
@@ -112,16 +115,18 @@ export class ProcessLauncher implements WorkerLauncher {
   readonly launch: WorkerLauncher["launch"] = ({ workerId, environment, settings, onLine, onExit }) => {
     const configuration = this.#options.configure(workerId, settings);
     const slot = new DaemonInterruptSlot(configuration.interruptSlot);
+    const outbox = new OutboxFile(configuration.outbox);
     let isGone = false;
     const child = this.#start(
       { environment, settings, configuration },
       {
         onLine,
         onExit: (exit) => {
-          const lastCalls = { running: slot.running(), begun: slot.begun() };
+          const left = { running: slot.running(), begun: slot.begun(), unread: outbox.unread() };
           slot.remove();
+          outbox.remove();
           isGone = true;
-          onExit({ ...exit, ...lastCalls });
+          onExit({ ...exit, ...left });
         },
       },
     );

@@ -5,6 +5,7 @@
  * made (a child process, or a runtime inside this process) is the launcher's matter.
  */
 import type { ProcessId } from "../../base/ids.ts";
+import type { UnreadFrames } from "../../base/outbox.ts";
 import { SIGNAL } from "../../base/signal-line.ts";
 import type { MarkedCall } from "../../os/processes/interrupt-slot.ts";
 import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.ts";
@@ -32,6 +33,15 @@ interface WorkerEnd {
   readonly signal: string | undefined;
   readonly running?: MarkedCall | undefined;
   readonly begun?: readonly [leaseId: number, callId: number][];
+  /** What it had sent and nobody may have read. */
+  readonly unread?: readonly UnreadFrames[];
+}
+
+/** A worker that has ended, beside what is said of its end to all. */
+export interface EndedWorker {
+  readonly wasReady: boolean;
+  readonly environment: string;
+  readonly unread: readonly UnreadFrames[];
 }
 
 export interface WorkerLauncher {
@@ -66,7 +76,7 @@ const SOURCE_END = "\u001f";
 
 interface WorkerPoolEvents {
   onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string; environment: string }) => void;
-  onExit: (exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }) => void;
+  onExit: (exit: WorkerExitedHeader, worker: EndedWorker) => void;
 }
 
 export class WorkerPool {
@@ -201,7 +211,7 @@ export class WorkerPool {
         ...(record.isForCancellation ? { isForCancellation: true } : {}),
         ...(record.outOfMemory === undefined ? {} : { outOfMemory: record.outOfMemory }),
       },
-      { wasReady: record.ready, environment: record.environment },
+      { wasReady: record.ready, environment: record.environment, unread: exit.unread ?? [] },
     );
     if (this.#workers.size === 0) this.#onEmpty?.();
   }

@@ -70,7 +70,9 @@ describe("quick tasks beside one that ends its worker", () => {
     const failed = outcomes.flatMap(({ status }, index) => (status === "rejected" ? [index] : []));
     // An uncaught error ends the process a tick later: by then the task has ended.
     expect(failed.filter((index) => index !== last)).toEqual([]);
-    expect(outcomes.flatMap((outcome, index) => (outcome.status === "fulfilled" && outcome.value !== index && index !== last ? [index] : []))).toEqual([]);
+    expect(
+      outcomes.flatMap((outcome, index) => (outcome.status === "fulfilled" && outcome.value !== index && index !== last ? [index] : [])),
+    ).toEqual([]);
     const counts = runs(file);
     expect(counts.size).toBe(count - 1);
     expect([...counts].filter(([, times]) => times > 1)).toEqual([]);
@@ -189,6 +191,18 @@ describe("objects in answers of a process that ends", () => {
       expect(await get(small)).toBe(`small ${index}`);
     }
   });
+});
+
+test("without the native part they are handed over where the process hears of its end", async () => {
+  const native = { runtimeEnv: { envVars: { SHOAL_NATIVE: "0" } } };
+  for (const way of ["exit", "uncaught"] as const) {
+    const actor = remote(Counter, native).remote(newFile());
+    await actor.call.remote(-1);
+    const calls = Array.from({ length: 1000 }, (_, index) => actor.call.remote(index, index === 500 ? way : undefined));
+    const outcomes = await Promise.allSettled(calls);
+    expect(outcomes.slice(0, 500).every(({ status }) => status === "fulfilled")).toBe(true);
+    expect(outcomes.some(({ status }) => status === "rejected")).toBe(way === "exit");
+  }
 });
 
 test("nothing is left of the outboxes of workers that have ended", async () => {

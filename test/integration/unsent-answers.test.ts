@@ -1,5 +1,6 @@
 /**
- * A process that dies between registering the holds of a message and sending it: what the answer, or the call, was to hold is let go of.
+ * A process that dies between registering the holds of a message and sending it: what the answer, or the call, was to hold is let go of. Without the native part, as otherwise an
+ * answer is sent when it is made (answers-of-the-dead.test.ts).
  */
 import { Socket } from "node:net";
 import { get, put, remote, type ObjectRef } from "shoal";
@@ -21,6 +22,8 @@ function dieBeforeSending(type: number): void {
   } as typeof write;
 }
 
+const WITHOUT_OUTBOX = { runtimeEnv: { envVars: { SHOAL_NATIVE: "0" } } };
+
 const megabyte = (): ObjectRef<Uint8Array> => put(new Uint8Array(1024 * 1024).fill(7));
 
 async function expectStoreEmpty(): Promise<void> {
@@ -36,7 +39,7 @@ test("of a task's answer", async () => {
       dieBeforeSending(RESULT);
       return [megabyte(), megabyte()];
     },
-    { maxRetries: 0 },
+    { maxRetries: 0, ...WITHOUT_OUTBOX },
   );
   expect((await failureOf(answer.remote())).code).toBe("WORKER_CRASHED");
   await expectStoreEmpty();
@@ -52,7 +55,7 @@ test("of an actor's answer, and not of those that it had sent before", async () 
       return [megabyte()];
     }
   }
-  const maker = remote(Maker).remote();
+  const maker = remote(Maker, WITHOUT_OUTBOX).remote();
   let kept: ObjectRef<Uint8Array>[] | undefined = await maker.make.remote();
   expect((await failureOf(maker.makeAndDie.remote())).code).toBe("ACTOR_DIED");
   await until(async () => {
@@ -70,7 +73,7 @@ test("of an item of a stream", async () => {
       dieBeforeSending(STREAM_ITEM);
       yield [megabyte()];
     },
-    { maxRetries: 0 },
+    { maxRetries: 0, ...WITHOUT_OUTBOX },
   );
   const failure = await (async (): Promise<unknown> => {
     for await (const item of items.remote()) return item;
@@ -95,7 +98,7 @@ test("of a call", async () => {
       dieBeforeSending(ACTOR_CALL);
       return await to.take.remote([megabyte()]);
     },
-    { maxRetries: 0 },
+    { maxRetries: 0, ...WITHOUT_OUTBOX },
   );
   expect((await failureOf(call.remote(taker))).code).toBe("WORKER_CRASHED");
   await expectStoreEmpty();

@@ -21,7 +21,17 @@ interface TestLink {
 
 function link(processId = worker, number = 1): TestLink {
   const { promise, resolve } = Promise.withResolvers<void>();
-  return { processId, number, isFinished: false, closed: promise, heldRead: 0, close: resolve, forgetFunction: () => {}, addRest: () => {}, workerExited: () => {} };
+  return {
+    processId,
+    number,
+    isFinished: false,
+    closed: promise,
+    heldRead: 0,
+    close: resolve,
+    forgetFunction: () => {},
+    addRest: () => {},
+    workerExited: () => {},
+  };
 }
 
 /** Whether it has ended once everything that could run has. */

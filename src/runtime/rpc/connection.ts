@@ -277,7 +277,8 @@ export class Connection implements PeerConnection {
 
   #receive(frame: Frame): void {
     if (frame.type !== MESSAGE.REPLY) {
-      if (frame.type === MESSAGE.OUTBOX) this.#outbox = frame.callId === 0 ? undefined : { id: frame.callId, start: this.#parser.wholeBytes };
+      if (frame.type === MESSAGE.OUTBOX)
+        this.#outbox = frame.callId === 0 ? undefined : { id: frame.callId, start: this.#parser.wholeBytes };
       else this.onFrame(frame);
       return;
     }

@@ -152,6 +152,12 @@ export class WorkerHost {
     },
   };
 
+  /** What was sent in this tick leaves now. What is about objects goes first. */
+  flush(): void {
+    this.#options.daemon.flush();
+    for (const connection of this.#callers.keys()) connection.flush();
+  }
+
   /** Drops its callers, as the end of a process would. */
   close(): void {
     if (this.actors.actorId !== undefined) withdrawServices(this.actors.actorId);

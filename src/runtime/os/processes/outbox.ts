@@ -46,7 +46,7 @@ class Slot implements FrameSlot {
 }
 
 /** The outbox of one connection. */
-export class Outbox implements FrameOutbox {
+class Outbox implements FrameOutbox {
   readonly id: number;
   readonly kept: number;
   readonly slotBytes: number;
@@ -172,7 +172,7 @@ export function outboxMemory(path: string): OutboxMemory | undefined {
 }
 
 /** Copies bytes of a memory of outboxes. */
-export type ReadOutboxes = (target: Buffer, offset: number) => void;
+type ReadOutboxes = (target: Buffer, offset: number) => void;
 
 /** What is in the outboxes of a worker that has ended, in the order of the streams. A head that makes no sense ends the search. */
 export function unreadFrames(sizeBytes: number, read: ReadOutboxes): UnreadFrames[] {

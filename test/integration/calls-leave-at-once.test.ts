@@ -1,7 +1,7 @@
 /**
  * Calls begin while their caller computes: what was submitted leaves before the caller's event loop turns again.
  */
-import { remote } from "shoal";
+import { type ObjectRef, put, remote } from "shoal";
 import { expect, test } from "vitest";
 import { useSession } from "./session.ts";
 
@@ -53,4 +53,19 @@ test("the constructor of a new actor begins while its creator computes", async (
   const clock = ClockActor.remote();
   compute();
   expect((await clock.born.remote()) - from).toBeLessThan(COMPUTES_MS);
+});
+
+/** Reads a ref that arrived within a value, whose owner is then asked. @returns when the value had come */
+const reading = remote(async ([ref]: [ObjectRef<unknown>], _began?: unknown) => {
+  await ref;
+  return Date.now();
+});
+
+test.for([
+  ["in shared memory", new Uint8Array(1_000_000)],
+  ["that is small", "small"],
+] as const)("a task reads an object %s while its owner computes", async ([, value]) => {
+  await reading.remote([put(0)]);
+  const ref = put<unknown>(value);
+  expect(await delayOf(() => reading.remote([ref]))).toBeLessThan(BEGINS_WITHIN_MS);
 });

@@ -77,6 +77,7 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.REF_WATCH]: [object, OTHER],
     [MESSAGE.REF_VALUE]: [object, OTHER, payload],
     [MESSAGE.REF_LOST]: [object, OTHER, location],
+    [MESSAGE.REF_KNOWN]: [[object, payload]],
     [MESSAGE.HELD_READ]: [OTHER, 1, 1, process],
     [MESSAGE.HELD_ENDED]: [OTHER, 1],
     [MESSAGE.ARENA_LOST]: location,

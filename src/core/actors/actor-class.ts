@@ -85,7 +85,13 @@ export function makeActorClass(given: Omit<ActorClassState, "interface">): objec
       const numReturnsOf = (method: string): number => methodDefaults(state.interface, method).numReturns;
       return bindNode({ kind: "actor", name: state.name, methods: state.methods, numReturnsOf, args, create });
     },
-    remote: (...args: unknown[]): object => insideLibrary(() => createActor(state, args)),
+    remote: (...args: unknown[]): object =>
+      insideLibrary(() => {
+        const handle = createActor(state, args);
+        // The constructor begins even if this process computes now.
+        requireRuntime().objects.channel.flushNow();
+        return handle;
+      }),
     options: (options: ActorOptions): object => makeActorClass({ ...state, options: resolveActorOptions(options, state.options) }),
   });
   states.set(callable, state);
@@ -161,7 +167,6 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       },
     );
     void created.then(unpin);
-    runtime.objects.channel.flushNow();
     table.unpin(held);
   };
   whenSettled(encoded.dependencies, table, send);

@@ -33,6 +33,7 @@ export function faultOfMessage({ type, body }: Pick<Message, "type" | "body">, h
 const VALUES: HeaderExtractors<MessagesOfProcess, readonly PayloadHeader[]> = {
   [MESSAGE.ACTOR_CREATE]: ({ args, deps }) => [args, ...deps],
   [MESSAGE.ACTOR_START_FAILED]: ({ error }) => [error],
+  [MESSAGE.REF_KNOWN]: (rows) => rows.map(([, value]) => value),
   [MESSAGE.REF_VALUE]: ([, , value]) => (value === undefined || value === null ? [] : [value]),
 };
 

@@ -7,7 +7,7 @@
 import { NodeDiedError } from "../base/errors.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { type DisownedRow, MESSAGE, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
+import { type DisownedRow, MESSAGE, type PayloadHeader, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
 import type { StoreUseHeader } from "../wire/store-messages.ts";
 import type { ObjectFetchHeader } from "../wire/transfer-messages.ts";
 import { IDS_IN_MESSAGE_MAX } from "./limits.ts";
@@ -30,6 +30,7 @@ export class DaemonChannel implements RefChannel {
   #freed: [WireLocation, boolean][] = [];
   #sealed: [WireLocation, ProcessId, number?][] = [];
   #copies: WireLocation[] = [];
+  #known: [ObjectId, Payload][] = [];
   #scheduled = false;
 
   constructor(options: { connection: Connection; daemonId: ProcessId }) {
@@ -61,6 +62,11 @@ export class DaemonChannel implements RefChannel {
     for (const ref of payload.refs) this.hold({ id: ref.id, owner: ref.owner, holder: receiver });
     this.flush();
     this.#connection.send(MESSAGE.REF_VALUE, [id, receiver, payloadHeader(payload)], { parts: payloadParts(payload) });
+  }
+
+  known(id: ObjectId, payload: Payload): void {
+    this.#known.push([id, payload]);
+    this.#schedule(this.#known.length);
   }
 
   adopt(id: ObjectId): void {
@@ -109,6 +115,12 @@ export class DaemonChannel implements RefChannel {
   copyReleased(location: WireLocation): void {
     this.#copies.push(location);
     this.#schedule(this.#copies.length);
+  }
+
+  #sendKnown(): void {
+    const rows = this.#known.map(([id, payload]): [ObjectId, PayloadHeader] => [id, payloadHeader(payload)]);
+    this.#connection.send(MESSAGE.REF_KNOWN, rows, { parts: this.#known.flatMap(([, payload]) => payloadParts(payload)) });
+    this.#known = [];
   }
 
   #sendFreed(): void {
@@ -165,6 +177,7 @@ export class DaemonChannel implements RefChannel {
     this.#scheduled = false;
     if (this.#sealed.length > 0) this.#connection.send(MESSAGE.STORE_SEALED, this.#sealed);
     if (this.#holds.length > 0) this.#connection.send(MESSAGE.REF_HOLD, this.#holds);
+    if (this.#known.length > 0) this.#sendKnown();
     if (this.#releases.length > 0) this.#connection.send(MESSAGE.REF_RELEASE, this.#releases);
     if (this.#freed.length > 0) this.#connection.send(MESSAGE.STORE_FREED, this.#freed);
     if (this.#copies.length > 0) this.#connection.send(MESSAGE.COPY_RELEASE, this.#copies);

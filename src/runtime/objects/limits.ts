@@ -7,6 +7,10 @@
 
 /** From this size on, values travel through the object store and are mapped by readers; smaller ones are copied along. */
 export const STORE_FROM_BYTES = 64 * 1024;
+/** Of a value in a process, which the daemon is told with the first ref to it; of larger ones outside the store the owner is asked. */
+export const KNOWN_VALUE_BYTES_MAX = 4096;
+/** Values of other processes that a daemon keeps in its memory; beyond it their owners are asked. */
+export const KNOWN_BYTES_MAX = 32 * 1024 * 1024;
 /** Below this a copy costs less than a mapping and its page faults. */
 export const MAP_MIN_BYTES = STORE_FROM_BYTES;
 /** The page of nearly every system; a mapping begins at one. */

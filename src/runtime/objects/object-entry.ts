@@ -29,6 +29,7 @@ class Tracking {
   handles = 0;
   holds = 0;
   watched = false;
+  isKnown = false;
   contained: ObjectEntry[] | undefined = undefined;
 }
 
@@ -122,6 +123,15 @@ export class ObjectEntry {
 
   set watched(watched: boolean) {
     if (watched || this.#tracking !== undefined) this.#track().watched = watched;
+  }
+
+  /** Whether the daemon was told the value, or is not to be. */
+  get isKnown(): boolean {
+    return this.#tracking?.isKnown === true;
+  }
+
+  set isKnown(isKnown: boolean) {
+    if (isKnown || this.#tracking !== undefined) this.#track().isKnown = isKnown;
   }
 
   get contained(): ObjectEntry[] | undefined {

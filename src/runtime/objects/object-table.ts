@@ -9,6 +9,7 @@
 import { ShoalError } from "../base/errors.ts";
 import { type IdSource, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import type { StoredHeader, WireLocation } from "../wire/messages.ts";
+import { KNOWN_VALUE_BYTES_MAX } from "./limits.ts";
 import { type HandleToken, ObjectEntry } from "./object-entry.ts";
 import type { ContainedRef, Payload } from "./payload.ts";
 
@@ -19,6 +20,8 @@ export interface RefChannel {
   watch(id: ObjectId, owner: ProcessId): void;
   /** Hands the value of an object of which the daemon is the owner of record to it. */
   provide(id: ObjectId, payload: Payload): void;
+  /** Tells the daemon the value of an object of this process, for readers that ask while this process computes. */
+  known(id: ObjectId, payload: Payload): void;
   /** Says that this process owes the daemon the value of an object that the daemon owns. */
   adopt(id: ObjectId): void;
   /** No more messages with holds go to this receiver over a link. */
@@ -185,8 +188,23 @@ export class ObjectTable {
     this.#releaseIfUnkept(entry);
   }
 
-  /** The entry is about to be named in bytes that leave this process. */
+  /** The entry is about to be named in bytes that leave this process. Whoever reads them may ask for the value at once. */
   publish(entry: ObjectEntry): ContainedRef {
+    const ref = this.#publish(entry);
+    if (ref.owner === this.processId && entry.state === "ready" && !entry.isKnown) this.#tellValue(entry, ref);
+    return ref;
+  }
+
+  /** Values with refs inside are not told: what they contain would have to be held for the daemon. */
+  #tellValue(entry: ObjectEntry, { id, owner }: ContainedRef): void {
+    entry.isKnown = true;
+    const payload = this.#payloadOf(entry);
+    const { stored, refs, definitions, buffers, inBand } = payload;
+    if (refs.length > 0 || definitions.length > 0 || buffers.length > 0 || inBand.length > KNOWN_VALUE_BYTES_MAX) return;
+    this.#channel.known(id, stored === undefined ? payload : { ...payload, stored: { id, owner, location: stored.location } });
+  }
+
+  #publish(entry: ObjectEntry): ContainedRef {
     this.requireOfSession(entry);
     const id = this.idOf(entry);
     if (entry.owner === undefined) {
@@ -230,7 +248,7 @@ export class ObjectTable {
   payloadFor(entry: ObjectEntry): Payload {
     const payload = this.#payloadOf(entry);
     if (payload.stored === undefined) return payload;
-    const ref = this.publish(entry);
+    const ref = this.#publish(entry);
     return { ...payload, stored: { id: ref.id, owner: ref.owner, location: payload.stored.location } };
   }
 
@@ -346,6 +364,7 @@ export class ObjectTable {
   reopen(entry: ObjectEntry): void {
     const contained = entry.contained;
     entry.contained = undefined;
+    entry.isKnown = false;
     entry.reopen();
     if (contained !== undefined) for (const inner of contained) this.unpin(inner);
     if (this.#isOwedToDaemon(entry)) this.#provideWhenSettled(entry, entry.id as ObjectId);

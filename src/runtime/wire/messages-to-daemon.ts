@@ -108,6 +108,11 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.REF_WATCH]: tuple(objectId, processId),
   /** The value of an object, for the process that asked. Body: the value. */
   [MESSAGE.REF_VALUE]: tuple(objectId, processId, optional(payload)),
+  /**
+   * The values of objects of the sender, or their places in the store, for whoever asks while the sender computes. Their refs are about to leave it. Body: the values, one
+   * behind the other, without buffers.
+   */
+  [MESSAGE.REF_KNOWN]: list(tuple(objectId, payload)),
   /** The bytes of an object of that owner are not where they should be. Answered by REF_VALUE once the object was made again or cannot be. */
   [MESSAGE.REF_LOST]: tuple(objectId, processId, location),
   /**

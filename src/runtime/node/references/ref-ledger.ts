@@ -37,6 +37,11 @@ export class RefLedger {
     return this.#rows.size;
   }
 
+  /** The owner of a ref that somebody holds. */
+  ownerOf(id: ObjectId): ProcessId | undefined {
+    return this.#rows.get(id)?.owner;
+  }
+
   /** Everybody for whom a ref is counted. */
   holders(): Set<ProcessId> {
     return new Set(Array.from(this.#rows.values()).flatMap(({ counts }) => Array.from(counts.keys())));

@@ -18,6 +18,8 @@ interface World {
   from: (process: ProcessId, type: number, header: unknown) => void;
   /** The maker tells a value that contains a ref of the driver's, which it holds for the daemon. */
   provide: (inner: ObjectId, offset: number) => void;
+  /** What goes straight to a peer. */
+  sent: { to: ProcessId; type: number; header: unknown }[];
   freed: ObjectId[];
   /** The objects that the maker is to make again. */
   asked: unknown[];
@@ -29,8 +31,12 @@ function world(): World {
   const freed: ObjectId[] = [];
   const asked: unknown[] = [];
   const told: unknown[] = [];
+  const sent: World["sent"] = [];
   const peers = new Map<ProcessId, HeadPeer>();
-  for (const id of [maker, driver]) peers.set(id, { id, connection: { send: () => {} } } as unknown as HeadPeer);
+  for (const id of [maker, driver]) {
+    const send = (type: number, header: unknown): void => void sent.push({ to: id, type, header });
+    peers.set(id, { id, connection: { send } } as unknown as HeadPeer);
+  }
   const service = new RefService({
     processId: daemon,
     nodeId: "" as NodeId,
@@ -56,7 +62,7 @@ function world(): World {
     from(maker, MESSAGE.REF_HOLD, [[inner, driver, daemon]]);
     from(maker, MESSAGE.REF_VALUE, [OUTER, daemon, value as unknown as PayloadHeader]);
   };
-  return { service, from, provide, freed, asked, told };
+  return { service, from, provide, sent, freed, asked, told };
 }
 
 function placeAt(offset: number): WireLocation {
@@ -123,4 +129,59 @@ test("who waits for a value of a driver is told when that ends before it has ans
   ]);
   all.service.processGone(driver);
   expect(all.told).toHaveLength(2);
+});
+
+const KNOWN = "known" as ObjectId;
+const PLACE = { inBand: 0, buffers: [], refs: [], stored: { id: KNOWN, owner: driver, location: placeAt(0) } } as unknown as PayloadHeader;
+
+/** The driver holds its object for itself and for the maker, and tells where it is. */
+function tellPlace({ from }: World, teller: ProcessId = driver): void {
+  from(driver, MESSAGE.REF_HOLD, [
+    [KNOWN, driver, driver],
+    [KNOWN, driver, maker],
+  ]);
+  from(teller, MESSAGE.REF_KNOWN, [[KNOWN, PLACE]]);
+}
+
+test("a value that its owner told is given to readers without a question to the owner", () => {
+  const all = world();
+  tellPlace(all);
+  all.from(maker, MESSAGE.REF_WATCH, [KNOWN, driver]);
+  expect(all.sent).toEqual([{ to: maker, type: MESSAGE.REF_VALUE, header: [KNOWN, PLACE] }]);
+});
+
+test("the owner is asked for a value that another process told, that contains refs, or that is too large", () => {
+  const all = world();
+  tellPlace(all, maker);
+  all.from(driver, MESSAGE.REF_KNOWN, [[KNOWN, { ...PLACE, refs: [[OUTER, driver]] }]]);
+  all.from(driver, MESSAGE.REF_KNOWN, [[KNOWN, { ...PLACE, inBand: 5000 }]]);
+  all.from(maker, MESSAGE.REF_WATCH, [KNOWN, driver]);
+  expect(all.sent.map(({ to, type }) => [to, type])).toEqual([[driver, MESSAGE.REF_WATCH]]);
+});
+
+test.for([
+  ["is lost", (all: World) => all.from(maker, MESSAGE.REF_LOST, [KNOWN, driver, placeAt(0)])],
+  [
+    "was freed and is held again",
+    (all: World) => {
+      all.from(maker, MESSAGE.REF_RELEASE, [[KNOWN, 1]]);
+      all.from(driver, MESSAGE.REF_RELEASE, [[KNOWN, 1]]);
+      all.from(driver, MESSAGE.REF_HOLD, [[KNOWN, driver, maker]]);
+    },
+  ],
+] as const)("the owner is asked again once a value that it told %s", ([, happens]) => {
+  const all = world();
+  tellPlace(all);
+  happens(all);
+  all.sent.length = 0;
+  all.from(maker, MESSAGE.REF_WATCH, [KNOWN, driver]);
+  expect(all.sent.map(({ to, type }) => [to, type])).toEqual([[driver, MESSAGE.REF_WATCH]]);
+});
+
+test("a value whose owner has ended is not given any more", () => {
+  const all = world();
+  tellPlace(all);
+  all.service.processGone(driver);
+  all.from(maker, MESSAGE.REF_WATCH, [KNOWN, driver]);
+  expect(all.sent).not.toContainEqual(expect.objectContaining({ header: [KNOWN, PLACE] }));
 });

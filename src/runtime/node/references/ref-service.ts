@@ -10,8 +10,10 @@ import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type
 import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import { KNOWN_VALUE_BYTES_MAX } from "../../objects/limits.ts";
 import { AskedOwners } from "./asked-owners.ts";
 import { DefinitionHolds } from "./definition-holds.ts";
+import { KnownValues } from "./known-values.ts";
 import { RefLedger, type FreedRef, type RefCount } from "./ref-ledger.ts";
 import type { RefValue, RefValues } from "./ref-values.ts";
 import { type MessageLink, UnacknowledgedBorrows } from "./unacknowledged-borrows.ts";
@@ -54,6 +56,7 @@ type ReferenceMessage =
   | typeof MESSAGE.REF_ADOPT
   | typeof MESSAGE.REF_WATCH
   | typeof MESSAGE.REF_LOST
+  | typeof MESSAGE.REF_KNOWN
   | typeof MESSAGE.REF_VALUE;
 
 export class RefService {
@@ -62,6 +65,7 @@ export class RefService {
   readonly #values: RefValues;
   readonly #unacknowledged = new UnacknowledgedBorrows();
   readonly #asked = new AskedOwners();
+  readonly #known = new KnownValues();
   readonly #definitions: DefinitionHolds;
 
   constructor(options: RefServiceOptions) {
@@ -99,6 +103,7 @@ export class RefService {
       },
       [MESSAGE.REF_WATCH]: (asked, peer) => this.#watch(peer, asked),
       [MESSAGE.REF_LOST]: (lost, peer) => this.#lost(peer, lost),
+      [MESSAGE.REF_KNOWN]: (rows, peer, { body }) => this.#told(peer, rows, body),
       [MESSAGE.REF_VALUE]: (value, peer, { body }) => this.#provided(peer, value, body),
     };
   }
@@ -124,7 +129,9 @@ export class RefService {
       for (const watcher of watchers) this.#options.peers.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
     }
     for (const { id, reader } of this.#asked.ownerGone(process)) this.#options.peers.send(reader, MESSAGE.REF_VALUE, [id, undefined]);
-    this.#freeAll(this.#ledger.processGone(process).freed);
+    const { freed, orphaned } = this.#ledger.processGone(process);
+    for (const id of orphaned) this.#known.forget(id);
+    this.#freeAll(freed);
     this.#unacknowledged.receiversGone((receiver) => receiver === process);
     // What one of another node has said may still be on the way: its daemon tells when that was all.
     if (nodeTagOf(process) === nodeTagOf(this.#options.processId)) this.#allSaid(this.#unacknowledged.linksOf(process));
@@ -171,6 +178,7 @@ export class RefService {
   }
 
   #freed(ref: FreedRef): void {
+    this.#known.forget(ref.id);
     if (ref.owner !== this.#options.processId) {
       this.#options.peers.send(ref.owner, MESSAGE.REF_FREE, [ref.id]);
       return;
@@ -212,7 +220,9 @@ export class RefService {
   #watch(peer: HeadPeer, asked: [ObjectId, ProcessId]): void {
     const [id, owner] = asked;
     if (owner !== this.#options.processId) {
-      this.#askOwner(peer, asked);
+      const known = this.#known.get(id);
+      if (known === undefined || this.#options.peers.peer(owner) === undefined) this.#askOwner(peer, asked);
+      else this.#deliver(id, peer.id, known);
       return;
     }
     const value = this.#values.watch(id, peer.id);
@@ -224,6 +234,7 @@ export class RefService {
   #lost(peer: HeadPeer, lost: [ObjectId, ProcessId, WireLocation]): void {
     const [id, owner, location] = lost;
     if (owner !== this.#options.processId) {
+      this.#known.forget(id);
       this.#askOwner(peer, lost);
       return;
     }
@@ -261,6 +272,17 @@ export class RefService {
     const { watchers, isKept } = this.#values.provide(id, peer.id, value);
     if (!isKept) this.#letGoOf(value);
     for (const watcher of watchers) this.#deliver(id, watcher, value);
+  }
+
+  /** The owner of these objects tells their values. What nobody holds would stay for good, and what another owns is not believed. */
+  #told(peer: HeadPeer, rows: MessagesOfProcess[typeof MESSAGE.REF_KNOWN], body: Uint8Array): void {
+    let at = 0;
+    for (const [id, header] of rows) {
+      const value = { header, body: copyBytes(body, at, at + header.inBand) };
+      at += header.inBand;
+      const isPlain = header.refs.length === 0 && header.buffers.length === 0 && header.inBand <= KNOWN_VALUE_BYTES_MAX;
+      if (isPlain && this.#ledger.ownerOf(id) === peer.id) this.#known.told(id, value);
+    }
   }
 
   /** What the value contains is held for the reader from now on. */

@@ -6,6 +6,7 @@
  * (`init.ts` for drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may begin before the daemon is up: the transport keeps it.
  */
 import { enterLibrary, insideLibrary, leaveLibrary } from "../runtime/base/library-code.ts";
+import { isErrorLike, messageOf, textOf } from "../runtime/base/describe.ts";
 import { ShoalError } from "../runtime/base/errors.ts";
 import { daemonEnded } from "../runtime/objects/daemon-channel.ts";
 import type { LocalStore } from "../runtime/objects/local-store.ts";
@@ -246,7 +247,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
     const report = this.values
       .failureOf(entry)
       .then((failure) => {
-        const text = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
+        const text = (isErrorLike(failure) ? textOf(failure, "stack") : undefined) ?? messageOf(failure);
         this.options.onWarning(`A call failed and nobody awaited its result:\n${text}`);
       })
       .finally(() => this.#reports.delete(report));

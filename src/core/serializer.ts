@@ -7,6 +7,7 @@
  * definitions. Reading refs takes over the holds that the sender registered.
  */
 import { copyBytes } from "../runtime/base/bytes.ts";
+import { isErrorLike, messageOf, textOf } from "../runtime/base/describe.ts";
 import type { ObjectId, ProcessId } from "../runtime/base/ids.ts";
 import {
   ObjectLostError,
@@ -16,6 +17,7 @@ import {
   standInFor,
   taskErrorFrom,
   toWire,
+  withoutStack,
 } from "../runtime/base/errors.ts";
 import { captureDefinition, captureValue, captureWhole, definitionOf, withPathsOfDriver } from "../runtime/closure/capture.ts";
 import { reviveValue } from "../runtime/closure/revive.ts";
@@ -138,8 +140,8 @@ const MACHINERY =
 
 /** The stack of what a task threw, without the frames that ran the task. */
 export function userStack(error: unknown): string | undefined {
-  const stack = error instanceof Error ? error.stack : undefined;
-  if (typeof stack !== "string") return undefined;
+  const stack = isErrorLike(error) ? textOf(error, "stack") : undefined;
+  if (stack === undefined) return undefined;
   const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(line.includes(OWN_FOLDER) || MACHINERY.test(line)));
   return withPathsOfDriver(lines.join("\n"));
 }
@@ -222,6 +224,17 @@ export class Serializer implements ValueCodec {
   }
 
   encodeError(error: unknown, task: FailedTask): EncodedMessage {
+    try {
+      return this.#encodeReadableError(error, task);
+    } catch {
+      // Reads nothing of the error: each question to it may throw again.
+      const { pid, nodeId } = this.#options;
+      const unreadable = withoutStack(() => new Error("what it threw cannot be read"));
+      return this.encode(taskErrorFrom(unreadable, { taskName: task.name, pid, nodeId, remoteStack: undefined }));
+    }
+  }
+
+  #encodeReadableError(error: unknown, task: FailedTask): EncodedMessage {
     const where = { taskName: task.name, pid: this.#options.pid, nodeId: this.#options.nodeId, remoteStack: userStack(error) };
     const failure: ShoalError = isRegisteredError(error) ? error : taskErrorFrom(error, where);
     try {
@@ -231,7 +244,7 @@ export class Serializer implements ValueCodec {
       const reason = `it takes ${sizeBytes} bytes, and an error may take ${ERROR_BYTES_MAX}`;
       return this.encode(taskErrorFrom(standInFor(briefly(error), reason), { ...where, remoteStack: undefined }));
     } catch (reason) {
-      return this.encode(taskErrorFrom(standInFor(error, (reason as Error).message), where));
+      return this.encode(taskErrorFrom(standInFor(error, messageOf(reason)), where));
     }
   }
 

@@ -4,6 +4,7 @@
  * Pure functions from what the daemon knows of the death (exit code, signal, last lines of output, its own reason) to an error with the cause and
  * the way out. `calls.ts` decides when a failure is final; here is only what it says.
  */
+import { messageOf } from "../../runtime/base/describe.ts";
 import {
   ActorDiedError,
   ActorNameTakenError,
@@ -150,15 +151,12 @@ export function actorLostError(call: string, state: ActorStateHeader, options: L
   }
   if (options.constructorError !== undefined) {
     const cause = options.constructorError instanceof TaskError ? options.constructorError.cause : options.constructorError;
-    return new ActorDiedError(
-      `Call ${call} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`,
-      {
-        reason: "its constructor failed",
-        hint: "See the cause; create the actor again once it is mended.",
-        details,
-        cause,
-      },
-    );
+    return new ActorDiedError(`Call ${call} failed: the actor's constructor failed: ${messageOf(cause)}`, {
+      reason: "its constructor failed",
+      hint: "See the cause; create the actor again once it is mended.",
+      details,
+      cause,
+    });
   }
   if (state.refusal !== undefined) {
     const { code, hint } = state.refusal;

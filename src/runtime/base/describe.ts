@@ -79,7 +79,8 @@ export function isErrorLike(value: unknown): value is Error {
 
 /** Says what went wrong, whatever was thrown. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  if (typeof thrown === "string") return thrown;
+  return isErrorLike(thrown) ? (textOf(thrown, "message") ?? "") : describeValue(thrown);
 }
 
 /** A property of an object when it is text, and `undefined` when it is not or cannot be read. */

@@ -16,11 +16,17 @@ export interface LostObject {
 
 /** Arguments of a call are lost. It has not begun, and gives back all that it was to begin with: what makes them again may need that. */
 export class ArgumentsLost extends Error {
+  readonly #brand = true;
   readonly lost: readonly LostObject[];
 
   constructor(lost: readonly LostObject[]) {
     super(`Cannot read the arguments of a call: ${lost.length} of them are lost`);
     this.lost = lost;
+  }
+
+  /** Reads nothing of the value, which may be a proxy. */
+  static is(thrown: unknown): thrown is ArgumentsLost {
+    return typeof thrown === "object" && thrown !== null && #brand in thrown;
   }
 }
 

@@ -22,8 +22,13 @@ type Dispose = (this: object) => unknown;
 /** Runs `Symbol.asyncDispose` or `Symbol.dispose` of the instance, if it has one; resolves when it has ended or its time is over. */
 export async function disposeInstance(instance: object | undefined, className: string, place: CallPlace): Promise<void> {
   if (instance === undefined) return;
-  const members = instance as { [Symbol.asyncDispose]?: Dispose; [Symbol.dispose]?: Dispose };
-  const dispose = members[Symbol.asyncDispose] ?? members[Symbol.dispose];
+  let dispose: Dispose | undefined;
+  try {
+    const members = instance as { [Symbol.asyncDispose]?: Dispose; [Symbol.dispose]?: Dispose };
+    dispose = members[Symbol.asyncDispose] ?? members[Symbol.dispose];
+  } catch {
+    // An instance that cannot be read is not disposed of.
+  }
   if (typeof dispose !== "function") return;
   const name = `${className}.dispose`;
   const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
@@ -38,9 +43,18 @@ export async function disposeInstance(instance: object | undefined, className: s
     try {
       await dispose.call(instance);
     } catch (error) {
-      if (!(error instanceof ActorExit)) console.error(`${name} failed:`, error);
+      reportFailure(name, error);
     }
   });
   await Promise.race([work, late]);
   clearTimeout(timer);
+}
+
+function reportFailure(name: string, error: unknown): void {
+  try {
+    if (!(error instanceof ActorExit)) console.error(`${name} failed:`, error);
+  } catch {
+    // A proxy is asked by `instanceof` already, and may throw.
+    console.error(`${name} failed: what it threw cannot be read`);
+  }
 }

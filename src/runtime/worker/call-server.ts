@@ -6,6 +6,7 @@
  * being revived, a busy executor) goes through a job. Every call is answered exactly once, with its values or its error.
  */
 import { copyBytes } from "../base/bytes.ts";
+import { follow, thenOf } from "../base/thenable.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import { InFlightBorrows } from "../objects/in-flight-borrows.ts";
 import type { CallOutcome } from "../extension/extension.ts";
@@ -32,7 +33,7 @@ import {
 import type { WhyCallHeader, WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import type { CallObservers } from "./call-observers.ts";
 import { CallPlaces } from "./call-places.ts";
-import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method, noMethod } from "./call-targets.ts";
+import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method, methodOf } from "./call-targets.ts";
 import type { Executor, Job } from "./executor.ts";
 import { graphMethod } from "./graph-loop.ts";
 import { GRAPH_METHOD, TERMINATE_METHOD } from "./reserved-methods.ts";
@@ -77,6 +78,8 @@ interface CallServerOptions extends CallTargetsOptions {
 /** The shape of a plain call: the default of a task. Other shapes come with a full header. */
 const DEFAULT_SHAPE = "CPU:10000";
 const NO_PAYLOADS: readonly Payload[] = [];
+// oxlint-disable-next-line typescript/unbound-method -- applied to the promise at hand
+const PROMISE_THEN = Promise.prototype.then;
 
 export class CallServer {
   isRetired = false;
@@ -348,19 +351,16 @@ export class CallServer {
     const { name, finished } = target;
     const call = { callId: frame.callId, numReturns: 1, method: target };
     const context = this.#methodContext(name, frame.callId);
-    const method = (instance as Record<string, unknown>)[name];
-    if (typeof method !== "function") {
-      this.#answerError(context, call, noMethod(this.#options.actors.className, name), finished);
-      return;
-    }
+    let method: AnyFunction;
     let args: unknown[];
     try {
+      method = methodOf(instance, name, this.#options.actors.className);
       args = this.#codec.decodePlainArguments(frame.body);
     } catch (error) {
       this.#answerError(context, call, error, finished);
       return;
     }
-    this.#run(context, call, method as AnyFunction, instance, args, finished);
+    this.#run(context, call, method, instance, args, finished);
   }
 
   /** @param shownName - the option `name` of the call, which errors show in place of the method's */
@@ -409,14 +409,16 @@ export class CallServer {
         return;
       }
       const refusal = instance === undefined ? "the actor has ended" : host.refusalOf(addressed);
-      const method =
-        call.name === GRAPH_METHOD ? graphMethod(this.#options) : (instance as Record<string, unknown> | undefined)?.[call.name];
-      if (refusal !== undefined || typeof method !== "function") {
+      let method: AnyFunction;
+      try {
+        if (refusal !== undefined) throw new Error(refusal);
+        method = call.name === GRAPH_METHOD ? graphMethod(this.#options) : methodOf(instance, call.name, host.className);
+      } catch (error) {
         this.received.discard(call);
-        this.#answerError(context, call, refusal === undefined ? noMethod(host.className, call.name) : new Error(refusal), done);
+        this.#answerError(context, call, error, done);
         return;
       }
-      this.#decodeAndRun(context, call, method as AnyFunction, instance, done, began);
+      this.#decodeAndRun(context, call, method, instance, done, began);
     };
     host.enqueue({ run, isRemade: call.isRemade === true }, group);
   }
@@ -447,7 +449,7 @@ export class CallServer {
           began?.();
         },
         (error: unknown) => {
-          if (error instanceof ArgumentsLost) this.#declineWithout(error.lost, context, call);
+          if (ArgumentsLost.is(error)) this.#declineWithout(error.lost, context, call);
           else this.#answerError(context, call, error, done);
         },
       );
@@ -479,26 +481,24 @@ export class CallServer {
     const body = (): unknown => Reflect.apply(fn, receiver, args);
     const startMs = performance.now();
     let result: unknown;
+    let then: ReturnType<typeof thenOf>;
     try {
       result = callee === undefined || !isGuarded(callee) ? taskContext.run(context, body) : this.#runGuarded(context, call.callId, body);
+      then = thenOf(result);
     } catch (error) {
       if (call.method !== undefined) measure(call.method, performance.now() - startMs);
-      if (error instanceof Interruption) this.#interrupted(context, call, error);
+      if (Interruption.is(error)) this.#interrupted(context, call, error);
       else this.#answerError(context, call, error, done);
       return;
     }
     const syncMs = performance.now() - startMs;
     if (measured !== undefined) measure(measured, syncMs);
-    if (
-      result !== null &&
-      (typeof result === "object" || typeof result === "function") &&
-      typeof (result as PromiseLike<unknown>).then === "function"
-    ) {
+    if (then !== undefined) {
       this.#open.set(call.callId, context);
       context.startedMs = startMs;
       // One that began where its frame arrived, too: the caller must know that what is behind it may begin.
       if (callee !== undefined) context.onParked ??= () => this.#results.sendParked(call.callId);
-      this.#answerLater(context, call, result as PromiseLike<unknown>, done);
+      this.#answerLater(context, call, { result, then }, done);
       return;
     }
     this.#answer(context, call, result, syncMs, done);
@@ -514,15 +514,24 @@ export class CallServer {
   #answerLater(
     context: TaskContext,
     call: { callId: number; numReturns: number },
-    result: PromiseLike<unknown>,
+    { result, then }: { result: unknown; then: NonNullable<ReturnType<typeof thenOf>> },
     done: (() => void) | undefined,
   ): void {
     const startMs = context.startedMs ?? 0;
     const onValue = (value: unknown): void => this.#answer(context, call, value, performance.now() - startMs, done);
     const onError = (error: unknown): void => this.#answerError(context, call, error, done);
-    if (Object.getPrototypeOf(result) === Promise.prototype) void result.then(onValue, onError);
+    try {
+      if (Object.getPrototypeOf(result) === Promise.prototype) {
+        // Not its own `then`, which may do anything; neither does `await` call that.
+        Reflect.apply(PROMISE_THEN, result, [onValue, onError]);
+        return;
+      }
+    } catch (error) {
+      onError(error);
+      return;
+    }
     // Inside the task's context: a returned ref is awaited by it, and parks it.
-    else taskContext.run(context, () => result.then(onValue, onError));
+    taskContext.run(context, () => follow(result, then, { onValue, onError }));
   }
 
   /** The code of a task was stopped where it stood. */
@@ -556,7 +565,7 @@ export class CallServer {
       this.#streams.run(call.callId, value).then(
         (streamMs) => this.#answer(context, { callId: call.callId, numReturns: 0 }, undefined, streamMs, done),
         (error: unknown) => {
-          if (error instanceof Interruption) this.#interrupted(context, call, error);
+          if (Interruption.is(error)) this.#interrupted(context, call, error);
           else this.#answerError(context, call, error, done);
         },
       );

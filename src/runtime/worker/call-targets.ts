@@ -120,6 +120,9 @@ export class CallTargets {
   }
 }
 
-export function noMethod(className: string, name: string): TypeError {
-  return new TypeError(`the actor has no method ${name}: ${className} was changed, or its handle has another class`);
+/** @throws TypeError where there is none, and whatever an instance throws that is a proxy */
+export function methodOf(instance: object | undefined, name: string, className: string): AnyFunction {
+  const method = (instance as Record<string, unknown> | undefined)?.[name];
+  if (typeof method === "function") return method as AnyFunction;
+  throw new TypeError(`the actor has no method ${name}: ${className} was changed, or its handle has another class`);
 }

@@ -14,7 +14,7 @@ import type { ActorHost } from "./actor-host.ts";
 import { type GraphPlan, newOperations, type Operation, partOf } from "./graph-operations.ts";
 import { TURN_EVERY_MS } from "./limits.ts";
 import { taskContext } from "./task-context.ts";
-import { isThenable } from "../base/thenable.ts";
+import { follow, thenOf } from "../base/thenable.ts";
 
 /** What the loop needs of the process that it runs in. */
 interface GraphLoopContext {
@@ -149,6 +149,7 @@ class GraphLoop {
 
   #call(operation: Operation): void {
     let result: unknown;
+    let then: ReturnType<typeof thenOf>;
     try {
       const args = this.#argumentsOf(operation);
       if (!Array.isArray(args)) {
@@ -156,19 +157,19 @@ class GraphLoop {
         return;
       }
       result = operation.scope.call(operation.method, this.#instance, args);
+      then = thenOf(result);
     } catch (error) {
       this.#finish(operation, { error });
       return;
     }
-    if (!isThenable(result)) {
+    if (then === undefined) {
       this.#finish(operation, { value: result });
       return;
     }
     this.#isWaiting = true;
-    operation.scope.call(result.then as (...args: unknown[]) => unknown, result, [
-      (value: unknown) => this.#resume(operation, { value }),
-      (error: unknown) => this.#resume(operation, { error }),
-    ]);
+    const onValue = (value: unknown): void => this.#resume(operation, { value });
+    const onError = (error: unknown): void => this.#resume(operation, { error });
+    operation.scope.call(() => follow(result, then, { onValue, onError }), undefined, []);
   }
 
   /** @returns the error that is among them, if there is one */

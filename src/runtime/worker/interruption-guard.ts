@@ -21,6 +21,7 @@ export interface Measured {
 
 /** What `run` throws instead of what the code would have. */
 export class Interruption {
+  readonly #brand = true;
   /** The call was to be stopped, with or without its children; undefined for a signal that nobody here sent. */
   readonly request: InterruptRequest | undefined;
   /** A signal that nobody here sent has stopped Shoal's own code half way: the process can no longer be relied on. */
@@ -29,6 +30,11 @@ export class Interruption {
   constructor(request: InterruptRequest | undefined, isUnsafe: boolean) {
     this.request = request;
     this.isUnsafe = isUnsafe;
+  }
+
+  /** Reads nothing of the value: what a task throws may be a proxy, which even `instanceof` asks. */
+  static is(thrown: unknown): thrown is Interruption {
+    return typeof thrown === "object" && thrown !== null && #brand in thrown;
   }
 }
 

@@ -57,7 +57,7 @@ export class StreamServer {
       await sender.drive(produced);
     } catch (error) {
       // What a generator throws when it is stopped concerns nobody.
-      if (!sender.isStopped || error instanceof Interruption) throw error;
+      if (!sender.isStopped || Interruption.is(error)) throw error;
     }
     return performance.now() - startMs;
   }

@@ -3,16 +3,30 @@
  *
  * Called when an answer or an item of a stream could not be encoded, so it costs nothing where all goes well.
  */
+import { SerializationError } from "../base/errors.ts";
 import { describePlace, nameUnsent } from "../closure/capture.ts";
 import type { TaskContext } from "./task-context.ts";
 
 /** @param error what was thrown when `value` was encoded */
 export function unsentResult(error: unknown, value: unknown, context: TaskContext): unknown {
-  return unstreamedError(value, context.name) ?? nameUnsent(error, () => `the result of ${named(context)}`);
+  return readable(
+    `the result of ${context.name}`,
+    () => unstreamedError(value, context.name) ?? nameUnsent(error, () => `the result of ${named(context)}`),
+  );
 }
 
 export function unsentItem(error: unknown, index: number, context: TaskContext): unknown {
-  return nameUnsent(error, () => `item ${index + 1} of ${named(context)}`);
+  return readable(`item ${index + 1} of ${context.name}`, () => nameUnsent(error, () => `item ${index + 1} of ${named(context)}`));
+}
+
+/** The value, or what reading it threw, may be a proxy that answers no question. */
+function readable(what: string, error: () => unknown): unknown {
+  try {
+    return error();
+  } catch {
+    const reason = "it, or the error of reading it, cannot be read";
+    return new SerializationError(`Cannot send ${what}: ${reason}`, { reason });
+  }
 }
 
 function named({ name, fn }: TaskContext): string {

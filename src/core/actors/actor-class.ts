@@ -108,9 +108,8 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const reference = values.referenceOf(row);
   const encoded = encodeArguments(args, { ...runtime.options, table, serializer }, row);
   const actorId = runtime.options.ids.actorId();
-  const client = runtime.actors.client(actorId, state.name, { watch: false });
+  const client = runtime.actors.client(actorId, state.name, { watch: false, isOwn: !state.options.isDetached });
   const { options, interface: face } = state;
-  client.endsWithThisProcess = !options.isDetached;
   const shape = placing.isInherited ? inheritedShape(options, runtime.environments) : options.shape;
   const group = shape === options.shape ? options.placementGroupId : parseLeaseSpec(shape).bundle?.group;
   const handle = createdHandle(runtime, client, face);

@@ -44,7 +44,7 @@ export class Actors {
   }
 
   /** The client of an actor; one per actor and process. `watch` asks the daemon to tell its state. */
-  client(id: ActorId, className: string, { watch }: { watch: boolean }): ActorClient {
+  client(id: ActorId, className: string, { watch, isOwn = false }: { watch: boolean; isOwn?: boolean }): ActorClient {
     const { calls, connectWorker, daemon, flushDaemon } = this.#options;
     let client = calls.actors.get(id);
     if (client === undefined) {
@@ -58,6 +58,7 @@ export class Actors {
         failDependency: (record, entry) => calls.failWithDependency(record, entry),
         onIdle: () => this.held.becameIdle(id),
       });
+      client.endsWithThisProcess = isOwn;
       calls.actors.set(id, client);
       if (watch) daemon.send(MESSAGE.ACTOR_WATCH, id);
     }

@@ -16,6 +16,7 @@ export interface LostObject {
 
 /** Arguments of a call are lost. It has not begun, and gives back all that it was to begin with: what makes them again may need that. */
 export class ArgumentsLost extends Error {
+  // oxlint-disable-next-line no-unused-private-class-members -- looked for by `is`
   readonly #brand = true;
   readonly lost: readonly LostObject[];
 

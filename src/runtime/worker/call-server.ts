@@ -523,7 +523,7 @@ export class CallServer {
     try {
       if (Object.getPrototypeOf(result) === Promise.prototype) {
         // Not its own `then`, which may do anything; neither does `await` call that.
-        Reflect.apply(PROMISE_THEN, result, [onValue, onError]);
+        void Reflect.apply(PROMISE_THEN, result, [onValue, onError]);
         return;
       }
     } catch (error) {

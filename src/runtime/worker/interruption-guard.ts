@@ -21,6 +21,7 @@ export interface Measured {
 
 /** What `run` throws instead of what the code would have. */
 export class Interruption {
+  // oxlint-disable-next-line no-unused-private-class-members -- looked for by `is`
   readonly #brand = true;
   /** The call was to be stopped, with or without its children; undefined for a signal that nobody here sent. */
   readonly request: InterruptRequest | undefined;

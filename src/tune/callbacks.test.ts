@@ -29,6 +29,23 @@ test("calls wait for a slow callback, in order, and the loop does not until very
   await queue.settled();
 });
 
+test("a callback that throws synchronously is called again, and so are those after it", async () => {
+  const seen: number[] = [];
+  const failing: TuneCallback = {
+    onTrialStart: (info) => {
+      seen.push((info as unknown as { n: number }).n);
+      throw new Error("no");
+    },
+  };
+  const queue = new CallbackQueue([failing], () => {});
+  for (const n of [1, 2, 3]) {
+    queue.call("onTrialStart", { n });
+    await turn();
+  }
+  await queue.settled();
+  expect(seen).toEqual([1, 2, 3]);
+});
+
 test("a callback that throws is told once, with its name, and goes on being called, as the others do", async () => {
   class Broken implements TuneCallback {
     calls = 0;

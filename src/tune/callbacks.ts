@@ -89,7 +89,7 @@ export class CallbackQueue {
   call(hook: Hook, info: object): void {
     if (this.#callbacks.length === 0) return;
     this.#waiting.push([hook, info]);
-    this.#work ??= this.#drain();
+    this.#work ??= this.#drainAll();
   }
 
   /** Whether there is somebody to call. */
@@ -105,6 +105,14 @@ export class CallbackQueue {
   /** Resolves when all calls are made. */
   async settled(): Promise<void> {
     await this.#work;
+  }
+
+  /** Ends `#work` in a later turn than it begins: a callback that throws synchronously drains the queue before `#work` is set. */
+  #drainAll(): Promise<void> {
+    return this.#drain().then(() => {
+      this.#work = this.#waiting.size > 0 ? this.#drainAll() : undefined;
+      return this.#work;
+    });
   }
 
   async #drain(): Promise<void> {
@@ -123,6 +131,5 @@ export class CallbackQueue {
         }
       }
     }
-    this.#work = undefined;
   }
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { RunPaths } from "../runs/run-paths.ts";
 import { ConfigCodec } from "./config-codec.ts";
-import { decodeSpace, encodeSpace, requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
+import { requireGivenAgain, type SavedExperiment } from "./saved-experiment.ts";
+import { decodeSpace, encodeSpace } from "./space-codec.ts";
 import { choice, gridSearch, loguniform, placesOf, randint, sampleFrom, type SearchSpace, uniform } from "./space.ts";
 import type { TrialEvent } from "./trial-events.ts";
 

@@ -1,15 +1,15 @@
-/** Definitions of searchers and schedulers: how a run that goes on makes them again, where all their options are JSON. */
-import type { Definition, JsonValue } from "./trial.ts";
+/** Definitions of searchers and schedulers: how a run that goes on makes them again, where their options are JSON and domains. */
+import { decodeSpace, encodeSpace } from "./space-codec.ts";
+import type { Definition } from "./trial.ts";
 
-/** The definition of what was made with some options; undefined where an option is a function, an object of a class or a domain. */
+/** Returns the definition of an object that was made with some options; undefined where an option is a function or an object of a class. */
 export function definitionOf(type: string, options: object): Definition | undefined {
-  return isJson(options) ? { type, options: structuredClone(options) as JsonValue } : undefined;
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const { encoded, isWhole } = encodeSpace(given);
+  return isWhole ? { type, options: encoded } : undefined;
 }
 
-function isJson(value: unknown): boolean {
-  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") return false;
-  if (typeof value !== "object" || value === null) return true;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return false;
-  return Object.getOwnPropertySymbols(value).length === 0 && Object.values(value).every(isJson);
+/** Returns the options of a definition as they were given. */
+export function optionsOf({ options }: Definition): Readonly<Record<string, unknown>> {
+  return decodeSpace(options);
 }

@@ -1,4 +1,5 @@
 /** The searcher and the scheduler of an experiment: an object of the user's, one by its name, that of a run which is restored, or the default. */
+import { optionsOf } from "./definition.ts";
 import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
 import { BasicVariantGenerator } from "./search/basic-variant-generator.ts";
 import type { TrialScheduler } from "./scheduler.ts";
@@ -32,10 +33,10 @@ function partOf<T extends object>(given: T | string | undefined, saved: Definiti
 
 // The modules of all searchers and schedulers are loaded where one is named.
 
-async function createSearcher({ type, options }: Definition): Promise<Searcher> {
-  return (await import("./search/create-searcher.ts")).createSearcher(type, options as object as Record<string, unknown>);
+async function createSearcher(definition: Definition): Promise<Searcher> {
+  return (await import("./search/create-searcher.ts")).createSearcher(definition.type, optionsOf(definition));
 }
 
-async function createScheduler({ type, options }: Definition): Promise<TrialScheduler> {
-  return (await import("./schedulers/create-scheduler.ts")).createScheduler(type, options as object as Record<string, unknown>);
+async function createScheduler(definition: Definition): Promise<TrialScheduler> {
+  return (await import("./schedulers/create-scheduler.ts")).createScheduler(definition.type, optionsOf(definition));
 }

@@ -23,8 +23,8 @@ export class DecisionRecorder implements TrialScheduler {
     this.#scheduler = scheduler;
   }
 
-  get asksAhead(): boolean {
-    return this.#scheduler.asksAhead === true;
+  get asksAhead(): number {
+    return Number(this.#scheduler.asksAhead ?? 0);
   }
 
   /** The decisions since the last call; undefined where all are the usual ones. */
@@ -95,11 +95,11 @@ function isUsual(decision: unknown): boolean {
 
 /** Stands for a scheduler that is not there, and decides what was recorded of it. */
 export class RecordedScheduler implements TrialScheduler {
-  readonly asksAhead: boolean;
+  readonly asksAhead: number | boolean;
   #decisions: readonly JsonValue[] = [];
   #next = 0;
 
-  constructor({ asksAhead }: { asksAhead: boolean }) {
+  constructor({ asksAhead }: { asksAhead: number | boolean }) {
     this.asksAhead = asksAhead;
   }
 

@@ -214,6 +214,8 @@ export class Session {
       concurrentMax: tuneConfig.maxConcurrentTrials,
       maxFailures: runConfig.failureConfig.maxFailures,
       clusterResources,
+      // Points that nothing is learnt for are as good early as late.
+      aheadMax: searcher instanceof BasicVariantGenerator ? Number.POSITIVE_INFINITY : 1,
     };
   }
 

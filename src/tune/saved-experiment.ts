@@ -10,7 +10,8 @@ import type { Tracker } from "../runs/tracker.ts";
 import type { TuneCallback } from "./callbacks.ts";
 import { TuneError } from "./errors.ts";
 import type { TrialScheduler } from "./scheduler.ts";
-import { choice, type DomainData, gridSearch, isDomain, type SearchSpace, toDomain } from "./space.ts";
+import { encodeSpace } from "./space-codec.ts";
+import type { SearchSpace } from "./space.ts";
 import type { TrainableParts } from "./trainable.ts";
 import type { Definition, JsonValue, Mode } from "./trial.ts";
 import { readTuneConfig, type ResolvedTuneConfig, type TuneConfig } from "./tune-config.ts";
@@ -31,49 +32,12 @@ export interface SavedExperiment {
   readonly searchAlg: Definition | null;
   readonly scheduler: Definition | null;
   /** That of the scheduler. */
-  readonly asksAhead: boolean;
+  readonly asksAhead: number | boolean;
   readonly stop: JsonValue;
   readonly failureConfig: FailureConfig;
   readonly checkpointConfig: CheckpointConfig;
   /** Parts that were given and cannot be kept: `searchAlg`, `paramSpace`, … */
   readonly unsaved: readonly string[];
-}
-
-const DOMAIN = "$domain";
-const FOREIGN = "$foreign";
-
-/** A space in JSON. @returns `isWhole: false` where it holds what JSON has no form for */
-export function encodeSpace(space: SearchSpace): { readonly encoded: JsonValue; readonly isWhole: boolean } {
-  let isWhole = true;
-  const encode = (value: unknown): JsonValue => {
-    if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
-    if (isDomain(value)) {
-      if (value.kind === "sampleFrom") isWhole = false;
-      if (value.kind === "choice") return { [DOMAIN]: { kind: "choice", options: value.options.map(encode) } };
-      if (value.kind === "grid") return { [DOMAIN]: { kind: "grid", values: value.values.map(encode) } };
-      return { [DOMAIN]: value.kind === "sampleFrom" ? { kind: "sampleFrom" } : { ...value } };
-    }
-    if (Array.isArray(value)) return value.map(encode);
-    if (isPlainObject(value) && !Object.hasOwn(value, DOMAIN) && !Object.hasOwn(value, FOREIGN))
-      return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, encode(part)]));
-    isWhole = false;
-    return { [FOREIGN]: true };
-  };
-  return { encoded: encode(space), isWhole };
-}
-
-/** The space that was encoded whole. */
-export function decodeSpace(encoded: JsonValue): SearchSpace {
-  const decode = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(decode);
-    if (!isPlainObject(value)) return value;
-    if (!Object.hasOwn(value, DOMAIN)) return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, decode(part)]));
-    const data = value[DOMAIN] as { kind: string; options?: unknown[]; values?: unknown[] };
-    if (data.kind === "choice") return choice((data.options ?? []).map(decode));
-    if (data.kind === "grid") return gridSearch((data.values ?? []).map(decode));
-    return toDomain(data as DomainData);
-  };
-  return decode(encoded) as SearchSpace;
 }
 
 /** @throws TuneError that names what was given to the first run and has to be given again */
@@ -131,7 +95,7 @@ export function saveExperiment({ trainable, runId, space, tuneConfig, runConfig,
       seed: seed ?? null,
       searchAlg: searcher ?? null,
       scheduler: scheduler.definition ?? null,
-      asksAhead: scheduler.asksAhead === true,
+      asksAhead: Number(scheduler.asksAhead ?? 0),
       stop: stopIsJson ? (runConfig.stop ?? null) : null,
       failureConfig: { maxFailures, failFast, reportTimeoutMs },
       checkpointConfig: runConfig.checkpointConfig,

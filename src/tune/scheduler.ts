@@ -46,8 +46,11 @@ export interface SchedulerView {
 export interface TrialScheduler {
   /** Type and options that make an equal scheduler, if all options are JSON. Without a definition, `Tuner.restore` needs the object. */
   readonly definition?: Definition | undefined;
-  /** Whether a trial is suggested before there is room for it, so that a scheduler which shares time out sees that one waits. Default: false. */
-  readonly asksAhead?: boolean | undefined;
+  /**
+   * How many trials are suggested before there is room for them: 1 (`true`) lets a scheduler that shares time out see that one waits, more let one form groups of trials.
+   * A searcher that learns is never asked for more than one. Default: 0 (`false`).
+   */
+  readonly asksAhead?: boolean | number | undefined;
   /**
    * Told once, before all else. A metric and a mode that the scheduler was constructed with win.
    *

@@ -10,11 +10,13 @@ import { RunPaths } from "../runs/run-paths.ts";
 import { joinPath } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { ConfigCodec } from "./config-codec.ts";
+import { optionsOf } from "./definition.ts";
 import { TuneError } from "./errors.ts";
 import type { ExperimentState } from "./experiment.ts";
 import type { KnownTrial, LiveTrial } from "./live-trial.ts";
 import { EXPERIMENT_LOG } from "./limits.ts";
-import { decodeSpace, type SavedExperiment } from "./saved-experiment.ts";
+import type { SavedExperiment } from "./saved-experiment.ts";
+import { decodeSpace } from "./space-codec.ts";
 import { RecordedScheduler } from "./recorded-decisions.ts";
 import { createScheduler } from "./schedulers/create-scheduler.ts";
 import type { TrialScheduler } from "./scheduler.ts";
@@ -91,6 +93,6 @@ export async function readKnownRun(given: string, space?: SearchSpace): Promise<
   return { path, state: record.state, metrics: saved.metrics, modes: saved.modes, trials };
 }
 
-function createdScheduler({ type, options }: Definition): TrialScheduler {
-  return createScheduler(type, options as object as Record<string, unknown>);
+function createdScheduler(definition: Definition): TrialScheduler {
+  return createScheduler(definition.type, optionsOf(definition));
 }

@@ -33,6 +33,8 @@ export interface SessionLimits {
   /** -1: without end. */
   readonly maxFailures: number;
   readonly clusterResources: Readonly<Record<string, number>>;
+  /** How many trials the searcher may be asked for ahead; logs of earlier versions do not tell. Default: 1. */
+  readonly aheadMax?: number;
   /** In logs of earlier versions alone, whose reports do not tell it. Without it all trials counted as saving when asked. */
   readonly savesWhenAsked?: boolean;
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type FinishedTrial, resultOf } from "./live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
+import { HyperBandScheduler } from "./schedulers/hyperband-scheduler.ts";
 import { PopulationBasedTraining } from "./schedulers/population-based-training.ts";
 import type { Metrics, Trial, TrialResult } from "./trial.ts";
 import type { SessionLimits, TrialEffect, TrialEvent } from "./trial-events.ts";
@@ -242,11 +243,16 @@ describe("the life of trials", () => {
 
   test.each([
     [{ loss: "low" }, 'the metric "loss" must be a number: received "low"'],
-    [{ loss: Number.NaN }, 'the metric "loss" is NaN'],
     [{ lost: 1 }, 'its report lacks the metric "loss": it has "lost"'],
   ])("a report of %o fails its trial", (metrics, message) => {
     const bench = new Bench({ samplesMax: 1, maxFailures: 5 }).begin().report(0, metrics).release(0);
     expect(bench.machine.finishedTrials[0]?.failure?.message).toContain(message);
+  });
+
+  test("a trial whose metric is NaN goes on, as in Ray", () => {
+    const bench = new Bench({ samplesMax: 1 }).begin().report(0, { loss: Number.NaN }).report(0, { loss: 1 });
+    expect(bench.machine.liveTrials.get(idOf(0))?.status).toBe("running");
+    expect(bench.machine.liveTrials.get(idOf(0))?.lastResult).toMatchObject({ loss: 1, trainingIteration: 2 });
   });
 
   test("a trial that is to stop hears whether it has ended well", () => {
@@ -264,7 +270,7 @@ describe("the life of trials", () => {
     const paused = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "pause" } });
     const ended = (n: number) => ({ type: "answer", trialId: idOf(n), answer: { action: "stop", hasEnded: true } });
     expect(answerTo(0, { loss: 1 })).toEqual(ended(0));
-    expect(answerTo(1, { loss: Number.NaN })).toEqual(stopped(1));
+    expect(answerTo(1, { loss: "low" })).toEqual(stopped(1));
     expect(answerTo(2, { loss: 1 })).toEqual(paused(2));
     expect(answerTo(3, { loss: 1, done: true })).toEqual(ended(3));
     // Reports of trials that had not been answered yet.
@@ -559,5 +565,52 @@ describe("restoring", () => {
     const size = JSON.stringify(bench.machine.save()).length / bench.machine.finishedTrials.length;
     expect(bench.machine.finishedTrials.length).toBe(100);
     expect(size).toBeLessThan(2000);
+  });
+});
+
+describe("HyperBand in an experiment", () => {
+  /** Runs 17 trials on two CPUs, whose scores rise with their numbers. @returns how far each came */
+  function iterationsWith(aheadMax: number): number[] {
+    const machine = new TrialMachine({ runId: "t", metrics: ["score"], keep: {}, scheduler: scheduler() });
+    const events: TrialEvent[] = [
+      { type: "begun", limits: { samplesMax: 17, concurrentMax: 2, maxFailures: 0, clusterResources: { CPU: 2 }, aheadMax } },
+    ];
+    const reportOf = (trialId: string): TrialEvent => ({
+      type: "reported",
+      trialId,
+      metrics: { score: Number(trialId.slice(2)) },
+      elapsedMs: 1,
+      timestampMs: 0,
+      savesWhenAsked: true,
+    });
+    const resources = { bundles: [{ CPU: 1 }], strategy: "PACK" } as const;
+    for (let event = events.shift(); event !== undefined; event = events.shift()) {
+      for (const effect of machine.apply(event)) {
+        if (effect.type === "start") events.push(reportOf(effect.trial.id));
+        if (effect.type === "ask") {
+          const { trialId } = effect;
+          events.unshift({ type: "suggested", trialId, name: trialId, dirname: trialId, config: {}, resources });
+        }
+        if (effect.type !== "answer") continue;
+        const { trialId, answer } = effect;
+        const left = { type: "released", trialId, ...(answer.action === "pause" && { checkpoint: `${trialId}/c` }) } as const;
+        events.push(answer.action === "continue" ? reportOf(trialId) : left);
+      }
+    }
+    return [...machine.finishedTrials].sort((a, b) => a.index - b.index).map(({ iteration }) => iteration);
+  }
+
+  function scheduler(): HyperBandScheduler {
+    const made = new HyperBandScheduler({ maxT: 9 });
+    made.setSearchProperties("score", "max");
+    return made;
+  }
+
+  test("fills its brackets before it halves them, as Ray does", () => {
+    expect(iterationsWith(Number.POSITIVE_INFINITY)).toEqual([9, 9, 9, 3, 3, 3, 9, 9, 1, 1, 1, 1, 1, 1, 3, 3, 9]);
+  });
+
+  test("asks a searcher that learns for no more than one trial ahead", () => {
+    expect(iterationsWith(1)).toHaveLength(17);
   });
 });

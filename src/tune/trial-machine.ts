@@ -597,14 +597,12 @@ export class TrialMachine {
   #faultOf(trial: LiveTrial, metrics: Metrics): TrialFailure | undefined {
     for (const name of this.#options.metrics) {
       const value = metricAt(metrics, name);
-      if (typeof value === "number" && !Number.isNaN(value)) continue;
+      if (typeof value === "number") continue;
       const reported = Object.keys(metrics).map((key) => JSON.stringify(key));
       const reason =
         value === undefined
           ? `its report lacks the metric ${JSON.stringify(name)}: it has ${reported.length === 0 ? "nothing" : reported.join(", ")}`
-          : typeof value === "number"
-            ? `the metric ${JSON.stringify(name)} is NaN`
-            : `the metric ${JSON.stringify(name)} must be a number: received ${JSON.stringify(value)?.slice(0, 100)}`;
+          : `the metric ${JSON.stringify(name)} must be a number: received ${JSON.stringify(value)?.slice(0, 100)}`;
       return {
         name: "TuneError",
         namesTrial: true,
@@ -639,12 +637,14 @@ export class TrialMachine {
   }
 
   #wantsTrial(): boolean {
-    if (this.#searchEnded || this.#searchDelayed || this.#pending > 0) return false;
+    const { asksAhead } = this.#scheduler;
+    const aheadMax = Math.max(1, Math.min(Number(asksAhead ?? 0), this.#limits.aheadMax ?? 1));
+    if (this.#searchEnded || this.#searchDelayed || this.#pending >= aheadMax) return false;
     if (this.#asked >= this.#limits.samplesMax) {
       this.#searchEnded = true;
       return false;
     }
-    if (this.#scheduler.asksAhead === true) return true;
+    if (Number(asksAhead ?? 0) > 0) return true;
     if (this.#held.size >= this.#limits.concurrentMax) return false;
     // The next trial's resources are unknown until it is suggested. Those of the last trial are the best guess.
     return this.#held.size === 0 || this.#typicalResources === undefined || this.#hasRoom(this.#typicalResources);

@@ -20,7 +20,6 @@ import { type ProgressReporter, readReporter, type Verbosity } from "./progress-
 import { ResultGrid } from "./result-grid.ts";
 import { type ResumeOptions, Session, type SessionPlan } from "./run-session.ts";
 import {
-  decodeSpace,
   givenParts,
   requireGivenAgain,
   restoredRunConfig,
@@ -28,6 +27,7 @@ import {
   type SavedExperiment,
   saveExperiment,
 } from "./saved-experiment.ts";
+import { decodeSpace } from "./space-codec.ts";
 import type { SearchSpace, Sampled } from "./space.ts";
 import { readStop, type Stop } from "./stoppers.ts";
 import { readKnownRun } from "./stored-trials.ts";
@@ -128,7 +128,8 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
    * @param trainable - the same as that of the run
    * @param options - which trials run again, and what a folder cannot hold: functions of the space, own searchers, schedulers and stoppers, callbacks
    */
-  static restore<R>(path: string, trainable: Trainable<never, R>, options: RestoreOptions = {}): Tuner<SearchSpace, R> {
+  // oxlint-disable-next-line no-explicit-any -- the folder has the configurations, so their types are whatever the trainable says
+  static restore<R>(path: string, trainable: Trainable<any, R>, options: RestoreOptions = {}): Tuner<SearchSpace, R> {
     if (typeof path !== "string" || path === "")
       throw new TypeError(`Cannot restore a run: the path of its folder is needed: received ${describeValue(path)}`);
     const { resumeUnfinished, resumeErrored, restartErrored, ...others } = checkedOptions(options, RESTORE_OPTIONS);

@@ -2,11 +2,11 @@
  * How population based training changes a configuration: each mutated value is drawn anew, or moved a step.
  *
  * A list moves to a neighbour, a number is multiplied by one of the factors, objects are entered. Where a domain or a function says how to draw, numbers that
- * are whole stay whole. Factors may lead beyond a domain, as in Ray. Pure, given the random numbers.
+ * are whole stay whole. A factor that leads beyond a domain gives the nearest value inside; in Ray it gives a value that the domain does not have. Pure, given the random numbers.
  */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
 import type { Random } from "../random.ts";
-import { draw, isDomain, resolveSpace, type DomainData } from "../space.ts";
+import { draw, isDomain, resolveSpace, type DomainData, toAllowed } from "../space.ts";
 import type { Config } from "../trial.ts";
 import { roundHalfEven } from "./rounding.ts";
 
@@ -58,7 +58,8 @@ export function explore(config: Config, mutations: Mutations, options: ExploreOp
 function mutated(value: unknown, mutation: Mutation, options: ExploreOptions): unknown {
   if (isDomain(mutation)) {
     if (mutation.kind === "choice") return movedInList(value, mutation.options, options);
-    return movedNumber(value, { isWhole: isWhole(mutation), sample: () => drawMutation(mutation, options.random) }, options);
+    const moved = movedNumber(value, { isWhole: isWhole(mutation), sample: () => drawMutation(mutation, options.random) }, options);
+    return typeof moved === "number" && mutation.kind !== "sampleFrom" ? toAllowed(mutation, moved) : moved;
   }
   if (Array.isArray(mutation)) return movedInList(value, mutation, options);
   if (typeof mutation === "function")

@@ -37,6 +37,8 @@ const OPTIONS = {
   stopLastTrials: flag(true),
 };
 
+const TRIALS_AHEAD = 16;
+
 interface SavedScheduler {
   readonly bands: readonly (readonly (SavedBracket | null)[])[];
   readonly current: number | null;
@@ -44,6 +46,8 @@ interface SavedScheduler {
 }
 
 export class HyperBandScheduler implements TrialScheduler {
+  /** As many as Ray has pending: a bracket would be halved with the few trials that the machine has room for, long before it is full. */
+  readonly asksAhead: number = TRIALS_AHEAD;
   readonly definition: Definition | undefined;
   readonly #options: ReturnType<typeof readSettings>;
   readonly #objective: Objective;

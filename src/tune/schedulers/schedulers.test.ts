@@ -3,8 +3,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Random } from "../random.ts";
 import type { SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import { choice, loguniform, randint, uniform } from "../space.ts";
-import type { Config, JsonValue, Trial, TrialResult, TrialStatus } from "../trial.ts";
+import { optionsOf } from "../definition.ts";
+import { choice, loguniform, qrandint, randint, uniform } from "../space.ts";
+import type { Config, Definition, JsonValue, Trial, TrialResult, TrialStatus } from "../trial.ts";
 import { ASHAScheduler } from "./asha-scheduler.ts";
 import { createScheduler } from "./create-scheduler.ts";
 import { explore } from "./explore.ts";
@@ -241,7 +242,12 @@ describe("options", () => {
   test("definitions make equal schedulers again, where options are JSON", () => {
     const { type, options } = new ASHAScheduler({ maxT: 20 }).definition as { type: string; options: Record<string, unknown> };
     expect(createScheduler(type, options).definition).toEqual({ type: "asha", options: { maxT: 20 } });
-    expect(new PopulationBasedTraining({ hyperparamMutations: { lr: loguniform(0.1, 1) } }).definition).toBeUndefined();
+    const mutations = { lr: loguniform(0.1, 1), layers: randint(1, 5), act: choice(["a", { inner: uniform(0, 1) }]), list: [1, 2] };
+    const population = new PopulationBasedTraining({ hyperparamMutations: mutations, seed: 3 }).definition as Definition;
+    const again = createScheduler("pbt", optionsOf(JSON.parse(JSON.stringify(population)) as Definition));
+    expect(again.definition).toEqual(population);
+    expect(optionsOf(population)).toEqual({ hyperparamMutations: mutations, seed: 3 });
+    expect(new PopulationBasedTraining({ hyperparamMutations: { lr: () => 1 } }).definition).toBeUndefined();
     expect(new PB2({ hyperparamBounds: { lr: [0, 1] } }).definition?.type).toBe("pb2");
   });
 });
@@ -260,6 +266,22 @@ describe("what PBT changes", () => {
       expect([1, 3]).toContain(next.inner.x);
       expect(next.inner.kept).toBe(true);
       expect(config).toEqual({ lr: 0.5, width: 7, act: "b", inner: { x: 2, kept: true }, other: 1 });
+    }
+  });
+
+  test("stays within the domain, on its steps", () => {
+    const options = { random: new Random(3), resampleProbability: 0, perturbationFactors: [1.2, 0.8, 5] };
+    let config: Record<string, unknown> = { layers: 4, lr: 0.9, size: 64, noise: 3 };
+    for (let repeat = 0; repeat < 300; repeat += 1) {
+      config = explore(
+        config,
+        { layers: randint(1, 5), lr: loguniform(1e-3, 1), size: qrandint(32, 128, 32), noise: uniform(-1, 4) },
+        options,
+      );
+      const { layers, lr, size, noise } = config as { layers: number; lr: number; size: number; noise: number };
+      expect([1, 2, 3, 4]).toContain(layers);
+      expect([32, 64, 96, 128]).toContain(size);
+      expect(lr >= 1e-3 && lr <= 1 && noise >= -1 && noise <= 4).toBe(true);
     }
   });
 

@@ -91,10 +91,19 @@ export function counts({ condition }: Axis, point: UnitPoint): boolean {
   return condition === undefined || point[condition.axis] === condition.option;
 }
 
+interface AxesPoint {
+  readonly axes: readonly Axis[];
+  readonly point: UnitPoint;
+  /** Values by place that a user gave: rounding on the way to the axis and back would change their last digits. */
+  readonly exact?: ReadonlyMap<string, number> | undefined;
+}
+
 /** The configuration of a point. */
-export function configAt(space: SearchSpace, { axes, point }: { axes: readonly Axis[]; point: UnitPoint }): Config {
+export function configAt(space: SearchSpace, { axes, point, exact }: AxesPoint): Config {
   const indexes = new Map(axes.map(({ name }, index) => [name, index]));
   return resolveSpace(space, ({ name }) => {
+    const given = exact?.get(name);
+    if (given !== undefined) return given;
     const index = indexes.get(name) as number;
     return fromUnit(axes[index] as Axis, point[index] as number);
   });

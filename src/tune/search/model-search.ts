@@ -29,6 +29,12 @@ interface PendingTrial {
   readonly point: UnitPoint;
 }
 
+/** A point of the user's: where it lies, and the values as they were given. */
+interface GivenPoint {
+  readonly point: UnitPoint;
+  readonly values: ReadonlyMap<string, number>;
+}
+
 interface SavedSearch {
   random: RandomState;
   asked: number;
@@ -95,7 +101,7 @@ export abstract class ModelSearch implements Searcher {
     this.axes = axesOf(space, this.#name);
     this.prepare?.();
     for (const reward of this.#options.evaluatedRewards ?? []) {
-      const point = this.#nextGiven() as UnitPoint;
+      const { point } = this.#nextGiven() as GivenPoint;
       const losses = (typeof reward === "number" ? [reward] : reward).map((value, index) => value * (signs[index] ?? 1));
       if (losses.length !== metrics.length || !losses.every(Number.isFinite))
         throw new TypeError(
@@ -106,10 +112,11 @@ export abstract class ModelSearch implements Searcher {
   }
 
   suggest(trialId: string): Suggestion {
-    const point = this.#nextGiven() ?? (this.axes.length === 0 ? [] : this.propose(this.#asked));
+    const given = this.#nextGiven();
+    const point = given?.point ?? (this.axes.length === 0 ? [] : this.propose(this.#asked));
     if (point === undefined) return "finished";
     this.pending.set(trialId, { number: this.#asked++, point });
-    return configAt(this.#space, { axes: this.axes, point });
+    return configAt(this.#space, { axes: this.axes, point, exact: given?.values });
   }
 
   /** Models learn from the ends of trials, unless they say otherwise. */
@@ -174,7 +181,7 @@ export abstract class ModelSearch implements Searcher {
     return point;
   }
 
-  #nextGiven(): UnitPoint | undefined {
+  #nextGiven(): GivenPoint | undefined {
     const config = this.#options.pointsToEvaluate?.[this.#given];
     if (config === undefined) return undefined;
     this.#given += 1;
@@ -186,6 +193,6 @@ export abstract class ModelSearch implements Searcher {
       else if (value !== undefined) point.push(toUnit(axis, value));
       else point.push(axis.choiceCount > 0 ? this.random.integer(axis.choiceCount) : this.random.next());
     }
-    return point;
+    return { point, values };
   }
 }

@@ -182,9 +182,18 @@ describe.each(MODELS)("%s", (title, make) => {
     const searcher = createSearcher(name, { seed: 1, pointsToEvaluate, evaluatedRewards: [3] }) as ModelSearch;
     searcher.setSearchProperties("loss", "min", SIMPLE);
     const config = searcher.suggest("t0") as Config;
-    expect(config["x"]).toBeCloseTo(2, 9);
+    expect(config["x"]).toBe(2);
     expect(Math.abs(config["y"] as number)).toBeLessThanOrEqual(5);
     expect((searcher.save() as { observations: unknown[] }).observations).toHaveLength(1);
+  });
+
+  test("runs the user's points with all their digits", () => {
+    const name = make(0).definition?.type as string;
+    const values = [0.5, 0.1, 0.3, 1e-3, 1 / 3, 0.7000000000000001];
+    const pointsToEvaluate = values.map((lr) => ({ lr, x: lr }));
+    const searcher = createSearcher(name, { seed: 1, pointsToEvaluate }) as ModelSearch;
+    searcher.setSearchProperties("loss", "min", { lr: loguniform(1e-4, 1), x: uniform(0, 1) });
+    expect(values.map((_, index) => searcher.suggest(`t${index}`))).toEqual(pointsToEvaluate);
   });
 
   test("has no place for a grid, and a space of nothing gives an empty configuration", () => {

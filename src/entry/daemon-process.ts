@@ -23,10 +23,12 @@ import {
   claimSessionDirectories,
   removeArenaFile,
   removeSessionDirectories,
+  touchSessionDirectories,
   writeWorkerPids,
 } from "../runtime/os/files/session-directory.ts";
 import { DaemonExecutionLease } from "../runtime/os/processes/execution-lease.ts";
 import { networkFaults } from "../runtime/os/network/network-faults.ts";
+import { isSocket } from "../runtime/os/files/paths.ts";
 import { pathOfFileUrl } from "../runtime/os/files/file-url.ts";
 import { ownModule, PACKAGE_URL } from "../runtime/os/own-files.ts";
 import { removeNodeFile, writeNodeFile } from "../runtime/os/files/node-file.ts";
@@ -42,6 +44,9 @@ const BUILDERS_END_WITHIN_MS = 1000;
 
 /** The cache of compiled modules is looked after when the first work of a program is not waiting for this process. */
 const LOOK_AFTER_CACHE_MS = 5000;
+
+/** Who cleans the temporary folder takes what is days old. */
+const KEEP_SESSION_EVERY_MS = 10_000;
 
 /** Written to the parent once callers can connect. */
 const READY = "ready";
@@ -232,6 +237,16 @@ async function joinFor(addresses: readonly string[], joinToken: string): Promise
   return found;
 }
 
+/** Those who clean the temporary folder may have taken the socket all the same: programs connect to another one in its place. */
+function keepSession(): void {
+  if (isEnding) return;
+  touchSessionDirectories(directories);
+  if (isSocket(address)) return;
+  listen(address, (transport) => daemon.accept(transport)).catch((error: unknown) =>
+    console.error(`The node cannot be reached by programs of this machine: ${(error as Error).message}`),
+  );
+}
+
 /** Drivers of this machine find the node by it. */
 function tellDrivers(identity: TlsIdentity | undefined): void {
   writeNodeFile({
@@ -260,6 +275,7 @@ if (membership !== undefined && cluster !== undefined) {
   await membership.join();
   tellDrivers(tlsIdentity());
 }
+if (cluster !== undefined) setInterval(keepSession, KEEP_SESSION_EVERY_MS).unref();
 started(READY);
 isReady = true;
 setTimeout(() => {

@@ -3,12 +3,13 @@
  * killed, and that nothing is left.
  */
 import type { ChildProcess } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { runProgram } from "../house/run-program.ts";
+import { REPOSITORY } from "../house/source-files.ts";
 import { until } from "./session.ts";
 import { SHOAL, useShoal } from "./shoal-program.ts";
 
@@ -143,6 +144,9 @@ console.log(JSON.stringify(value));
     const { nodeId } = await startHead();
     const { exitCode, stdout } = await shoal("drain", nodeId, "--json");
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { nodeId, state: "gone" }]);
+    const { stderr } = await shoal("status");
+    expect(stderr).toContain("the head of a cluster runs on this machine, at 127.0.0.1:");
+    expect(stderr).toContain("Start one beside it: `shoal start --address 127.0.0.1:");
   });
 
   test("a node is gone at its deadline, whatever runs on it", async () => {
@@ -239,6 +243,56 @@ console.log(JSON.stringify(CPU));
     ]);
   });
 
+  test("a name for this machine means the same cluster as its number", async () => {
+    const head = await startHead();
+    await joinAgain({ ...head, address: head.address.replace("127.0.0.1", "localhost") }, "--num-cpus", "1");
+    expect(await shoal("status", "--address", head.address.replace("tcp://127.0.0.1", "LOCALHOST"))).toMatchObject({ exitCode: 0 });
+    expect(await shoal("stop")).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(processesHere()).toEqual([]);
+  });
+
+  test("files in the temporary folder that somebody removes come back", async () => {
+    await startHead();
+    const temporary = String(ENV["TMPDIR"]);
+    for (const name of readdirSync(temporary)) if (/^shoal-(runs|nodes)-/.test(name)) rmSync(join(temporary, name), { recursive: true });
+    const [sockets = ""] = readdirSync(temporary).filter((name) => /^shoal-[0-9a-f]{12}$/.test(name));
+    rmSync(join(temporary, sockets, "daemon"));
+    await until(async () => (await shoal("status")).exitCode === 0, "the node to be found again");
+    expect(await program(CONNECT)).toEqual([42, 1]);
+    expect((await shoal("stop")).stdout).toMatch(/^Ended the head and the node of the cluster at 127/);
+    expect(processesHere()).toEqual([]);
+  });
+
+  test.skipIf(!existsSync("/dev/full"))("an output that cannot be written is a failure, in words", async () => {
+    await startHead();
+    const command = `"${process.execPath}" "${SHOAL}" status > /dev/full`;
+    const { exitCode, stderr } = await runProgram(["-c", command], { program: "/bin/sh", env: ENV });
+    expect([exitCode, stderr]).toEqual([1, "shoal: Cannot write the output: the disk is full.\n"]);
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  test.skipIf(!isRoot)("a user without a name has clusters like others", async () => {
+    const own = mkdtempSync(join(tmpdir(), "test-shoal-"));
+    const env = { ...ENV, XDG_STATE_HOME: join(own, "state"), XDG_CACHE_HOME: join(own, "cache"), TMPDIR: own, HOME: "/" };
+    const nameless = ["--reuid=54321", "--regid=54321", "--clear-groups", process.execPath];
+    const run = (...args: string[]): ReturnType<typeof shoal> => runProgram([...nameless, ...args], { program: "setpriv", cwd: "/", env });
+    try {
+      chownSync(own, 54_321, 54_321);
+      const started = await run(SHOAL, "start", "--head", "--port", "0", "--num-cpus", "1", "--no-nats");
+      expect([started.exitCode, started.stderr]).toEqual([0, ""]);
+      expect(await run(SHOAL, "status")).toMatchObject({ exitCode: 0, stderr: "" });
+      const file = join(REPOSITORY, "test", "integration", `.program-${process.pid}-nameless.ts`);
+      writeFileSync(file, CONNECT);
+      const ran = await run(file);
+      rmSync(file);
+      expect([ran.stdout, ran.stderr]).toEqual(["[42,1]\n", ""]);
+      expect(await run(SHOAL, "stop")).toMatchObject({ exitCode: 0, stderr: "" });
+    } finally {
+      await run(SHOAL, "stop", "--force");
+      rmSync(own, { recursive: true });
+    }
+  });
+
   test("a node that is killed is replaced by a new one", async () => {
     const head = await startHead();
     process.kill(pidOf("the node"), "SIGKILL");
@@ -295,7 +349,25 @@ describe("what cannot be started is said in words, and leaves nothing", () => {
     [["start"], 2, "say --head for a cluster of its own, or --address HOST:PORT to join one"],
     [["start", "--head", "--address", "h:1"], 2, "--head and --address exclude each other"],
     [["start", "--address", "127.0.0.1:1"], 2, "--token TOKEN is missing"],
-    [["start", "--address", "nonsense", "--token", "x"], 2, "not of the form tcp://host:port"],
+    [["start", "--address", "a b", "--token", "x"], 2, "not of the form tcp://host:port"],
+    [["start", "--address", "10.0.0.7", "--token", "x"], 2, "it has no port: received 10.0.0.7. Write 10.0.0.7:6380."],
+    [
+      ["start", "--address", "http://h:1", "--token", "x"],
+      2,
+      "http:// is not how a head is reached: received http://h:1. Write the host and the port alone: h:1.",
+    ],
+    [
+      ["start", "--address", "fd00::7", "--token", "x"],
+      2,
+      "an IPv6 address stands in brackets and has a port: received fd00::7. Write [fd00::7]:6380.",
+    ],
+    [["start", "--head", "--no-nats", "--host", "nosuch.invalid"], 1, "Cannot listen at nosuch.invalid: "],
+    [["start", "--head", "--nats-port", "99999"], 2, "--nats-port takes a number from 0 to 65535: received 99999"],
+    [
+      ["start", "--head", "--nats-url", "nats://100%@h:1"],
+      2,
+      "--nats-url takes %25 for a % in a token, user or password: received nats://***@h:1",
+    ],
     [["start", "--head", "--host", "0.0.0.0"], 2, "--host takes the address by which other machines reach this one: received 0.0.0.0"],
     [
       ["start", "--head", "--host", "203.0.113.7"],

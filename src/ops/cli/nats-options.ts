@@ -23,6 +23,7 @@ export function natsOf(values: NatsValues): OtherNats {
   const urls = text.split(",").map((one) => URL.parse(one.trim()));
   const isGood = (url: URL | null): url is URL => (url?.protocol === "nats:" || url?.protocol === "tls:") && url.hostname !== "";
   if (!urls.every(isGood)) throw misused("nats-url", FORMS, withoutSecrets(text));
+  if (!urls.every(hasReadableLogin)) throw misused("nats-url", "takes %25 for a % in a token, user or password", withoutSecrets(text));
   if (new Set(urls.map(({ username, password }) => `${username}:${password}`)).size > 1)
     throw misused("nats-url", "takes the same token, or user and password, for all servers", withoutSecrets(text));
   const [{ protocol, username, password }] = urls as [URL];
@@ -62,6 +63,15 @@ export function refuseUnsafeNats({ urls, token, user, credentialsFile, tls }: Ot
     throw new UsageError(
       `Cannot run shoal start: the way to the NATS at ${far} is not encrypted, and ${because}. Give its servers certificates, and write tls:// in --nats-url.`,
     );
+}
+
+function hasReadableLogin({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function loginOf(username: string, password: string): { token?: string; user?: string; password?: string } {

@@ -97,10 +97,10 @@ function bytes(name: string, text: string | undefined): number | undefined {
   return Math.floor(Number(number) * factor);
 }
 
-export function port(text: string | undefined, byDefault: number): number {
+export function port(text: string | undefined, byDefault: number, name = "port"): number {
   if (text === undefined) return byDefault;
   const value = Number(text);
-  if (!/^\d{1,5}$/.test(text) || value > 65_535) throw misused("port", "takes a number from 0 to 65535", text);
+  if (!/^\d{1,5}$/.test(text) || value > 65_535) throw misused(name, "takes a number from 0 to 65535", text);
   return value;
 }
 

@@ -22,7 +22,7 @@ import { packageFolder } from "../../runtime/os/own-files.ts";
 import { readPrivateFile } from "../../runtime/os/files/private-files.ts";
 import { isDirectory, joinPath } from "../../runtime/os/files/paths.ts";
 import { randomHex } from "../../runtime/os/random.ts";
-import { ownAddresses, reach } from "../../runtime/os/network/reach.ts";
+import { assertOwnHost, ownAddresses, reach } from "../../runtime/os/network/reach.ts";
 import { readRunFiles } from "../../runtime/os/files/run-file.ts";
 import { readFailureLine, startFailedError } from "../../runtime/os/processes/start-failure.ts";
 import { ownModule } from "../../runtime/os/own-files.ts";
@@ -110,7 +110,8 @@ export const startCommand: Command = defineCommand({
 /** @throws UsageError, RangeError for what was typed; ShoalError when the head is not reached */
 async function planOf(values: Values, terminal: Terminal): Promise<SupervisorConfiguration> {
   const { environment } = terminal;
-  const { head: isHead, address, host, name = "default" } = values;
+  const { head: isHead, address, name = "default" } = values;
+  const host = values.host?.replace(/^\[(.*)\]$/, "$1").replace(/^localhost$/i, "127.0.0.1");
   if (isHead === (address !== undefined)) {
     const problem = isHead
       ? "--head and --address exclude each other"
@@ -129,12 +130,14 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     refuseSecondHead(name, values.ha);
     const directory = joinPath(stateFolder(environment), "heads", name);
     const nats = await natsFor(values, { terminal, headAddress });
+    await assertOwnHost(headHost, "--host");
     const head = { name, address: headAddress, directory, hasRivals: values.ha, nats };
     const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
     return { id, logs: newLogFolder(environment, id), head, join: undefined, listenAddress, node, isForeground: values.block };
   }
   refuse(values, ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"], "is for --head");
   const token = joinTokenOf(values, environment);
+  if (host !== undefined) await assertOwnHost(host, "--host");
   const addresses = readNetworkAddresses(address);
   const nearHost = await reachOne(addresses);
   const isHere = addresses.every((one) => isLoopbackHost(parseNetworkAddress(one).host));
@@ -203,7 +206,7 @@ async function natsFor(
   }
   refuse(values, ["nats-ca", "nats-credentials"], "is for --nats-url");
   const headPort = parseNetworkAddress(headAddress).port;
-  const natsPort = port(values["nats-port"], headPort === 0 ? 0 : headPort + 1);
+  const natsPort = port(values["nats-port"], headPort === 0 ? 0 : headPort + 1, "nats-port");
   const { environment, workingDirectory } = terminal;
   try {
     const from = [workingDirectory, packageFolder()];

@@ -7,10 +7,10 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { sha256Hex } from "./digest.ts";
 import { INSTALL_OUTPUT_LINES_MAX, OUTPUT_CHARACTERS_MAX } from "./limits.ts";
+import { homeFolder } from "./user.ts";
 
 interface PackageInstallOptions {
   /** A folder with package.json and package-lock.json, or the packages themselves. */
@@ -34,7 +34,7 @@ const KEPT_MAX = 20;
 
 /** Where installs are kept between sessions: in the user's folder for caches. */
 export function packageCacheFolder(environment: Readonly<Record<string, string | undefined>>): string {
-  return join(environment["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "shoal", "packages");
+  return join(environment["XDG_CACHE_HOME"] ?? join(homeFolder(), ".cache"), "shoal", "packages");
 }
 
 /** @returns the folder that holds `node_modules` */

@@ -19,7 +19,13 @@ export interface Terminal {
 export function processTerminal(): Terminal {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
+      if (error.code === "EPIPE") return;
+      const reason = error.code === "ENOSPC" ? "the disk is full" : error.message;
+      if (stream !== process.stderr) process.stderr.write(`shoal: Cannot write the output: ${reason}.\n`);
+      // Not lost to the code of a command that knows nothing of it.
+      process.on("exit", () => {
+        process.exitCode = 1;
+      });
     });
   }
   return {

@@ -61,7 +61,11 @@ function causeOf(lines: readonly string[], { folder, host, port }: NatsServerFac
     };
   }
   if (/cannot assign requested address/.test(text)) {
-    return { reason: "no such address", text: `this machine has no address ${host}`, hint: "Give an address of this machine, or 0.0.0.0." };
+    return {
+      reason: "no such address",
+      text: `this machine has no address ${host}`,
+      hint: "Give an address of this machine (`ip addr` or `ifconfig` lists them).",
+    };
   }
   if (/permission denied/.test(text)) {
     return {

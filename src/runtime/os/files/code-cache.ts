@@ -7,8 +7,8 @@
  */
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import module from "node:module";
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { homeFolder } from "../user.ts";
 
 /** Our own modules take 1 MB for each version of Node; the rest is what tasks and actors import. */
 const KEPT_MAX_BYTES = 128 * 1024 * 1024;
@@ -17,7 +17,7 @@ let isUsed = false;
 
 export function codeCacheFolder(environment: Readonly<Record<string, string | undefined>>): string {
   const caches = environment["XDG_CACHE_HOME"];
-  return join(caches === undefined || caches === "" ? join(homedir(), ".cache") : caches, "shoal", "code");
+  return join(caches === undefined || caches === "" ? join(homeFolder(), ".cache") : caches, "shoal", "code");
 }
 
 /** From now on modules of this process are looked for there. */

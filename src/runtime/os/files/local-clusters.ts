@@ -4,7 +4,7 @@
  * A cluster is known by its addresses, of which a node may know only some: nodes that share an address or the token belong to the same cluster.
  * Called by `findNode` and by the commands.
  */
-import type { NodeFile } from "./node-file.ts";
+import { type NodeFile, readNodeFiles } from "./node-file.ts";
 import { readRunFiles, type RunFile } from "./run-file.ts";
 import { formatAddresses } from "../network/network-address.ts";
 
@@ -60,10 +60,15 @@ export function clustersOfNodes(nodes: readonly NodeFile[]): LocalCluster<NodeFi
 }
 
 export function clustersOfRuns(runs: readonly RunFile[]): LocalCluster<RunFile>[] {
-  return clustersOf(runs, ({ address, name, hasRivals, startedMs }) => ({
+  const nodes = readNodeFiles();
+  return clustersOf(runs, ({ address, name, hasRivals, startedMs, processes }) => ({
     addresses: address.split(","),
-    // Heads that take over from each other.
-    marks: hasRivals === true && name !== undefined ? [`heads ${name}`] : [],
+    marks: [
+      // Heads that take over from each other.
+      ...(hasRivals === true && name !== undefined ? [`heads ${name}`] : []),
+      // One head has several addresses, as names and numbers; the token is the cluster's.
+      ...nodes.filter(({ pid }) => processes.some((one) => one.pid === pid)).map(({ token }) => `token ${token}`),
+    ],
     name,
     startedMs,
   }));

@@ -5,8 +5,9 @@
  * node, and by the commands that ask a cluster.
  */
 import { ShoalError } from "../../base/errors.ts";
-import { readNetworkAddresses, formatAddresses } from "../network/network-address.ts";
+import { formatAddress, formatAddresses, readNetworkAddresses } from "../network/network-address.ts";
 import { clustersOfNodes, formatClusters } from "./local-clusters.ts";
+import { readRunFiles } from "./run-file.ts";
 import { hasNodesOfOtherUsers, type NodeFile, readNodeFiles } from "./node-file.ts";
 
 /**
@@ -26,6 +27,8 @@ export function findNode(address: string, { mayDrain = false }: { mayDrain?: boo
   if (found !== undefined) return found;
   const action = wanted === undefined ? "connect to the cluster of this machine" : `connect to the cluster at ${formatAddresses(wanted)}`;
   if (ofCluster.length > 0) throw onlyDraining(action, ofCluster);
+  const heads = wanted === undefined && nodes.length === 0 ? readRunFiles().running.filter(({ role }) => role === "head") : [];
+  if (heads[0] !== undefined) throw onlyHead(action, heads[0].address);
   const reason = whyNoNode(nodes);
   const start =
     wanted === undefined
@@ -52,6 +55,13 @@ function onlyDraining(action: string, nodes: readonly NodeFile[]): ShoalError {
   const reason =
     nodes.length === 1 ? `the node of this machine (${named}) is being drained` : `all its nodes here (${named}) are being drained`;
   const hint = "Start another one on this machine: `shoal start --address HOST:PORT --token TOKEN`.";
+  return new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint });
+}
+
+function onlyHead(action: string, address: string): ShoalError {
+  const shown = formatAddress(address);
+  const reason = `the head of a cluster runs on this machine, at ${shown}, and no node of it, which programs and commands need`;
+  const hint = `Start one beside it: \`shoal start --address ${shown} --token TOKEN\`, with the token that the head printed. \`shoal stop\` ends the head.`;
   return new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint });
 }
 

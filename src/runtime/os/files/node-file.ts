@@ -5,12 +5,12 @@
  * A file whose daemon has ended is skipped, and removed by the next daemon that starts.
  */
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { NodeId, ProcessId } from "../../base/ids.ts";
 import { isProcessGone, processIdentity } from "../processes/process-identity.ts";
-import { leaveSharedFolder, removeIfEmpty, writeInSharedFolder } from "./shared-folder.ts";
+import { keepFile, leaveSharedFolder, removeIfEmpty, writeInSharedFolder } from "./shared-folder.ts";
 import { temporaryRoot } from "./temporary-folder.ts";
+import { userNumber } from "../user.ts";
 import type { NetworkFaultsPlace } from "../network/network-faults.ts";
 import type { TlsIdentity } from "../network/tls-identity.ts";
 
@@ -45,19 +45,28 @@ interface StoredNodeFile extends NodeFile {
 const FOLDER = "shoal-nodes-";
 
 function folder(): string {
-  return join(temporaryRoot(), FOLDER + userInfo().uid);
+  return join(temporaryRoot(), FOLDER + userNumber());
 }
 
 /** Whether another user of this machine has, or had, nodes. */
 export function hasNodesOfOtherUsers(): boolean {
-  return namesIn(temporaryRoot()).some((name) => name.startsWith(FOLDER) && name !== FOLDER + userInfo().uid);
+  return namesIn(temporaryRoot()).some((name) => name.startsWith(FOLDER) && name !== FOLDER + userNumber());
 }
 
 function pathOf(nodeId: string): string {
   return join(folder(), `${nodeId}.json`);
 }
 
+/** A file that somebody removes, as those do who clean the temporary folder, is written again until this process removes it. */
 export function writeNodeFile(file: NodeFile): void {
+  write(file);
+  keeping?.stop();
+  keeping = { nodeId: file.nodeId, stop: keepFile(pathOf(file.nodeId), () => write(file)) };
+}
+
+let keeping: { nodeId: NodeId; stop: () => void } | undefined;
+
+function write(file: NodeFile): void {
   removeStaleNodeFiles();
   const temporary = `${pathOf(file.nodeId)}.${process.pid}`;
   const text = JSON.stringify({ ...file, owner: processIdentity(file.pid) } satisfies StoredNodeFile);
@@ -68,6 +77,7 @@ export function writeNodeFile(file: NodeFile): void {
 }
 
 export function removeNodeFile(nodeId: NodeId): void {
+  if (keeping?.nodeId === nodeId) keeping.stop();
   leaveSharedFolder(folder(), pathOf(nodeId));
 }
 

@@ -37,6 +37,10 @@ export function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
+export function isSocket(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isSocket() === true;
+}
+
 /**
  * What one folder has and no other of this machine since it was started: processes that find the same at a path see the same folder, whatever namespaces they are in.
  *

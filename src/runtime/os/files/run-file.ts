@@ -5,12 +5,12 @@
  * whoever meets it.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 import { writePrivateFile } from "./private-files.ts";
 import { isProcessGone, processIdentity } from "../processes/process-identity.ts";
-import { leaveSharedFolder, writeInSharedFolder } from "./shared-folder.ts";
+import { keepFile, leaveSharedFolder, writeInSharedFolder } from "./shared-folder.ts";
 import { temporaryRoot } from "./temporary-folder.ts";
+import { userNumber } from "../user.ts";
 
 export interface RunFile {
   readonly id: string;
@@ -38,7 +38,7 @@ interface RunProcess {
 }
 
 function folder(): string {
-  return join(temporaryRoot(), `shoal-runs-${userInfo().uid}`);
+  return join(temporaryRoot(), `shoal-runs-${userNumber()}`);
 }
 
 function pathOf(id: string): string {
@@ -49,12 +49,19 @@ export function runProcess(what: string, pid: number): RunProcess {
   return { what, pid, identity: processIdentity(pid) };
 }
 
+/** A file that somebody removes, as those do who clean the temporary folder, is written again until `removeRunFile`. */
 export function writeRunFile(file: Omit<RunFile, "pid" | "identity">): void {
   const text = JSON.stringify({ ...file, pid: process.pid, identity: processIdentity() });
-  writeInSharedFolder(folder(), () => writePrivateFile(pathOf(file.id), text));
+  const write = (): void => writeInSharedFolder(folder(), () => writePrivateFile(pathOf(file.id), text));
+  write();
+  stopKeeping();
+  stopKeeping = keepFile(pathOf(file.id), write);
 }
 
+let stopKeeping = (): void => {};
+
 export function removeRunFile(id: string): void {
+  stopKeeping();
   leaveSharedFolder(folder(), pathOf(id));
 }
 

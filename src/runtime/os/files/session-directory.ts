@@ -4,7 +4,7 @@
  * A session has one folder for sockets (mode 0700, below the temporary folder), one for shared memory and one for spilled objects. The node daemon
  * removes them at its end; a driver whose daemon was killed does it instead; and what both left behind is swept by the next session.
  */
-import { existsSync, mkdirSync, rmSync, writeFileSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ShoalError } from "../../base/errors.ts";
 import { endProcessGroup } from "../processes/process-group.ts";
@@ -67,6 +67,19 @@ export function claimSessionDirectories(directories: SessionDirectories): void {
 
 export function removeSessionDirectories(directories: SessionDirectories): void {
   for (const directory of Object.values(directories)) rmSync(directory, { recursive: true, force: true });
+}
+
+/** Whoever cleans the temporary folder goes by age: sockets and files of a session stay young. */
+export function touchSessionDirectories({ sockets, spill }: SessionDirectories): void {
+  const now = new Date();
+  for (const directory of [sockets, spill]) {
+    try {
+      for (const name of readdirSync(directory)) utimesSync(join(directory, name), now, now);
+      utimesSync(directory, now, now);
+    } catch {
+      // Some of it has gone meanwhile; the rest has its turn again.
+    }
+  }
 }
 
 /** Kept up to date by the daemon, so that somebody can end its workers when it was killed. */

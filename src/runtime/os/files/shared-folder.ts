@@ -4,7 +4,7 @@
  * Any number of processes may come and go at once. Removing takes an empty folder only, so nobody's file is lost; a writer whose folder vanished before it
  * had written begins again. Used for the files of nodes and of supervisors.
  */
-import { rmdirSync, rmSync } from "node:fs";
+import { rmdirSync, rmSync, utimesSync } from "node:fs";
 import { makePrivateFolder } from "./private-files.ts";
 
 /** Each further one takes another process that left at that very moment: more than all processes of a machine is none of these. */
@@ -23,6 +23,34 @@ export function writeInSharedFolder(folder: string, write: () => void): void {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT" || attempt === ATTEMPTS_MAX) throw error;
     }
+  }
+}
+
+/** How long the programs of a user may miss a file that somebody removed. */
+const LOOK_EVERY_MS = 5_000;
+
+/**
+ * Looks after a file that lasts as long as this process. Whoever cleans the temporary folder goes by age, so the file stays young, and it is written again where it is gone.
+ *
+ * @returns what ends that
+ */
+export function keepFile(file: string, write: () => void): () => void {
+  const looking = setInterval(() => {
+    try {
+      const now = new Date();
+      utimesSync(file, now, now);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") writeAgain(write);
+    }
+  }, LOOK_EVERY_MS).unref();
+  return () => clearInterval(looking);
+}
+
+function writeAgain(write: () => void): void {
+  try {
+    write();
+  } catch {
+    // A full disk, or a folder that is another user's now: tried again at the next look.
   }
 }
 

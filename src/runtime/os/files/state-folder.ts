@@ -1,12 +1,12 @@
 /** Where Shoal keeps what outlives a run on this machine (`$XDG_STATE_HOME/shoal`, by default `~/.local/state/shoal`): the state of heads, and logs. */
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { folderError } from "./folder-error.ts";
+import { homeFolder } from "../user.ts";
 
 export function stateFolder(environment: Readonly<Record<string, string | undefined>>): string {
   const states = environment["XDG_STATE_HOME"];
-  return join(states === undefined || states === "" ? join(homedir(), ".local", "state") : states, "shoal");
+  return join(states === undefined || states === "" ? join(homeFolder(), ".local", "state") : states, "shoal");
 }
 
 /** A folder for the logs of one run; of earlier runs the newest are kept. @throws ShoalError where it cannot be made */

@@ -13,6 +13,8 @@ interface NetworkAddress {
 }
 
 const SCHEME = "tcp://";
+/** The port of a head that was started without one. */
+const EXAMPLE_PORT = 6380;
 
 export function isNetworkAddress(address: string): boolean {
   return address.startsWith(SCHEME);
@@ -31,10 +33,21 @@ export function parseNetworkAddress(address: string): NetworkAddress {
   return { host, port };
 }
 
-/** As people write it: `10.0.0.7:6380`, with or without `tcp://`. @throws RangeError for anything else */
+/** As people write it: `10.0.0.7:6380`, with or without `tcp://`; `localhost` is 127.0.0.1. @throws RangeError for anything else */
 export function readNetworkAddress(text: string): string {
-  const address = isNetworkAddress(text) ? text : SCHEME + text;
-  return formatNetworkAddress(parseNetworkAddress(address));
+  const problem = problemOf(isNetworkAddress(text) ? text.slice(SCHEME.length) : text);
+  if (problem !== undefined) throw new RangeError(`Cannot use an address: ${problem[0]}: received ${text}. Write ${problem[1]}.`);
+  const { host, port } = parseNetworkAddress(isNetworkAddress(text) ? text : SCHEME + text);
+  return formatNetworkAddress({ host: host.toLowerCase() === "localhost" ? "127.0.0.1" : host, port });
+}
+
+/** The usual slips, and what to write instead; undefined for anything else, wrong or not. */
+function problemOf(text: string): readonly [problem: string, instead: string] | undefined {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\/(.*?)\/*$/i.exec(text);
+  if (scheme !== null) return [`${scheme[1]}:// is not how a head is reached`, `the host and the port alone: ${scheme[2]}`];
+  if (isIP(text) === 6) return ["an IPv6 address stands in brackets and has a port", `[${text}]:${EXAMPLE_PORT}`];
+  if (isIP(text.replace(/^\[|\]$/g, "")) !== 0 || /^[A-Za-z0-9._-]+$/.test(text)) return ["it has no port", `${text}:${EXAMPLE_PORT}`];
+  return undefined;
 }
 
 /** One or several, with commas between. @throws RangeError for anything else */

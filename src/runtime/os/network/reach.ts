@@ -61,6 +61,30 @@ const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>>
   EAI_AGAIN: ["the name could not be resolved", "Write the head's IP address."],
 };
 
+/** @throws ShoalError for a host that is no address of this machine, with what `option` takes */
+export async function assertOwnHost(host: string, option: string): Promise<void> {
+  const server = net.createServer();
+  try {
+    await new Promise((resolve, reject) => server.once("error", reject).listen(0, host, () => resolve(undefined)));
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    const reason = NOT_OWN[code] ?? `the system says ${code}`;
+    throw new ShoalError(`Cannot listen at ${host}: ${reason}.`, {
+      reason,
+      hint: `Give ${option} an address of this machine: ${["127.0.0.1", ...ownAddresses()].join(", ")}.`,
+      cause: error,
+    });
+  } finally {
+    server.close();
+  }
+}
+
+const NOT_OWN: Readonly<Record<string, string>> = {
+  EADDRNOTAVAIL: "it is not an address of this machine",
+  ENOTFOUND: "no machine of that name is known",
+  EAI_AGAIN: "the name could not be resolved",
+};
+
 /** Addresses of this machine by which others may reach it. */
 export function ownAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);

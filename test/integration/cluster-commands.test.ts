@@ -293,6 +293,36 @@ console.log(JSON.stringify(CPU));
     }
   });
 
+  test("a node without room for another process fails the calls that need one, and goes on", async () => {
+    const command = `ulimit -n 80; exec "${process.execPath}" "${SHOAL}" start --head --port 0 --num-cpus 1`;
+    const started = await runProgram(["-c", command], { program: "/bin/sh", env: ENV });
+    expect([started.exitCode, started.stderr]).toEqual([0, ""]);
+    expect(started.stdout).toContain(
+      "A process may have 80 files open here (`ulimit -n`): enough for some 8 workers and actors on this node.",
+    );
+    const node = pidOf("the node");
+    const text = await program(`
+import { init, kill, remote, shutdown } from "shoal";
+class Holder {
+  at(): number {
+    return process.pid;
+  }
+}
+await init({ address: "auto", logToDriver: false });
+const Holders = remote(Holder).options({ numCpus: 0 });
+const holders = Array.from({ length: 20 }, () => Holders.remote());
+const ends = await Promise.allSettled(holders.map((holder) => holder.at.remote()));
+const failures = ends.flatMap((end) => (end.status === "rejected" ? [String(end.reason)] : []));
+for (const holder of holders) kill(holder);
+const value = await remote((x: number) => x + 1).remote(41);
+await shutdown();
+console.log(JSON.stringify({ failures: failures.length, named: failures.every((one) => one.includes("EMFILE")), value }));
+`);
+    expect(text).toEqual({ failures: expect.any(Number) as number, named: true, value: 42 });
+    expect((text as { failures: number }).failures).toBeGreaterThan(5);
+    expect(pidOf("the node")).toBe(node);
+  });
+
   test("a node that is killed is replaced by a new one", async () => {
     const head = await startHead();
     process.kill(pidOf("the node"), "SIGKILL");

@@ -18,6 +18,7 @@ import {
 } from "../../runtime/os/network/network-address.ts";
 import { installedNatsServer } from "../../runtime/nats/server/nats-install.ts";
 import { findNatsServer, NatsServerNotFoundError } from "../../runtime/nats/server/nats-server-binary.ts";
+import { openFilesMax } from "../../runtime/os/machine/open-files.ts";
 import { packageFolder } from "../../runtime/os/own-files.ts";
 import { readPrivateFile } from "../../runtime/os/files/private-files.ts";
 import { isDirectory, joinPath } from "../../runtime/os/files/paths.ts";
@@ -94,6 +95,7 @@ export const startCommand: Command = defineCommand({
       isContinued,
       logs: plan.logs,
       otherAddresses: ownAddresses(),
+      openFilesMax: openFilesMax(),
     };
     // Before anything is said: whoever reads it may end it at once.
     if (plan.isForeground)

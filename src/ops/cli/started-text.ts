@@ -1,4 +1,5 @@
 /** The text of a successful `shoal start`: where things run, what to paste on other machines, how programs connect, how to stop. */
+import { workersWithin } from "../../runtime/os/machine/open-files.ts";
 import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, formatAddresses } from "../../runtime/os/network/network-address.ts";
 
 export interface StartedFacts {
@@ -15,6 +16,8 @@ export interface StartedFacts {
   /** Of a head: there are tables that an earlier one of its name kept on this machine. */
   readonly isContinued: boolean;
   readonly logs: string;
+  /** How many files a process of this machine may have open, where that is limited. */
+  readonly openFilesMax: number | undefined;
   /** By which other machines may reach this one. */
   readonly otherAddresses: readonly string[];
 }
@@ -32,10 +35,22 @@ export function startedText(facts: StartedFacts, { isForeground }: { isForegroun
     ...(isHead && facts.isContinued ? [...CONTINUED_LINES, ""] : []),
     ...(isHead ? [...joinLines(facts), ""] : []),
     ...(isHead && !facts.hasNats ? [...MEMORY_LINES, ""] : []),
+    ...fewFilesLines(facts.openFilesMax),
     "See what runs:  shoal status",
     isForeground ? "End it:         Ctrl-C" : "End it:         shoal stop",
     `Logs:           ${logs}`,
   ].join("\n");
+}
+
+/** Where a node can have fewer workers than people ask for. */
+const OPEN_FILES_FEW = 4096;
+
+function fewFilesLines(limit: number | undefined): string[] {
+  if (limit === undefined || limit >= OPEN_FILES_FEW) return [];
+  return [
+    `A process may have ${limit} files open here (\`ulimit -n\`): enough for some ${workersWithin(limit)} workers and actors on this node.`,
+    "",
+  ];
 }
 
 function headLine({ nodeId, heads, hasRivals }: StartedFacts, shown: string): string {

@@ -69,7 +69,7 @@ interface Environment {
 }
 
 /** An environment whose workers die before they are up (a broken NODE_OPTIONS) would have them started without end. */
-const FAILED_STARTS_MAX = 3;
+export const FAILED_STARTS_MAX = 3;
 
 export class EnvironmentTable {
   readonly #environments = new Map<string, Environment>();

@@ -14,7 +14,7 @@ import type { Handlers } from "../../wire/message-table.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 import { type CancelRunningHeader, type LogHeader, MESSAGE, type WorkerExitedHeader } from "../../wire/messages.ts";
 import type { NodeDaemonOptions } from "../daemon-options.ts";
-import type { EnvironmentDescription } from "../environments/environment-table.ts";
+import { type EnvironmentDescription, environmentRefusal, FAILED_STARTS_MAX } from "../environments/environment-table.ts";
 import { EnvironmentService } from "../environments/environment-service.ts";
 import type { LeaseEffect, LeaseEvent } from "../leases/lease-events.ts";
 import type { PlacedActor } from "../membership/node-digest.ts";
@@ -46,6 +46,8 @@ export class NodeWorkers {
   readonly #closed = new Map<ProcessId, Connection>();
   readonly #daemonId: ProcessId;
   #isClosing = false;
+  /** Workers of the default environment whose processes the system did not start, one after the other. */
+  #notStarted = 0;
 
   constructor(options: NodeDaemonOptions, ports: WorkerPorts) {
     this.#ports = ports;
@@ -97,6 +99,7 @@ export class NodeWorkers {
     const environment = this.pool.ready(worker);
     if (environment === undefined) return;
     if (environment !== "") this.environments.workerStarted(environment);
+    else this.#notStarted = 0;
     this.#ports.lease({ kind: "workerReady", worker, environment });
   }
 
@@ -187,10 +190,20 @@ export class NodeWorkers {
       return;
     }
     if (environment !== "") this.environments.workerStartFailed(environment, exit.lastOutput);
+    else if (exit.pid === 0) this.#refuseNotStarted(exit.lastOutput);
     lease({ kind: "workerStartFailed", environment });
     if (exit.reason !== undefined) return;
     const lines = [`A worker could not start (${describeExit(exit)}).`];
     this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines }, environment);
+  }
+
+  /** Who waits for a worker is told that the system starts none: other environments have this in `environment-table.ts`. */
+  #refuseNotStarted(output: readonly string[]): void {
+    this.#notStarted += 1;
+    if (this.#notStarted < FAILED_STARTS_MAX) return;
+    this.#notStarted = 0;
+    const reason = `${FAILED_STARTS_MAX} workers of it died at their start`;
+    this.#ports.lease({ kind: "environmentFailed", environment: "", refusal: environmentRefusal({ reason, output: [...output] }) });
   }
 
   /** For the driver of the worker's job, which may be on another node, or have gone. */

@@ -8,6 +8,7 @@ import type { ProcessId } from "../../base/ids.ts";
 import type { UnreadFrames } from "../../base/outbox.ts";
 import { SIGNAL } from "../../base/signal-line.ts";
 import type { MarkedCall } from "../../os/processes/interrupt-slot.ts";
+import { describeSystemFailure } from "../../os/machine/open-files.ts";
 import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import type { LaunchSettings } from "../environments/environment-table.ts";
 
@@ -70,6 +71,8 @@ interface WorkerRecord {
 /** Enough to show an uncaught exception with its stack, or the reason of a fatal error of V8, which stands above its native stack. */
 const LAST_OUTPUT_LINES_MAX = 40;
 
+const NOT_STARTED_PAUSE_MS = 200;
+
 /** What a worker puts in front of its output: the name of the task or actor that wrote it (runtime/worker/console-source.ts). */
 const SOURCE_BEGIN = "\u001e";
 const SOURCE_END = "\u001f";
@@ -125,7 +128,7 @@ export class WorkerPool {
       outOfMemory: undefined,
     };
     this.#workers.set(id, record);
-    record.running = this.#launcher.launch({
+    const launch: Parameters<WorkerLauncher["launch"]>[0] = {
       workerId: id,
       environment,
       settings,
@@ -144,8 +147,22 @@ export class WorkerPool {
         if (lastOutput.length > LAST_OUTPUT_LINES_MAX) lastOutput.shift();
         this.#events.onOutput({ pid: record.running.pid, source: sources[stream], stream, text, environment });
       },
-      onExit: (exit) => this.#exited(record, exit),
-    });
+      onExit: (exit) => {
+        if (record.running.pid > 0) this.#exited(record, exit);
+        else this.#notStarted(record);
+      },
+    };
+    try {
+      record.running = this.#launcher.launch(launch);
+    } catch (error) {
+      launch.onLine("stderr", `the process could not be started: ${describeSystemFailure(error as Error)}`);
+      this.#notStarted(record);
+    }
+  }
+
+  /** Whoever wants a worker asks for another at once, and what the system had no room for it has no room for at that moment either. */
+  #notStarted(record: WorkerRecord): void {
+    setTimeout(() => this.#exited(record, { exitCode: undefined, signal: undefined }), NOT_STARTED_PAUSE_MS);
   }
 
   /** It said hello; returns its environment, or undefined for one that is not of this pool. */

@@ -84,7 +84,11 @@ export function touchSessionDirectories({ sockets, spill }: SessionDirectories):
 
 /** Kept up to date by the daemon, so that somebody can end its workers when it was killed. */
 export function writeWorkerPids(directories: SessionDirectories, pids: readonly number[]): void {
-  writeFileSync(join(directories.sockets, WORKER_PIDS), pids.join("\n"), { mode: 0o600 });
+  try {
+    writeFileSync(join(directories.sockets, WORKER_PIDS), pids.join("\n"), { mode: 0o600 });
+  } catch {
+    // No descriptor or no room is free. Workers end with the line to their daemon, too.
+  }
 }
 
 /** Ends the workers of a daemon that was killed; they are process groups of their own. */

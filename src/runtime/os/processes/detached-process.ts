@@ -43,10 +43,11 @@ export function startDetached({ entry, configuration, outputFile, onMessage, onE
     stdio: ["ignore", output, output, "pipe"],
   });
   closeSync(output);
-  const line = child.stdio[PARENT_FD] as net.Socket;
-  line.on("error", () => {});
-  line.write(`${JSON.stringify(configuration)}\n`);
-  createInterface({ input: line }).on("line", onMessage);
+  // Without a free descriptor there are no streams, and an error comes.
+  const line = (child.stdio as typeof child.stdio | undefined)?.[PARENT_FD] as net.Socket | undefined;
+  line?.on("error", () => {});
+  line?.write(`${JSON.stringify(configuration)}\n`);
+  if (line !== undefined) createInterface({ input: line }).on("line", onMessage);
   child.once("error", (error) => onExit(`it could not be started: ${error.message}`));
   // "close" comes after its last message.
   child.once("close", (code, signal) => onExit(signal === null ? `exit code ${code ?? "unknown"}` : `signal ${signal}`));
@@ -56,7 +57,7 @@ export function startDetached({ entry, configuration, outputFile, onMessage, onE
     release: () => {
       child.removeAllListeners("close");
       child.unref();
-      line.destroy();
+      line?.destroy();
     },
   };
 }

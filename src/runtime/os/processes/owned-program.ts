@@ -38,7 +38,8 @@ export class OwnedProgram {
     });
     this.#child = child;
     this.pid = child.pid ?? 0;
-    const line = child.stdio[GUARD_FD] as Writable | null;
+    // Without a free descriptor there are no streams, and an error comes.
+    const line = (child.stdio as typeof child.stdio | undefined)?.[GUARD_FD] as Writable | null | undefined;
     line?.on("error", () => {});
     const keep = (chunk: Buffer): void => {
       this.#output = (this.#output + chunk.toString()).slice(-OUTPUT_CHARACTERS_MAX);

@@ -9,6 +9,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import { MESSAGE_LENGTH_MAX, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
+import { describeSystemFailure } from "../machine/open-files.ts";
 import { childEnvironment } from "./child-environment.ts";
 import { endProcessGroup } from "./process-group.ts";
 
@@ -38,7 +39,8 @@ export interface ChildOptions {
 
 export class Child {
   readonly #process: ChildProcess;
-  readonly #parentLine: net.Socket;
+  /** Undefined for a process that could not be started. */
+  readonly #parentLine: net.Socket | undefined;
   readonly pid: number;
 
   constructor(options: ChildOptions) {
@@ -50,13 +52,15 @@ export class Child {
     });
     this.#process = child;
     this.pid = child.pid ?? 0;
-    this.#parentLine = child.stdio[PARENT_FD] as net.Socket;
-    this.#parentLine.on("error", () => {});
+    // Without a free descriptor Node makes no streams at all: an "error" and a "close" come, as where there is no such program.
+    const [, stdout, stderr, parentLine] = (child.stdio as typeof child.stdio | undefined) ?? [];
+    this.#parentLine = parentLine as net.Socket | undefined;
+    this.#parentLine?.on("error", () => {});
     this.configure(options.configuration);
-    onLines(this.#parentLine, options.onMessage, MESSAGE_LENGTH_MAX);
-    if (child.stdout !== null) onLines(child.stdout, (line) => options.onLine("stdout", line));
-    if (child.stderr !== null) onLines(child.stderr, (line) => options.onLine("stderr", line));
-    child.on("error", (error) => options.onLine("stderr", `the process could not be started: ${error.message}`));
+    if (this.#parentLine !== undefined) onLines(this.#parentLine, options.onMessage, MESSAGE_LENGTH_MAX);
+    if (stdout) onLines(stdout as net.Socket, (line) => options.onLine("stdout", line));
+    if (stderr) onLines(stderr as net.Socket, (line) => options.onLine("stderr", line));
+    child.on("error", (error) => options.onLine("stderr", `the process could not be started: ${describeSystemFailure(error)}`));
     // "close" comes after the last output. A grandchild may hold the pipes open for ever, so "exit" bounds the wait.
     let isReported = false;
     const report = (code: number | null, signal: string | null): void => {
@@ -73,7 +77,7 @@ export class Child {
 
   /** A further line for a child that waits for one. */
   configure(configuration: unknown): void {
-    this.#parentLine.write(`${JSON.stringify(configuration)}\n`);
+    this.#parentLine?.write(`${JSON.stringify(configuration)}\n`);
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -81,7 +85,7 @@ export class Child {
   }
 
   setKeepsProcessAlive(keeps: boolean): void {
-    const streams = [this.#process.stdout, this.#process.stderr, this.#parentLine] as (net.Socket | null)[];
+    const streams = [this.#process.stdout, this.#process.stderr, this.#parentLine] as (net.Socket | null | undefined)[];
     if (keeps) {
       this.#process.ref();
       for (const stream of streams) stream?.ref();

@@ -2,6 +2,7 @@
  * The options of `shoal start` that say where a NATS is that runs already, and how it lets a head in: read, and checked before anything is started.
  *
  * `nats://` speaks plainly and `tls://` over TLS, from the beginning or after the server's greeting, with the system's authorities or the one of `--nats-ca`. Who shows what is in the addresses (a token, or a user and a password), or in a file.
+ * Nothing connects here. Messages about `--nats-url` never show what lets the head in.
  */
 import type { OtherNats } from "../supervisor/supervisor-process.ts";
 import { isLoopbackHost } from "../../runtime/os/network/network-address.ts";

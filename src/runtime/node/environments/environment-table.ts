@@ -8,6 +8,7 @@
 import type { JobId, NodeId } from "../../base/ids.ts";
 import type { ForeignCode } from "../../closure/foreign-code.ts";
 import type { Refusal } from "../leases/lease-obstacles.ts";
+import { FAILED_STARTS_MAX } from "../workers/limits.ts";
 
 /** How a worker of an environment is started. */
 export interface LaunchSettings {
@@ -67,9 +68,6 @@ interface Environment {
   /** Workers that did not come up, one after the other. */
   failedStarts: number;
 }
-
-/** An environment whose workers die before they are up (a broken NODE_OPTIONS) would have them started without end. */
-export const FAILED_STARTS_MAX = 3;
 
 export class EnvironmentTable {
   readonly #environments = new Map<string, Environment>();

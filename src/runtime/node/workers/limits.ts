@@ -4,3 +4,6 @@
 export const WORKER_BASE_BYTES = 48 * 1024 * 1024;
 /** Ending one that has less helps nobody. */
 export const VICTIM_MIN_BYTES = 64 * 1024 * 1024;
+
+/** An environment whose workers die before they are up (a broken NODE_OPTIONS) would have them started without end. */
+export const FAILED_STARTS_MAX = 3;

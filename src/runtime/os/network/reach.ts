@@ -1,7 +1,8 @@
 /**
  * Whether somebody listens at an address of the network, and by which address of this machine it is reached.
  *
- * Asked before a node is started for a head, so that a wrong address or a closed port is said at once and in words.
+ * Asked before a node is started for a head, so that a wrong address or a closed port is said at once and in words. Whether a host is an address of this machine is
+ * found by listening there for a moment, as the system alone knows.
  */
 import net from "node:net";
 import { networkInterfaces } from "node:os";

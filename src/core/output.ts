@@ -4,6 +4,7 @@
  * Lines go to the stream to which they were written, in the order in which the daemon received them, which per worker is the order of writing. Lines that
  * begin with `SIGNAL` are no output but words of the library to its other half here (progress bars); without that half they are dropped.
  */
+import type { Writable } from "node:stream";
 import { SIGNAL } from "../runtime/base/signal-line.ts";
 import type { LogHeader } from "../runtime/wire/messages.ts";
 import { isWorker } from "./runtime-slot.ts";
@@ -57,9 +58,7 @@ export function printLog(entry: LogHeader): void {
   passLog(entry);
   const stream = entry.stream === "stdout" ? process.stdout : process.stderr;
   const source = entry.source === "" ? "worker" : entry.source;
-  const print = (line: string): void => {
-    stream.write(`(${source} pid=${entry.pid}) ${line}\n`);
-  };
+  const print = (line: string): void => write(stream, `(${source} pid=${entry.pid}) ${line}\n`);
   for (const line of entry.lines) {
     const start = line.indexOf(SIGNAL);
     if (start < 0) {
@@ -73,5 +72,20 @@ export function printLog(entry: LogHeader): void {
 }
 
 export function printWarning(text: string): void {
-  process.stderr.write(`shoal: ${text}\n`);
+  write(process.stderr, `shoal: ${text}\n`);
+}
+
+const watched = new WeakSet<Writable>();
+const withoutReader = new WeakSet<Writable>();
+
+/** Nobody may read on, as behind `| head`: what workers print is no reason to end the driver, and is dropped from then on. */
+function write(stream: Writable, text: string): void {
+  if (!watched.has(stream)) {
+    watched.add(stream);
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EPIPE") withoutReader.add(stream);
+      else if (stream.listenerCount("error") === 1) throw error;
+    });
+  }
+  if (!withoutReader.has(stream)) stream.write(text);
 }

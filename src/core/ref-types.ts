@@ -22,6 +22,10 @@ export interface ObjectRef<out T> extends PromiseLike<T>, Disposable {
   /** The object's id: 40 hex digits. */
   readonly id: ObjectId;
   readonly [refValue]: T;
+  /** The value, or what becomes of the failure, as of a promise. */
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<T | B>;
+  /** The value, after the callback has run, as of a promise. */
+  finally(onFinally?: (() => void) | null): Promise<T>;
 }
 
 /** The type of a reference's value. */

@@ -3,7 +3,7 @@
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { get, GetTimeoutError, type ObjectRef, put, remote, wait } from "shoal";
+import { get, GetTimeoutError, type ObjectRef, put, remote, TaskError, wait } from "shoal";
 import { describe, expect, test } from "vitest";
 import { failureOf, until, useFolder, useSession } from "./session.ts";
 
@@ -41,6 +41,26 @@ function newGate(): { ref: ObjectRef<string>; open: () => void } {
   const file = join(folder, `gate-${gates}`);
   return { ref: waitAtGate.remote(file), open: () => writeFileSync(file, "") };
 }
+
+test("a reference has catch and finally, as a promise has", async () => {
+  const fail = remote((): number => {
+    throw new RangeError("too far");
+  });
+  const seen: string[] = [];
+  expect(await fail.remote().catch((error: TaskError) => (error.cause as Error).message)).toBe("too far");
+  expect(
+    await remote(() => 7)
+      .remote()
+      .catch(() => 0),
+  ).toBe(7);
+  expect(
+    await remote(() => 8)
+      .remote()
+      .finally(() => seen.push("ended")),
+  ).toBe(8);
+  await expect(fail.remote().finally(() => seen.push("failed"))).rejects.toThrow("too far");
+  expect(seen).toEqual(["ended", "failed"]);
+});
 
 describe("get", () => {
   test("of an array gives the values in its order, whatever order they come in", async () => {

@@ -1,5 +1,5 @@
 /**
- * The handle of an object in the user's hands: thenable, disposable, and nothing else.
+ * The handle of an object in the user's hands: what a promise has, disposable, and nothing else.
  *
  * `await ref` is `get(ref)`. A ref never shows its entry; the runtime reads it with `entryOf`. Whether the entry counts its handles is
  * the object table's decision, made when bytes or other processes depend on it.
@@ -62,6 +62,15 @@ export class ObjectRefHandle {
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     return this.#value().then<A, B>(onFulfilled, onRejected);
+  }
+
+  /** As of a promise. */
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<unknown> {
+    return this.#value().catch(onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<unknown> {
+    return this.#value().finally(onFinally);
   }
 
   /** A ref that cannot be read any more rejects, as a promise does: `then` throws nothing. */

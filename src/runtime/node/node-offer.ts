@@ -4,7 +4,7 @@
 import type { NodeId } from "../base/ids.ts";
 import { RESOURCE_UNIT } from "../base/resources.ts";
 import { findGpus } from "../os/machine/accelerators.ts";
-import { cpuCount, memoryBytes } from "../os/machine/machine.ts";
+import { cpuCount, usableMemoryBytes } from "../os/machine/machine.ts";
 import { ACCELERATOR_TYPE_LABEL, NODE_ID_LABEL } from "../scheduling/label-selector.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 
@@ -29,7 +29,7 @@ export function offerOf(options: OfferOptions, nodeId: NodeId): NodeOffer {
   const type = numGpus > 0 ? found.type : undefined;
   const resources: Record<string, number> = {
     CPU: options.numCpus ?? cpuCount(),
-    memory: memoryBytes(),
+    memory: usableMemoryBytes(),
     ...(numGpus > 0 ? { GPU: numGpus } : {}),
     ...(type === undefined ? {} : { [`accelerator_type:${type}`]: 1 }),
     ...options.resources,

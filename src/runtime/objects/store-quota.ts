@@ -3,7 +3,7 @@
  *
  * A limit and not an allocation. Called when a session begins; the daemon's ledger and every writer are given the result.
  */
-import { memoryBytes } from "../os/machine/machine.ts";
+import { usableMemoryBytes } from "../os/machine/machine.ts";
 import { memoryRoot } from "../os/files/session-sweep.ts";
 import { freeBytesOf } from "../os/files/store-file.ts";
 
@@ -14,7 +14,5 @@ const SHARED_MEMORY_FRACTION = 0.5;
 
 /** 30 % of the memory that this process may use, and never above half of what the shared-memory file system has free. */
 export function defaultStoreBytes(): number {
-  const constrained = process.constrainedMemory();
-  const total = constrained > 0 ? Math.min(constrained, memoryBytes()) : memoryBytes();
-  return Math.floor(Math.min(total * MEMORY_FRACTION, freeBytesOf(memoryRoot()) * SHARED_MEMORY_FRACTION));
+  return Math.floor(Math.min(usableMemoryBytes() * MEMORY_FRACTION, freeBytesOf(memoryRoot()) * SHARED_MEMORY_FRACTION));
 }

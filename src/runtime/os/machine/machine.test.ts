@@ -1,6 +1,7 @@
 /** Which flags a worker gets, of those of its driver and by the machine that it is on. */
-import { describe, expect, test } from "vitest";
-import { workerExecArgv, workerHeapFlags } from "./machine.ts";
+import { totalmem } from "node:os";
+import { describe, expect, test, vi } from "vitest";
+import { usableMemoryBytes, workerExecArgv, workerHeapFlags } from "./machine.ts";
 
 const GIGABYTE = 1024 ** 3;
 const heap = (gigabytes: number, cpus: number, more: { execArgv?: string[]; nodeOptions?: string } = {}): string[] =>
@@ -25,6 +26,20 @@ describe("the heap limit of a worker", () => {
     expect(execArgv).toContain("--max_old_space_size=200");
     expect(heap(32, 2, { execArgv })).toEqual([]);
   });
+});
+
+test("memory is that of the control group, where it is less than the machine's", () => {
+  const limit = vi.spyOn(process, "constrainedMemory");
+  const all = totalmem();
+  for (const [constrained, usable] of [
+    [3 * GIGABYTE, Math.min(3 * GIGABYTE, all)],
+    [2 ** 63, all],
+    [0, all],
+  ] as const) {
+    limit.mockReturnValue(constrained);
+    expect(usableMemoryBytes()).toBe(usable);
+  }
+  limit.mockRestore();
 });
 
 test("a worker loads modules as its driver does, and has none of its other flags", () => {

@@ -5,10 +5,6 @@ export function cpuCount(): number {
   return availableParallelism();
 }
 
-export function memoryBytes(): number {
-  return totalmem();
-}
-
 /** The name of this machine in its network, as names of files and messages have it. */
 export function machineName(): string {
   return hostname();

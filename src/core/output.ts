@@ -4,7 +4,6 @@
  * Lines go to the stream to which they were written, in the order in which the daemon received them, which per worker is the order of writing. Lines that
  * begin with `SIGNAL` are no output but words of the library to its other half here (progress bars); without that half they are dropped.
  */
-import type { Writable } from "node:stream";
 import { SIGNAL } from "../runtime/base/signal-line.ts";
 import type { LogHeader } from "../runtime/wire/messages.ts";
 import { isWorker } from "./runtime-slot.ts";
@@ -75,11 +74,11 @@ export function printWarning(text: string): void {
   write(process.stderr, `shoal: ${text}\n`);
 }
 
-const watched = new WeakSet<Writable>();
-const withoutReader = new WeakSet<Writable>();
+const watched = new WeakSet<NodeJS.WritableStream>();
+const withoutReader = new WeakSet<NodeJS.WritableStream>();
 
 /** Nobody may read on, as behind `| head`: what workers print is no reason to end the driver, and is dropped from then on. */
-function write(stream: Writable, text: string): void {
+function write(stream: NodeJS.WritableStream, text: string): void {
   if (!watched.has(stream)) {
     watched.add(stream);
     stream.on("error", (error: NodeJS.ErrnoException) => {

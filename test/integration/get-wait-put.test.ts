@@ -43,11 +43,11 @@ function newGate(): { ref: ObjectRef<string>; open: () => void } {
 }
 
 test("a reference has catch and finally, as a promise has", async () => {
-  const fail = remote((): number => {
+  const failing = remote((): number => {
     throw new RangeError("too far");
   });
   const seen: string[] = [];
-  expect(await fail.remote().catch((error: TaskError) => (error.cause as Error).message)).toBe("too far");
+  expect(await failing.remote().catch((error: TaskError) => (error.cause as Error).message)).toBe("too far");
   expect(
     await remote(() => 7)
       .remote()

@@ -3,7 +3,7 @@
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { get, GetTimeoutError, type ObjectRef, put, remote, TaskError, wait } from "shoal";
+import { get, GetTimeoutError, type ObjectRef, put, remote, type TaskError, wait } from "shoal";
 import { describe, expect, test } from "vitest";
 import { failureOf, until, useFolder, useSession } from "./session.ts";
 
@@ -47,7 +47,7 @@ test("a reference has catch and finally, as a promise has", async () => {
     throw new RangeError("too far");
   });
   const seen: string[] = [];
-  expect(await failing.remote().catch((error: TaskError) => (error.cause as Error).message)).toBe("too far");
+  expect(await failing.remote().catch((error: unknown) => ((error as TaskError).cause as Error).message)).toBe("too far");
   expect(
     await remote(() => 7)
       .remote()
@@ -58,7 +58,7 @@ test("a reference has catch and finally, as a promise has", async () => {
       .remote()
       .finally(() => seen.push("ended")),
   ).toBe(8);
-  await expect(fail.remote().finally(() => seen.push("failed"))).rejects.toThrow("too far");
+  await expect(failing.remote().finally(() => seen.push("failed"))).rejects.toThrow("too far");
   expect(seen).toEqual(["ended", "failed"]);
 });
 

@@ -10,13 +10,14 @@ import type { ListedFile } from "../storage/file-system.ts";
 import { folderExists } from "../storage/folders.ts";
 import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
-import { type Block, vectorOf } from "./blocks/block.ts";
+import { alignBlock, type Block, schemaOf, vectorOf } from "./blocks/block.ts";
 import { keepOrigin, noteFile } from "./blocks/origin.ts";
-import { type DataType, INT64, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
+import { type DataType, type Field, INT64, NULL, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
 import type { Vector } from "./blocks/vector.ts";
 import { buildVector } from "./blocks/vector-builder.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { TaskLimit } from "./engine/compute.ts";
+import { commonFields } from "./engine/common-schema.ts";
 import type { Reader } from "./engine/task.ts";
 import { DataError } from "./errors.ts";
 import {
@@ -363,23 +364,41 @@ async function parquetParts(
   );
   const footers = readable.filter((footer) => footer !== undefined);
   const wide = [...new Set(footers.flatMap((footer) => footer.wideColumns))];
-  const partsOf = (footer: ParquetFooter, parts: readonly ParquetPart[]): SourcePart[] => {
-    const added = columnsOfPath(footer.path);
-    if (columns !== undefined) columnsInFile(columns, footer, added);
-    const isThere = (column: string): boolean => footer.columns.includes(column) || added.some(([name]) => name === column);
-    // A file that lacks a column is read whole: the step that asks for it says what is wrong, and which columns there are.
-    const read = wanted.columns?.every(isThere) === true ? wanted.columns : columns;
-    const present = read === undefined ? undefined : columnsInFile(read, footer, added);
-    return parts.map((part) => ({ args: [readParquetPart, [part, present, wide, decimal], added, read], rowCount: part.rowCount }));
+  const known = new Set(footers.flatMap((footer) => [...footer.columns, ...columnsOfPath(footer.path).map(([name]) => name)]));
+  const [first] = footers;
+  if (first !== undefined) refuseMissing(columns, first, known);
+  // A column that no file has is not left out: the step that asks for it says what is wrong, and which columns there are.
+  const read = wanted.columns?.every((column) => known.has(column)) === true ? wanted.columns : columns;
+  const argsOf = (footer: ParquetFooter, part: ParquetPart) => {
+    const present = read === undefined ? undefined : columnsInFile(read, footer);
+    return [readParquetPart, [part, present, wide, decimal], columnsOfPath(footer.path)] as const;
   };
+  const fields = await commonFields(
+    footers.map((footer) => ({
+      kind: JSON.stringify([footer.kind, columnsOfPath(footer.path).map(([name, value]) => [name, value === null || typeof value])]),
+      file: shownPath(footer.path),
+      fields: async () => {
+        const [reader, args, added] = argsOf(footer, withoutRows(footer));
+        for await (const block of readWithColumns(reader as Reader, args, added))
+          return schemaOf(block).filter(({ name }) => read?.includes(name) !== false);
+        return [];
+      },
+    })),
+  );
+  const partsOf = (footer: ParquetFooter, parts: readonly ParquetPart[]): SourcePart[] =>
+    parts.map((part) => ({ args: [...argsOf(footer, part), read, fields], rowCount: part.rowCount }));
   const all = footers.flatMap((footer) => {
     const excluded = excludedGroups(footer, columnsOfPath(footer.path), wanted.filters);
     return partsOf(footer, partsOfFooter(footer, excluded));
   });
-  const [first] = footers;
   if (all.length > 0 || first === undefined) return all;
   // A dataset of Spark without rows leaves no part with rows: one without rows still says which columns there are.
-  return partsOf(first, [{ path: first.path, rowGroups: [], firstRows: [], rowCount: 0, sparkTimes: first.sparkTimes }]);
+  return partsOf(first, [withoutRows(first)]);
+}
+
+/** The part of a file that has its columns alone. */
+function withoutRows({ path, sparkTimes, encryptedColumns }: ParquetFooter): ParquetPart {
+  return { path, rowGroups: [], firstRows: [], rowCount: 0, sparkTimes, encryptedColumns };
 }
 
 /** Folders within that of a table, of which only a log tells which files are of it: the others are removed or older rows, which would be read with them. */
@@ -437,13 +456,15 @@ function factsOfConstant(value: string | number | null, rowCount: number): Colum
   return { rowCount, nullCount: 0, least: value, most: value, mayBeNaN: false };
 }
 
+/** @throws DataError for a column that the user asks for and no file has */
+function refuseMissing(columns: readonly string[] = [], { path, columns: own }: ParquetFooter, known: ReadonlySet<string>): void {
+  const missing = columns.find((column) => !known.has(column));
+  if (missing === undefined) return;
+  throw new DataError(`${shownPath(path)} has no column ${JSON.stringify(missing)}`, { hint: `it has ${own.join(", ")}` });
+}
+
 /** Those of the columns that the file itself has; at least one, as the rows have to be counted. */
-function columnsInFile(columns: readonly string[], footer: ParquetFooter, added: PathColumns): readonly string[] {
-  const missing = columns.find((column) => !footer.columns.includes(column) && !added.some(([name]) => name === column));
-  if (missing !== undefined)
-    throw new DataError(`${shownPath(footer.path)} has no column ${JSON.stringify(missing)}`, {
-      hint: `it has ${footer.columns.join(", ")}`,
-    });
+function columnsInFile(columns: readonly string[], footer: ParquetFooter): readonly string[] {
   const own = columns.filter((column) => footer.columns.includes(column));
   if (own.length > 0) return own;
   const anyColumn = footer.columns.find((column) => !footer.encryptedColumns.includes(column)) ?? footer.columns[0];
@@ -584,12 +605,18 @@ export async function* readFilesWithColumns(
   }
 }
 
-/** The reader's blocks with the columns of the path. Runs in workers. */
+/**
+ * The reader's blocks with the columns of the path. Runs in workers.
+ *
+ * @param wanted - these columns alone, in this order
+ * @param fields - the schema of the dataset, where its files have different ones
+ */
 export async function* readWithColumns(
   reader: Reader,
   args: readonly unknown[],
   columns: PathColumns,
   wanted?: readonly string[],
+  fields?: readonly Field[],
 ): AsyncGenerator<Block, void, undefined> {
   const read = reader as (...args: unknown[]) => AsyncIterable<Block>;
   let firstRow = 0;
@@ -601,12 +628,13 @@ export async function* readWithColumns(
     const added = columns.filter(([name]) => vectorOf(block, name) === undefined);
     const vectors = added.map(([, value]) => buildVector(new Array(block.rowCount).fill(value), typeOfConstant(value)));
     const { rowCount } = block;
-    const all: Block = { rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
+    const own: Block = { rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
+    const all = fields === undefined ? own : alignBlock(own, fields);
     const asked = wanted === undefined ? all : { rowCount, names: wanted, vectors: wanted.map((name) => vectorOf(all, name) as Vector) };
     yield keepOrigin(asked, block);
   }
 }
 
 function typeOfConstant(value: string | number | null): DataType {
-  return typeof value === "number" ? INT64 : STRING;
+  return value === null ? NULL : typeof value === "number" ? INT64 : STRING;
 }

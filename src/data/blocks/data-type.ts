@@ -181,7 +181,7 @@ export function sameType(a: DataType, b: DataType): boolean {
 }
 
 /**
- * The type that holds the values of both, for blocks of one dataset that were made apart: nulls fit everywhere, `number` reads widen to `bigint`, numbers widen to float64 where that is exact, structs have the parts of both, tensors of different shapes become tensors of any, and a dictionary is its values beside plain ones.
+ * The type that holds the values of both, for blocks of one dataset that were made apart: nulls fit everywhere, `number` reads widen to `bigint`, whole numbers become the narrowest ones that hold both, other numbers widen to float64 where that is exact, times take the finer unit, structs have the parts of both, tensors of different shapes become tensors of any, and a dictionary is its values beside plain ones.
  *
  * @returns undefined where no type holds both
  */
@@ -204,9 +204,50 @@ export function unifyTypes(a: DataType, b: DataType): DataType | undefined {
     const fields = unifyFields(a.fields, b.fields);
     return Array.isArray(fields) ? { kind: "struct", fields } : undefined;
   }
-  if (a.kind === b.kind && (a.kind === "int64" || a.kind === "uint64")) return { kind: a.kind, as: "bigint" };
+  const whole = unifyWhole(a, b);
+  if (whole !== undefined) return whole;
+  if ("unit" in a && "unit" in b) return unifyTimes(a, b);
   if (isExactInFloat64(a) && isExactInFloat64(b)) return FLOAT64;
   return undefined;
+}
+
+const SIGNED = ["int8", "int16", "int32", "int64"] as const;
+const UNSIGNED = ["uint8", "uint16", "uint32", "uint64"] as const;
+
+/** The narrowest whole numbers that hold those of both; undefined for other types, and for uint64 beside a signed type. */
+function unifyWhole(a: DataType, b: DataType): DataType | undefined {
+  const [signed, unsigned] = [SIGNED, UNSIGNED].map((kinds) => [a, b].map(({ kind }) => kinds.indexOf(kind as never))) as [
+    number[],
+    number[],
+  ];
+  if (signed.some((place, i) => place < 0 && (unsigned[i] as number) < 0)) return undefined;
+  const isUnsigned = signed.every((place) => place < 0);
+  // A signed type takes twice the bits to hold an unsigned one.
+  const place = isUnsigned ? Math.max(...unsigned) : Math.max(...signed, ...unsigned.map((own) => (own < 0 ? own : own + 1)));
+  const kind = (isUnsigned ? UNSIGNED : SIGNED)[place];
+  if (kind !== "int64" && kind !== "uint64") return kind === undefined ? undefined : { kind };
+  return { kind, as: [a, b].some((type) => "as" in type && type.as === "bigint") ? "bigint" : "number" };
+}
+
+type TimedType = DataType & { readonly unit: TimeUnit };
+
+/** The finer unit of both. Moments of two zones are those of UTC; a moment with a zone and one without do not meet. */
+function unifyTimes(a: TimedType, b: TimedType): DataType | undefined {
+  const unit = UNITS[Math.max(UNITS.indexOf(a.unit), UNITS.indexOf(b.unit))] as TimeUnit;
+  if (a.kind === "timestamp" && b.kind === "timestamp") {
+    const [zone, other] = [a.timeZone, b.timeZone];
+    if (zone === undefined || other === undefined) return zone === other ? { kind: "timestamp", unit } : undefined;
+    return { kind: "timestamp", unit, timeZone: zone === other ? zone : "UTC" };
+  }
+  if (a.kind === "duration" && b.kind === "duration") return { kind: "duration", unit };
+  return a.kind.startsWith("time") && b.kind.startsWith("time") && a.kind !== "timestamp" && b.kind !== "timestamp"
+    ? timeType(unit)
+    : undefined;
+}
+
+/** How many of the finer unit are one of the other. */
+export function unitsIn(unit: TimeUnit, finer: TimeUnit): number {
+  return 1000 ** (UNITS.indexOf(finer) - UNITS.indexOf(unit));
 }
 
 export type DecimalType = DataType & { readonly kind: "decimal" };

@@ -17,7 +17,7 @@
  *
  * Rows are cut out without a copy. Bits cannot begin amid a byte, so bitmaps keep the bits before the first row: `bitOffset` tells how many. Offsets need not begin at 0.
  */
-import { type DataType, elementsOf, type Field, type NumberKind, sameType } from "./data-type.ts";
+import { type DataType, elementsOf, type Field, type NumberKind, sameType, type TimeUnit, typeName, unitsIn } from "./data-type.ts";
 import { rescaled } from "./decimals.ts";
 import { type Codes, codesFor, compactCodes, distinctRanges, newCodes, type Ranges } from "./dictionary-codes.ts";
 import { gatherElements, gatherRanges } from "./gather.ts";
@@ -416,6 +416,7 @@ export function vectorBytes(vector: Vector): number {
  * The same values as `type`, which {@link unifyTypes} gave for the vector's type and another one.
  *
  * @throws RangeError for a whole number beyond 2^53 that would become a float64
+ * @throws DataError for a time that the finer unit does not hold
  */
 export function widenVector(vector: Vector, type: DataType): Vector {
   if (sameType(vector.type, type)) return vector;
@@ -430,7 +431,50 @@ export function widenVector(vector: Vector, type: DataType): Vector {
   }
   if (type.kind === "struct" && type.as === "tensor") return withoutShape(vector, type);
   if (type.kind === "struct") return { ...vector, type, children: widenStruct(vector, type.fields) };
-  return { ...vector, type, values: toFloat64(vector) };
+  if ("unit" in type) return { ...vector, type, values: inUnit(vector, type) };
+  if (type.kind === "float64") return { ...vector, type, values: toFloat64(vector) };
+  return { ...vector, type, values: toWhole(vector, type.kind) };
+}
+
+/** Whole numbers in a type that holds them all. */
+function toWhole({ length, values }: Vector, kind: string): ValueArray {
+  const target = newValueArray(kind, length) as ValueArray;
+  const own = (values as Int32Array).subarray(0, length);
+  if (!(target instanceof BigInt64Array || target instanceof BigUint64Array)) {
+    target.set(own);
+    return target;
+  }
+  const halves = new Int32Array(target.buffer);
+  for (let i = 0; i < length; i += 1) {
+    const value = own[i] as number;
+    halves[2 * i] = value;
+    halves[2 * i + 1] = value < 0 ? -1 : 0;
+  }
+  return target;
+}
+
+/** Times in a finer unit, or moments of another zone. @throws DataError for a time that 64 bits do not hold then */
+function inUnit(vector: Vector, type: DataType & { readonly unit: TimeUnit }): ValueArray {
+  const { length, values } = vector;
+  const from = (vector.type as typeof type).unit;
+  if (from === type.unit) return values as ValueArray;
+  const factor = unitsIn(from, type.unit);
+  if (type.kind === "time32") return (values as Int32Array).subarray(0, length).map((value) => value * factor);
+  const target = new BigInt64Array(length);
+  const wide = BigInt(factor);
+  for (let row = 0; row < length; row += 1) {
+    if (isNull(vector, row)) continue;
+    const value = BigInt((values as BigInt64Array)[row] as bigint) * wide;
+    if (BigInt.asIntN(64, value) !== value)
+      throw new DataError(
+        `Cannot bring a time to ${typeName(type)}: 64 bits do not hold it: received ${(values as BigInt64Array)[row]} ${from} in row ${row}`,
+        {
+          hint: `cast the columns of both to ${typeName(vector.type)} before they meet`,
+        },
+      );
+    target[row] = value;
+  }
+  return target;
 }
 
 /** Arrays of one shape as ones of any shape: the same elements, and the shape once a row. */

@@ -21,7 +21,7 @@ export class CommonSchema {
    *
    * @throws DataError where a column has types that do not go together
    */
-  add(block: BlockRef): void {
+  add(block: Pick<BlockRef, "schema" | "release"> & { readonly origin?: { readonly file: string } | undefined }): void {
     const { schema, origin } = block;
     try {
       this.#fields = unifySchemas([this.#fields, schema], (column) => [this.#files.get(column), origin?.file]);
@@ -32,4 +32,28 @@ export class CommonSchema {
     if (origin === undefined) return;
     for (const { name, type } of schema) if (type.kind !== "null" && !this.#files.has(name)) this.#files.set(name, origin.file);
   }
+}
+
+/** A file whose footer is known. */
+interface FileOfKind {
+  /** The same text for files with the same columns in the same types. */
+  readonly kind: string;
+  /** For messages. */
+  readonly file: string;
+  /** Reads its columns. */
+  fields(): Promise<readonly Field[]>;
+}
+
+/**
+ * The schema of files together; undefined where all of them have the same, which is then not read.
+ *
+ * @throws DataError where a column has types that do not go together
+ */
+export async function commonFields(files: readonly FileOfKind[]): Promise<readonly Field[] | undefined> {
+  const kinds = new Map<string, FileOfKind>();
+  for (const file of files) if (!kinds.has(file.kind)) kinds.set(file.kind, file);
+  if (kinds.size < 2) return undefined;
+  const common = new CommonSchema();
+  for (const { file, fields } of kinds.values()) common.add({ schema: await fields(), origin: { file }, release: () => {} });
+  return common.fields;
 }

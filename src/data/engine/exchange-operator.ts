@@ -35,6 +35,7 @@ import {
   partitionTasks,
   type SampleStart,
   sampleTasks,
+  timesOfKeys,
 } from "./partition-task.ts";
 import { UnionOperator } from "./several-inputs.ts";
 import type { SmallSide } from "./small-side.ts";
@@ -101,7 +102,9 @@ export class ExchangeOperator implements Operator {
   #bundles: Bundle[] = [];
   /** For each bundle its parts, by partition. */
   #parts: (readonly BlockRef[])[] = [];
-  #request: Omit<PartitionRequest, "firstRow"> = { count: 1, bins: 1, totalRows: 0 };
+  #request: Omit<PartitionRequest, "firstRow" | "times"> = { count: 1, bins: 1, totalRows: 0 };
+  /** Of each input. */
+  #times: ReturnType<typeof timesOfKeys> = [];
   /** Rows of keys of each block, by its place. */
   #samples: Block[] = [];
   #startSample: SampleStart | undefined;
@@ -353,6 +356,10 @@ export class ExchangeOperator implements Operator {
       return;
     }
     this.#phase = "partitioning";
+    this.#times = timesOfKeys(
+      partitionings,
+      this.#schemas.map(({ fields }) => fields),
+    );
     this.#bundlesLeft = this.#bundles.length;
     if (this.#bundles.length === 0) this.#beginReducing();
   }
@@ -366,7 +373,7 @@ export class ExchangeOperator implements Operator {
     const work = async (): Promise<void> => {
       try {
         const stream = startPartition(
-          { ...this.#request, firstRow },
+          { ...this.#request, firstRow, times: this.#times[input] ?? {} },
           blocks.map((block) => block.ref),
         );
         const parts = await this.#partsFrom(stream);

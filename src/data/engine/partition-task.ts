@@ -12,7 +12,8 @@ import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory.ts";
 import { binBlocks, binsOfHashes } from "../kernels/partition.ts";
 import { hashNumber, Random } from "../kernels/random.ts";
 import { rangeOfRows, type SortKey } from "../kernels/sort.ts";
-import type { Vector } from "../blocks/vector.ts";
+import { type DataType, type Field, NULL, unifyTypes } from "../blocks/data-type.ts";
+import { type Vector, widenVector } from "../blocks/vector.ts";
 import { PARTITION_RETRIES } from "../limits.ts";
 import { withBinColumn } from "./bins.ts";
 import { type BlockFacts, factsOf, StopWatch } from "./task.ts";
@@ -47,8 +48,42 @@ export interface PartitionRequest {
   /** The number of its first row among all rows, and how many there are. */
   readonly firstRow: number;
   readonly totalRows: number;
+  /** Of a hash partitioning: the types of keys that are times, as all blocks have them together. Equal times of two units have different hashes. */
+  readonly times?: KeyTypes;
   /** Of a range partitioning: rows of keys between the bins. */
   readonly borders?: Block;
+}
+
+/** Types of columns, by their names. */
+type KeyTypes = Readonly<Record<string, DataType>>;
+
+/**
+ * The types of keys that are times, for each of the inputs.
+ *
+ * @param schemas - of each input, what its blocks have together
+ */
+export function timesOfKeys(partitionings: readonly Partitioning[], schemas: readonly (readonly Field[])[]): KeyTypes[] {
+  const keysOfInput = partitionings.map((one, input) => {
+    if (one.kind !== "hash") return [];
+    return one.keys.length > 0 ? one.keys : (schemas[input] as readonly Field[]).map(({ name }) => name);
+  });
+  const typesOfInput = keysOfInput.map((keys, input) => keys.map((key) => schemas[input]?.find(({ name }) => name === key)?.type ?? NULL));
+  const common = (keysOfInput[0] ?? []).map((_, i) =>
+    typesOfInput.reduce<DataType | undefined>((all, types) => all && unifyTypes(all, types[i] ?? NULL), NULL),
+  );
+  return keysOfInput.map((keys) => {
+    const entries = keys.map((key, i) => [key, common[i]] as const);
+    return Object.fromEntries(entries.filter((entry): entry is [string, DataType] => entry[1] !== undefined && "unit" in entry[1]));
+  });
+}
+
+/** The block with these columns in these types. */
+function withTypes(block: Block, types: KeyTypes = {}): Block {
+  const vectors = block.vectors.map((vector, i) => {
+    const name = block.names[i] as string;
+    return Object.hasOwn(types, name) ? widenVector(vector, types[name] as DataType) : vector;
+  });
+  return { ...block, vectors };
 }
 
 /** Facts that a partition task yields after its parts. */
@@ -150,10 +185,11 @@ function keysOf(block: Block, columns: readonly string[]): Block {
 
 function binsOfRows(
   partitioning: Partitioning,
-  { count, bins, borders, firstRow, totalRows }: PartitionRequest,
-  block: Block,
+  { count, bins, borders, firstRow, totalRows, times }: PartitionRequest,
+  given: Block,
 ): Uint32Array {
   const binCount = count * bins;
+  const block = withTypes(given, times);
   switch (partitioning.kind) {
     case "hash":
       if (partitioning.use === "drop duplicates by" && partitioning.keys.length === 0) {

@@ -41,6 +41,8 @@ interface RowGroup {
 export interface ParquetFooter {
   readonly path: string;
   readonly columns: readonly string[];
+  /** The same text for files with the same columns in the same types. */
+  readonly kind: string;
   readonly rowGroups: readonly RowGroup[];
   /** Columns of 64-bit whole numbers that have values beyond 2^53, by their statistics. */
   readonly wideColumns: readonly string[];
@@ -85,10 +87,18 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
         hint: "write it without spark.sql.parquet.writeLegacyFormat",
       },
     );
+  const columns = topLevelElements(metadata.schema).map(({ name }) => name);
+  const names = new Set<string>();
+  const twice = columns.find((name) => names.size === names.add(name).size);
+  if (twice !== undefined)
+    throw new DataError(`Cannot read ${shownPath(path)}: two columns have one name: received ${JSON.stringify(twice)}`, {
+      hint: "rename one of them in the program that writes the file",
+    });
   return {
     path,
     sparkTimes: sparkTimesOf(metadata, byteLength),
-    columns: topLevelElements(metadata.schema).map(({ name }) => name),
+    columns,
+    kind: JSON.stringify([metadata.schema, metadata.key_value_metadata?.find(({ key }) => key === ARROW_SCHEMA)?.value]),
     rowGroups: metadata.row_groups.map((group) => ({
       rowCount: Number(group.num_rows),
       sizeBytes: Number(group.total_byte_size),
@@ -257,6 +267,9 @@ async function naming<T>(path: string, run: () => Promise<T>, place: () => strin
     throw notParquet(path, messageOf(error) + place(), error);
   }
 }
+
+/** The key under which Arrow's libraries keep the types of columns. */
+const ARROW_SCHEMA = "ARROW:schema";
 
 /** The mark at the beginning and at the end, and the length of the footer. */
 const LEAST_BYTES = 12;

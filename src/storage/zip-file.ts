@@ -32,15 +32,30 @@ export function zipEntries(archive: Uint8Array, file: string): ZipEntry[] {
   const count = bytes.readUInt16LE(end + 10);
   let at = bytes.readUInt32LE(end + 16);
   const entries: ZipEntry[] = [];
+  const sums = { packed: 0, inflated: 0 };
   for (let i = 0; i < count; i += 1) {
     if (at + 46 > end || bytes.readUInt32LE(at) !== SIGNATURE.entry)
       throw new StorageError(`${file}: the archive's directory is damaged at byte ${at}`);
     const nameLength = bytes.readUInt16LE(at + 28);
     const name = bytes.toString("utf8", at + 46, at + 46 + nameLength);
     const entry = at;
+    // An entry of 64 bits is refused when it is read.
+    const sizes = [bytes.readUInt32LE(at + 20), bytes.readUInt32LE(at + 24)] as const;
+    if (!sizes.includes(ELSEWHERE)) {
+      sums.packed += sizes[0];
+      sums.inflated += sizes[1];
+    }
     if (!name.endsWith("/")) entries.push({ name, bytes: () => contentsOf(bytes, entry, `${file}: ${name}`) });
     at += 46 + nameLength + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32);
   }
+  if (sums.packed > bytes.length)
+    throw new StorageError(`Cannot read ${file}: its entries share bytes: received ${sums.packed} bytes of entries in ${bytes.length}`, {
+      hint: "write the archive again: no program for zip archives makes such a one",
+    });
+  if (sums.inflated > WHOLE_FILE_BYTES_MAX)
+    throw new StorageError(`Cannot read ${file}: its entries are too large together: received ${sums.inflated} bytes`, {
+      hint: `write archives of up to ${WHOLE_FILE_BYTES_MAX} bytes, before compression`,
+    });
   return entries;
 }
 

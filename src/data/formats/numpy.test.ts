@@ -219,6 +219,19 @@ describe("archives", () => {
     await expect(readArchive(changed)).rejects.toThrow("a.npz: ids.npy is damaged: its checksum differs");
     await expect(readArchive(bomb)).rejects.toThrow("a.npz: ids.npy is damaged");
     await expect(readArchive(zip({ "ids.npy": ids, "one.npy": ids.subarray(0, -4) }, 0))).rejects.toThrow("one.npy is cut off at byte");
+    // Every entry names the bytes of the first one.
+    const shared = zip(Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`a${i}.npy`, ids])), 0);
+    for (let at = shared.indexOf("PK\u0001\u0002"); at >= 0; at = shared.indexOf("PK\u0001\u0002", at + 1))
+      shared.writeUInt32LE(0, at + 42);
+    const [entries, end] = [shared.indexOf("PK\u0001\u0002"), shared.indexOf("PK\u0005\u0006")];
+    const [first, firstEnd] = [shared.indexOf("PK\u0003\u0004"), shared.indexOf("PK\u0003\u0004", 4)];
+    const short = Buffer.concat([shared.subarray(first, firstEnd), shared.subarray(entries)]);
+    short.writeUInt32LE(firstEnd, short.length - (shared.length - end) + 16);
+    await expect(readArchive(short)).rejects.toThrow(/a\.npz: its entries share bytes: received \d+ bytes of entries in \d+/);
+    const large = zip({ "ids.npy": ids, "more.npy": ids }, 0);
+    for (let at = large.indexOf("PK\u0001\u0002"); at >= 0; at = large.indexOf("PK\u0001\u0002", at + 1))
+      large.writeUInt32LE(0x7fffffff, at + 24);
+    await expect(readArchive(large)).rejects.toThrow("a.npz: its entries are too large together: received 4294967294 bytes");
     const three = npy(dictionary("'<i4'", "(3,)"), new Int32Array(3));
     await expect(readArchive(zip({ "ids.npy": ids, "three.npy": three }, 0))).rejects.toThrow("ids has 2, three has 3");
   });

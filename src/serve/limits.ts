@@ -43,6 +43,16 @@ export const BODY_BYTES_MAX = 1024 * 1024 * 1024;
 export const HEADERS_WITHIN_MS = 60_000;
 /** How long a client may pause in the middle of a request's body. */
 export const BODY_PAUSE_MS = 60_000;
+/** How long a client may take nothing of its answer. */
+export const ANSWER_PAUSE_MS = 60_000;
+/** Bytes a second that a client sends of its body and takes of its answer at least, over the time for which it may pause: a modem of 1990 had ten times as many. */
+export const CLIENT_BYTES_PER_SECOND_MIN = 240;
+/** How often a proxy looks at what its clients have not taken. */
+export const UNSENT_EVERY_MS = 1_000;
+/** Bytes that all clients of a proxy together may leave unsent: above that those that stand still are cut off, the largest first. */
+export const UNSENT_BYTES_MAX = 256 * 1024 * 1024;
+/** A client that took something within that time is not cut off to make room. */
+export const STALLED_MS_MIN = 5_000;
 /** Requests of one connection that are not answered yet: a client that pipelines more is refused. */
 export const PIPELINED_MAX = 100;
 /** Streams of one connection of HTTP/2 that its client broke off before their answers, less those that were answered: above that it floods, and its connection ends. */

@@ -1,4 +1,5 @@
 /** Clients that are hostile, broken or slow, over raw sockets: the right status, a bound on what they hold, and others served meanwhile. */
+import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { type ActorHandle, actors, getActor } from "shoal";
 import * as serve from "shoal/serve";
@@ -35,6 +36,10 @@ class Echo {
       case "/wait":
         await new Promise((resolve) => setTimeout(resolve, 50));
         return "waited";
+      case "/whole":
+        return new Uint8Array(20_000_000).fill(120);
+      case "/text":
+        return "y".repeat(2_000_000);
       case "/none":
         return () => "a function";
       case "/big":
@@ -52,6 +57,7 @@ beforeAll(async () => {
     maxHeaderBytes: 4096,
     headersTimeoutMs: 1_000,
     bodyTimeoutMs: 600,
+    answerTimeoutMs: 3_000,
     keepAliveTimeoutMs: 500,
     maxConnections: 1_500,
   };
@@ -205,6 +211,23 @@ test("clients that leave in the middle, up or down, leave nothing behind", async
   }
   await until(async () => (await openCount()) === 0, "the requests to be over");
   expect(await ask(address, "/url")).toMatchObject({ status: 200 });
+});
+
+test("clients that do not read cost the proxy little, hold no place for ever, and others get whole answers", async () => {
+  const [found] = (await actors({ namespace: "shoal.serve" })).filter(({ name }) => name?.startsWith("SERVE_PROXY::") === true);
+  const memory = (): number => Number(/^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${found?.pid}/status`, "utf8"))?.[1]) / 1024;
+  const before = memory();
+  const sockets = Array.from({ length: 20 }, () => raw(`GET /whole HTTP/1.1\r\n${HEAD}\r\n`));
+  await until(async () => (await proxy.checkHealth.remote()).openRequests >= 20, "the answers to begin");
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  // Each holds a window and what lies in a socket; 20 MB each were 400 MB.
+  expect(memory() - before).toBeLessThan(80);
+  const whole = await ask(address, "/whole");
+  expect([whole.status, whole.headers["content-length"], whole.body.length]).toEqual([200, "20000000", 20_000_000]);
+  expect((await ask(address, "/text")).body).toBe("y".repeat(2_000_000));
+  expect((await ask(address, "/whole", { method: "HEAD" })).headers["content-length"]).toBe("20000000");
+  await until(async () => (await proxy.checkHealth.remote()).openRequests === 0, "those that do not read to be cut off");
+  expect(sockets).toHaveLength(20);
 });
 
 test("a thousand idle connections and slow ones beside them: others are served", async () => {

@@ -8,7 +8,7 @@
 import type * as grpc from "@grpc/grpc-js";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createSecureServer } from "node:tls";
-import { CLIENTS_MAX, GATHERED_BODY_BYTES, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
+import { ANSWER_PAUSE_MS, CLIENTS_MAX, GATHERED_BODY_BYTES, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
@@ -40,6 +40,7 @@ type HealthWatch = grpc.ServerWritableStream<{ service: string }, { status: stri
 type Failure = { readonly code: number; readonly details: string; readonly metadata?: grpc.Metadata };
 type Reply = (error: Failure | null, value?: unknown, trailer?: grpc.Metadata) => void;
 
+const DRAINING = ["drain", "cancelled", "close"] as const;
 const ENDING = "the proxy ends";
 
 export class GrpcFront {
@@ -302,7 +303,7 @@ class GrpcCall implements ReplyPort {
         const value = decodeMessage(message);
         if (this.#isOver) return;
         if (this.#reply !== undefined) whole = value;
-        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value)) await drained(this.#call);
+        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value) && !(await drained(this.#call))) return this.#stalled();
       }
     } catch {
       // The replica died, or nobody wants the answer any more.
@@ -310,6 +311,12 @@ class GrpcCall implements ReplyPort {
     }
     const { code, details, metadata } = readEnd(messages.trailers);
     this.#end(code, details, { whole, metadata });
+  }
+
+  /** The replica's answer would wait for this client without end. */
+  #stalled(): void {
+    this.#exchange?.cancel("the client takes nothing of its answer");
+    this.#end(GRPC_STATUS.RESOURCE_EXHAUSTED, `the client took nothing of its answer for ${ANSWER_PAUSE_MS / 1000} s`);
   }
 
   /** The proxy ends, and cannot wait. */
@@ -395,16 +402,24 @@ async function reflect(reflection: Reflection, call: grpc.ServerDuplexStream<Ref
   call.on("error", () => {});
   try {
     for await (const request of call.iterator({ destroyOnReturn: false }) as AsyncIterable<ReflectionRequest>)
-      if (!call.write(reflection.answer(request))) await drained(call);
+      if (!call.write(reflection.answer(request)) && !(await drained(call))) break;
     call.end();
   } catch {
     // The client is gone.
   }
 }
 
-async function drained(call: Call): Promise<void> {
-  await new Promise<void>((resolve) => {
-    for (const event of ["drain", "cancelled", "close"]) call.once(event, () => resolve());
+/** @returns whether there is room again, or nobody to wait for, before the client has paused for too long */
+async function drained(call: Call): Promise<boolean> {
+  return await new Promise<boolean>((resolve) => {
+    const timer = setTimeout(() => done(false), ANSWER_PAUSE_MS).unref();
+    const go = (): void => done(true);
+    const done = (isDrained: boolean): void => {
+      clearTimeout(timer);
+      for (const event of DRAINING) call.off(event, go);
+      resolve(isDrained);
+    };
+    for (const event of DRAINING) call.on(event, go);
   });
 }
 

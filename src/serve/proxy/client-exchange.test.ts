@@ -2,6 +2,7 @@
 import { PassThrough } from "node:stream";
 import { afterEach, expect, test, vi } from "vitest";
 import { BodyReceiver } from "../wire/body-receiver.ts";
+import { AnswersUnderWay } from "./answers-under-way.ts";
 import { ClientExchange, type HttpPorts } from "./client-exchange.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import { resolveHttpOptions } from "./http-options.ts";
@@ -17,6 +18,7 @@ class NotedExchange extends ClientExchange {
   protected readonly isRead = false;
   protected readonly isWhole = true;
   protected readonly isDelivered = true;
+  readonly isQueued = false;
 
   request(method: string, headers: string[]): PassThrough {
     this.begin({ method, target: "/", read: readHeaders(headers), client: "", isCrowded: false });
@@ -47,6 +49,7 @@ function exchanged(started: (request: IncomingRequest, reply: ReplyPort) => void
     route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
     routes: () => ({}),
     isDraining: () => false,
+    answers: new AnswersUnderWay({ pauseMs: 60_000, leastBytes: 1 }),
     served: () => {},
   };
   return { exchange: new NotedExchange(resolveHttpOptions({ bodyTimeoutMs: 1_000 }), ports), cancelled };
@@ -66,10 +69,28 @@ test("a replica that takes its time for a piece is no pause of the client; a cli
   vi.advanceTimersByTime(5_000);
   expect([exchange.seen, cancelled]).toEqual([[], []]);
   void pieces.next();
-  vi.advanceTimersByTime(999);
+  vi.advanceTimersByTime(900);
   expect(exchange.seen).toEqual([]);
-  vi.advanceTimersByTime(1);
+  vi.advanceTimersByTime(100);
   expect([exchange.seen, cancelled]).toEqual([["refused 408"], ["the client paused in the middle of its body"]]);
+});
+
+test("a client that sends a byte now and then is refused as one that pauses; one that sends enough is not", async () => {
+  for (const [size, isRefused] of [
+    [1, true],
+    [100, false],
+  ] as const) {
+    const { promise, resolve } = Promise.withResolvers<AsyncIterator<Uint8Array>>();
+    const { exchange } = exchanged(({ body }) => resolve((body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()));
+    const client = exchange.request("POST", ["host", "h", "transfer-encoding", "chunked"]);
+    const pieces = await promise;
+    const beginMs = performance.now();
+    const sending = setInterval(() => client.write(Buffer.alloc(size)), 100);
+    while (exchange.seen.length === 0 && performance.now() - beginMs < 2_500)
+      await Promise.race([pieces.next(), new Promise((next) => setTimeout(next, 300))]);
+    clearInterval(sending);
+    expect(exchange.seen).toEqual(isRefused ? ["refused 408"] : []);
+  }
 });
 
 test("HEAD of a stream ends with its head, and the stream is cancelled", () => {

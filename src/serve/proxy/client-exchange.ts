@@ -11,6 +11,7 @@ import { errorBody } from "../replica/http-requests.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { FRAME, type ReceivedHead, type RequestHead, type ResponseHead } from "../wire/frames.ts";
 import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, PIPELINED_MAX } from "../limits.ts";
+import type { AnswersUnderWay, AnswerUnderWay } from "./answers-under-way.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
 import { originForm, type ReadHeaders } from "./request-headers.ts";
@@ -21,6 +22,7 @@ export interface HttpPorts {
   route(target: string): RoutedTarget | undefined;
   routes(): Readonly<Record<string, string>>;
   isDraining(): boolean;
+  readonly answers: AnswersUnderWay;
   /** Called at the end of each request. */
   served(entry: AccessEntry): void;
 }
@@ -60,7 +62,7 @@ interface ClientRequest {
   readonly isCrowded: boolean;
 }
 
-export abstract class ClientExchange implements ReplyPort {
+export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
   protected readonly options: ResolvedHttpOptions;
   protected readonly ports: HttpPorts;
   readonly #startMs = performance.now();
@@ -73,6 +75,7 @@ export abstract class ClientExchange implements ReplyPort {
   #isAnswered = false;
   #isServed = false;
   #status = 0;
+  #writtenBytes = 0;
 
   constructor(options: ResolvedHttpOptions, ports: HttpPorts) {
     this.options = options;
@@ -100,6 +103,19 @@ export abstract class ClientExchange implements ReplyPort {
   protected abstract endRefusal(status: number, headers: string[], body: string): void;
   /** The client has to see that the answer is not whole. */
   protected abstract breakOff(): void;
+  abstract readonly isQueued: boolean;
+
+  get unsentBytes(): number {
+    return this.sink.writableLength;
+  }
+
+  get takenBytes(): number {
+    return this.#writtenBytes - this.sink.writableLength;
+  }
+
+  cutOff(): void {
+    this.breakOff();
+  }
 
   protected get method(): string {
     return this.#request?.method ?? "";
@@ -155,11 +171,13 @@ export abstract class ClientExchange implements ReplyPort {
       this.refuse(500, {});
       return;
     }
+    this.ports.answers.begin(this);
     if (!isWhole) {
       void this.#download(body);
       return;
     }
     const { sink } = this;
+    this.#writtenBytes = body.byteLength;
     const view = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
     if (view.length === 0 || this.method === "HEAD" || sink.writableEnded) sink.end();
     // As a string, in which each byte is a character: head and body leave in one write, and nothing keeps the view, which is valid now only.
@@ -188,6 +206,7 @@ export abstract class ClientExchange implements ReplyPort {
   /** The connection or the stream of the request has ended. */
   protected closed(): void {
     clearTimeout(this.#timer);
+    this.ports.answers.end(this);
     if (!this.#isAnswered || !this.isDelivered) this.#exchange?.cancel("the client is gone");
     // The client left before its answer, unless the request is already recorded.
     this.#served(499);
@@ -228,12 +247,26 @@ export abstract class ClientExchange implements ReplyPort {
 
   /** The pieces of a body, up to a size, of a client that does not pause for too long. Read once the replica has begun. */
   async *#uploaded(): AsyncGenerator<Uint8Array, void, undefined> {
-    const { maxBodyBytes, bodyTimeoutMs } = this.options;
+    const { maxBodyBytes, bodyTimeoutMs, minBytesPerSecond } = this.options;
+    const leastBytes = (minBytesPerSecond * bodyTimeoutMs) / 1000;
     this.writeContinue();
     let size = 0;
     let timer: NodeJS.Timeout | undefined;
+    let leftMs = bodyTimeoutMs;
+    let recentBytes = 0;
+    let sinceMs = 0;
     const awaitClient = (): void => {
-      timer = setTimeout(() => this.#refuseBody(408), bodyTimeoutMs).unref();
+      sinceMs = performance.now();
+      timer = setTimeout(() => this.#refuseBody(408), leftMs).unref();
+    };
+    /** A client that sends too little within the time is as one that pauses. */
+    const came = (bytes: number): void => {
+      clearTimeout(timer);
+      recentBytes += bytes;
+      leftMs = Math.max(1, leftMs - (performance.now() - sinceMs));
+      if (recentBytes < leastBytes) return;
+      recentBytes = 0;
+      leftMs = bodyTimeoutMs;
     };
     try {
       awaitClient();
@@ -242,7 +275,7 @@ export abstract class ClientExchange implements ReplyPort {
         size += piece.byteLength;
         if (size > maxBodyBytes) return this.#refuseBody(413);
         // The time that the replica takes for a piece is no pause of the client.
-        clearTimeout(timer);
+        came(piece.byteLength);
         yield piece;
         awaitClient();
       }
@@ -267,6 +300,7 @@ export abstract class ClientExchange implements ReplyPort {
     try {
       for (let piece = await body.next(); piece !== undefined; piece = await body.next()) {
         if (sink.destroyed) return;
+        this.#writtenBytes += piece.byteLength;
         if (isWanted && !sink.write(piece)) await drained(sink);
       }
       this.end(body.trailers);

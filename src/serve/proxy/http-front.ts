@@ -137,6 +137,11 @@ class Http1Exchange extends ClientExchange {
     this.sink.destroy();
   }
 
+  /** A pipelined answer has the socket only once those before it have gone out. */
+  get isQueued(): boolean {
+    return this.sink.socket === null;
+  }
+
   /** Ends the connection once the client has had the time to read the answer: one that is closed while bytes come in loses what it has sent. */
   #linger(body: string): void {
     const { sink, source } = this;

@@ -6,8 +6,10 @@
  */
 import { count, custom, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
 import {
+  ANSWER_PAUSE_MS,
   BODY_BYTES_MAX,
   BODY_PAUSE_MS,
+  CLIENT_BYTES_PER_SECOND_MIN,
   DRAIN_GRACE_MS,
   HEADER_BYTES_MAX,
   HEADERS_WITHIN_MS,
@@ -43,6 +45,10 @@ export interface HttpOptions {
   headersTimeoutMs?: number | undefined;
   /** How long a client may pause in the middle of a request's body; one of up to 64 KiB has to be there whole by then. Default: 60,000. */
   bodyTimeoutMs?: number | undefined;
+  /** How long a client may take nothing of its answer before it is cut off. Default: 60,000. */
+  answerTimeoutMs?: number | undefined;
+  /** What a client sends of a body, and takes of an answer, at least: within `bodyTimeoutMs` and `answerTimeoutMs` as much as that makes, or all there is. 0: any byte will do. Default: 240. */
+  minBytesPerSecond?: number | undefined;
   /** Requests that one connection may bring before it is closed; 0 is any number. Default: 0. */
   maxRequestsPerConnection?: number | undefined;
   /** The largest message of a WebSocket; its client is closed with 1009 above it. Default: 1 MiB. */
@@ -71,6 +77,8 @@ export interface ResolvedHttpOptions {
   readonly headersTimeoutMs: number;
   readonly maxConnections: number | undefined;
   readonly bodyTimeoutMs: number;
+  readonly answerTimeoutMs: number;
+  readonly minBytesPerSecond: number;
   readonly maxRequestsPerConnection: number;
   readonly maxMessageBytes: number;
   readonly accessLog: boolean;
@@ -102,6 +110,8 @@ const HTTP = {
     headersTimeoutMs: milliseconds(HEADERS_WITHIN_MS),
     maxConnections: count({ min: 1 }, undefined),
     bodyTimeoutMs: milliseconds(BODY_PAUSE_MS),
+    answerTimeoutMs: milliseconds(ANSWER_PAUSE_MS),
+    minBytesPerSecond: count({ min: 0, max: 1_000_000 }, CLIENT_BYTES_PER_SECOND_MIN),
     maxRequestsPerConnection: count({ min: 0 }, 0),
     maxMessageBytes: count({ min: 1, max: 64 * 1024 * 1024 }, MESSAGE_BYTES_MAX),
     accessLog: flag(false),

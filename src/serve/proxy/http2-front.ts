@@ -207,6 +207,8 @@ class Http2Exchange extends ClientExchange {
   protected breakOff(): void {
     this.sink.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
+
+  readonly isQueued = false;
 }
 
 /** Repeated headers are lists. */

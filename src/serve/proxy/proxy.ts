@@ -13,6 +13,7 @@ import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
+import { AnswersUnderWay } from "./answers-under-way.ts";
 import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
 import { createHttpFront, type HttpFront } from "./http-front.ts";
@@ -100,8 +101,9 @@ export class ServeProxy {
 
   async #open(port: number): Promise<void> {
     if (this.#fronts !== undefined) return;
-    const { host, proxies, tls } = this.#options;
+    const { host, proxies, tls, answerTimeoutMs, minBytesPerSecond } = this.#options;
     const ports: HttpPorts = {
+      answers: new AnswersUnderWay({ pauseMs: answerTimeoutMs, leastBytes: (minBytesPerSecond * answerTimeoutMs) / 1000 }),
       route: (target) => this.#route(target),
       routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
       isDraining: () => this.#isDraining,

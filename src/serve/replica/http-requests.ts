@@ -8,6 +8,7 @@ import type { LibraryCall } from "../../core/internal.ts";
 import { describeValue, isThenable } from "../../core/internal.ts";
 import { RequestCancelledError } from "../errors.ts";
 import type { ResponseHead } from "../wire/frames.ts";
+import { STREAM_WINDOW_BYTES } from "../limits.ts";
 import type { ServedStream } from "../wire/request-server.ts";
 import { lazyRequest } from "./lazy-request.ts";
 import { flatHeaders, wholeOf } from "./lazy-response.ts";
@@ -84,11 +85,25 @@ export class HttpRequests {
     }
     if (plain !== undefined) {
       const { status, statusText, headers, body } = plain;
+      if (body !== undefined && body.length > STREAM_WINDOW_BYTES) {
+        void this.#sendLarge(stream, { ...plain, body }).then(over);
+        return;
+      }
       stream.respond({ status, statusText, headers, ongoing: this.#options.ongoing() }, body);
       over(false);
       return;
     }
     call.run(() => void this.#stream(stream, value).then(over));
+  }
+
+  /** A large body goes as far as its client takes it: the proxy would hold what a client that does not read has asked for. Resolves when it has gone out. */
+  async #sendLarge(stream: ServedStream, { body, ...head }: { body: string | Uint8Array } & Omit<ResponseHead, "ongoing">): Promise<boolean> {
+    const bytes = typeof body === "string" ? Buffer.from(body) : body;
+    const isSaid = head.headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === "content-length");
+    const headers = isSaid ? head.headers : [...head.headers, "content-length", String(bytes.byteLength)];
+    stream.begin({ ...head, headers, ongoing: this.#options.ongoing() });
+    if (await stream.write(bytes)) stream.end();
+    return false;
   }
 
   /** Resolves when the body is over, however it ends, with whether user code failed. */

@@ -1,6 +1,8 @@
 /** Clients that are hostile, broken or slow, over raw sockets: the right status, a bound on what they hold, and others served meanwhile. */
 import { readFileSync } from "node:fs";
-import { connect, type Socket } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
 import { type ActorHandle, actors, getActor } from "shoal";
 import * as serve from "shoal/serve";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -20,7 +22,7 @@ interface ProxyHealth {
 
 class Echo {
   async fetch(request: Request): Promise<unknown> {
-    const { pathname } = new URL(request.url);
+    const { pathname, searchParams } = new URL(request.url);
     switch (pathname) {
       case "/url":
         return request.url;
@@ -40,6 +42,20 @@ class Echo {
         return new Uint8Array(20_000_000).fill(120);
       case "/text":
         return "y".repeat(2_000_000);
+      case "/short":
+        return new Response(ReadableStream.from([new Uint8Array(10)]), { headers: { "content-length": "20" } });
+      case "/long":
+        return new Response(ReadableStream.from([new Uint8Array(10), new TextEncoder().encode("HTTP/1.1 200 OK\r\n\r\n")]), {
+          headers: { "content-length": "10" },
+        });
+      case "/wrong":
+        return new Response("hello", { headers: { "content-length": "2", "transfer-encoding": "chunked", connection: "close", "x-request-id": "its" } });
+      case "/sized":
+        return new Response(request.method === "HEAD" ? null : ReadableStream.from([new Uint8Array(7)]), { headers: { "content-length": "7" } });
+      case "/headless":
+        return new Response(request.method === "HEAD" ? null : "hello");
+      case "/fetched":
+        return await fetch(searchParams.get("from") ?? "");
       case "/none":
         return () => "a function";
       case "/big":
@@ -178,6 +194,52 @@ test("targets with a host are taken, and odd paths arrive as they are", async ()
   expect(await url("http://shop.example/url?q=1")).toBe("http://shop.example/url?q=1");
   expect(await url("/url?%zz=%00")).toBe("http://h/url?%zz=%00");
   expect(await url("//url")).toBe("ok");
+});
+
+test("a path is the same for the route, the application and the log, and an absolute target's host is the request's", async () => {
+  const url = async (target: string, host = "h"): Promise<string> =>
+    (await said(raw(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`), /\r\n\r\n.+/s)).split("\r\n\r\n")[1] ?? "";
+  expect(await url("/x/../url")).toBe("http://h/url");
+  expect(await url("/x/%2e%2e/url?a=/../b")).toBe("http://h/url?a=/../b");
+  expect(await url("/x\\..\\url")).toBe("http://h/url");
+  expect(await url("http://evil.example/url", "own.example")).toBe("http://evil.example/url");
+  for (const host of ["a:99999", "1.2.3.256", "a%zz"]) expect(await statusOf(`GET /url HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).toBe("400");
+});
+
+test("an application's word on its body does not move where the next answer begins", async () => {
+  const next = `GET /url HTTP/1.1\r\n${HEAD}\r\n`;
+  for (const path of ["/long", "/short"]) {
+    const text = await said(raw(`GET ${path} HTTP/1.1\r\n${HEAD}\r\n`, next), /http:\/\/h\/url/);
+    // Its connection ends: a client sees that the answer is not whole, and takes nothing for another one.
+    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(text).not.toContain("http://h/url");
+  }
+  const wrong = await said(raw(`GET /wrong HTTP/1.1\r\n${HEAD}\r\n`, next), /http:\/\/h\/url/);
+  expect(wrong.match(/content-length: (\d+)/gi)?.map((line) => line.toLowerCase())).toEqual(["content-length: 5", "content-length: 12"]);
+  expect(wrong.match(/x-request-id/gi)).toHaveLength(2);
+  expect(wrong).not.toMatch(/chunked|connection: close|: its/i);
+  for (const [path, length] of [
+    ["/sized", "7"],
+    ["/headless", undefined],
+  ] as const) {
+    const head = await ask(address, path, { method: "HEAD" });
+    expect([head.status, head.headers["content-length"]]).toEqual([200, length]);
+  }
+  expect((await ask(address, "/sized")).headers["content-length"]).toBe("7");
+  const upstream = createServer((_request, response) => {
+    const body = gzipSync("plain ".repeat(1000));
+    response.writeHead(200, { "content-encoding": "gzip", "content-length": body.length, "x-own": "1" }).end(body);
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  const from = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/`;
+  const fetched = await ask(address, `/fetched?from=${encodeURIComponent(from)}`);
+  upstream.close();
+  expect([fetched.status, fetched.headers["content-encoding"], fetched.headers["x-own"], fetched.body]).toEqual([
+    200,
+    undefined,
+    "1",
+    "plain ".repeat(1000),
+  ]);
 });
 
 test("pipelined requests are answered in their order, and not without end", async () => {

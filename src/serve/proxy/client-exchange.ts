@@ -14,7 +14,7 @@ import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, PIPELINED_MAX } from "../limits
 import type { AnswersUnderWay, AnswerUnderWay } from "./answers-under-way.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
-import { originForm, type ReadHeaders } from "./request-headers.ts";
+import { PREFIX_HEADER, type ReadHeaders, readTarget } from "./request-headers.ts";
 
 /** Functions of the proxy that a front calls. */
 export interface HttpPorts {
@@ -50,6 +50,16 @@ const NO_BYTES = new Uint8Array(0);
 /** `node:http2` takes any text for a method, `node:http` these; a `Request` has neither CONNECT nor TRACE. */
 const METHODS_TAKEN: ReadonlySet<string> = new Set(METHODS.filter((method) => method !== "CONNECT" && method !== "TRACE"));
 
+/** Headers of an answer that are the proxy's to say: those of its connection (RFC 9110, 7.6.1), and the request's id. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+  "x-request-id",
+]);
+
 /** The head of a request, as a front has read it. */
 interface ClientRequest {
   readonly method: string;
@@ -68,6 +78,7 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
   readonly #startMs = performance.now();
   #request: ClientRequest | undefined;
   #requestId = "";
+  #target = "";
   #app = "";
   #route = "";
   #exchange: Exchange | undefined;
@@ -126,13 +137,14 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     this.#request = request;
     const { read, client } = request;
     this.#requestId = read.requestId;
-    const target = originForm(request.target);
+    const target = readTarget(request.target, read);
+    this.#target = target ?? request.target;
     if (read.mistake !== undefined) return this.refuse(400, { detail: read.mistake });
     if (target === undefined) return this.refuse(400, { detail: "its target is no path" });
     if (!METHODS_TAKEN.has(request.method)) return this.refuse(501, { detail: "its method is none that is offered" });
     if (request.isCrowded) return this.refuse(429, { detail: `one connection may have ${PIPELINED_MAX} requests under way` });
-    if (target.path.startsWith("/-/") && this.#answerItself(target.path)) return;
-    const routed = this.ports.route(target.path);
+    if (target.startsWith("/-/") && this.#answerItself(target)) return;
+    const routed = this.ports.route(target);
     if (routed === undefined) return this.refuse(404, { detail: "no application has this path" });
     this.#app = routed.app;
     this.#route = routed.prefix;
@@ -141,12 +153,12 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     if (length !== undefined && length > maxBodyBytes) return this.refuse(413, {});
     const head: RequestHead = {
       method: request.method,
-      url: `${tls === undefined ? "http" : "https"}://${target.host ?? read.host}${routed.rest}`,
+      url: `${tls === undefined ? "http" : "https"}://${read.host}${routed.rest}`,
       requestId: this.#requestId,
       timeoutMs: requestTimeoutMs ?? 0,
       modelId: read.modelId,
       client,
-      headers: routed.prefix === "/" ? read.headers : [...read.headers, "x-forwarded-prefix", routed.prefix],
+      headers: routed.prefix === "/" ? read.headers : [...read.headers, PREFIX_HEADER, routed.prefix],
     };
     if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
     if (length === undefined && !read.isChunked) this.#start(routed, head, NO_BYTES);
@@ -159,10 +171,8 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     this.#isAnswered = true;
     this.#status = head.status;
     clearTimeout(this.#timer);
-    const { headers } = head;
     const isWhole = body instanceof Uint8Array;
-    if (isWhole && mayHaveLength(head.status, headers)) headers.push("content-length", String(body.byteLength));
-    headers.push("x-request-id", this.#requestId);
+    const headers = this.#answerHeaders(head, isWhole ? body.byteLength : undefined);
     try {
       this.writeHead(head, headers);
     } catch {
@@ -184,6 +194,26 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     else if (view.length <= JOINED_BODY_BYTES) sink.end(view.toString("latin1"), "latin1");
     else sink.end(Buffer.from(view));
     this.#served(head.status);
+  }
+
+  /** The application's headers without those that the connection decides: where the next answer begins must not depend on what an application says. */
+  #answerHeaders({ status, headers }: ResponseHead, wholeBytes: number | undefined): string[] {
+    const mayHaveLength = status !== 204 && status !== 304 && status >= 200;
+    // The body of HEAD is left out by applications or here; its length is the application's matter then.
+    const keepsLength = wholeBytes === undefined || (this.method === "HEAD" && wholeBytes === 0) || !mayHaveLength;
+    const sent: string[] = [];
+    for (let index = 0; index < headers.length; index += 2) {
+      const name = headers[index] as string;
+      if (name.length >= 7 && name.length <= 17) {
+        const lower = name.toLowerCase();
+        if (OWN_HEADERS.has(lower) || (lower === "content-length" && !keepsLength)) continue;
+      }
+      sent.push(name, headers[index + 1] as string);
+    }
+    if (wholeBytes !== undefined && mayHaveLength && !(this.method === "HEAD" && wholeBytes === 0))
+      sent.push("content-length", String(wholeBytes));
+    sent.push("x-request-id", this.#requestId);
+    return sent;
   }
 
   refuse(status: number, { detail, retryAfterMs }: { detail?: string; retryAfterMs?: number | undefined }): void {
@@ -329,20 +359,9 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     if (this.#isServed) return;
     this.#isServed = true;
     const durationMs = performance.now() - this.#startMs;
-    const { method = "", target = "" } = this.#request ?? {};
-    this.ports.served({ method, target, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
+    const { method = "" } = this.#request ?? {};
+    this.ports.served({ method, target: this.#target, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
   }
-}
-
-/** A response without a body, or one whose length the application has said itself. */
-function mayHaveLength(status: number, headers: readonly string[]): boolean {
-  if (status === 204 || status === 304 || status < 200) return false;
-  for (let index = 0; index < headers.length; index += 2) {
-    const name = headers[index] as string;
-    if (name.length === 14 && name.toLowerCase() === "content-length") return false;
-    if (name.length === 17 && name.toLowerCase() === "transfer-encoding") return false;
-  }
-  return true;
 }
 
 function drained(sink: Writable): Promise<void> {

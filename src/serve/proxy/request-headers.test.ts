@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { originForm, readHeaders, readHttp2Head } from "./request-headers.ts";
+import { readHeaders, readHttp2Head, readTarget } from "./request-headers.ts";
 
 test("headers that matter are read in any spelling, and an id is made where there is none", () => {
   const raw = [
@@ -39,11 +39,34 @@ test("two hosts are a mistake, and IPv6 is none", () => {
   expect(readHeaders(["host", "[::1]:8000"]).mistake).toBeUndefined();
 });
 
-test("a target names a path, with a host or without", () => {
-  expect(originForm("/a?b")).toEqual({ path: "/a?b", host: undefined });
-  expect(originForm("http://h.example:1?q")).toEqual({ path: "/?q", host: "h.example:1" });
-  expect(originForm("HTTPS://h/x")).toEqual({ path: "/x", host: "h" });
-  for (const target of ["*", "", "a", "ftp://h/x", "http://u@h/x", "http:///x"]) expect(originForm(target)).toBeUndefined();
+test("a target names a path, with a host or without, and that host is the request's", () => {
+  const of = (target: string): [path: string | undefined, host: string, header: string | undefined] => {
+    const read = readHeaders(["a", "host", "Host", "own"]);
+    const path = readTarget(target, read);
+    return [path, read.host, read.headers[3]];
+  };
+  expect(of("/a?b")).toEqual(["/a?b", "own", "own"]);
+  expect(of("http://h.example:1?q")).toEqual(["/?q", "h.example:1", "h.example:1"]);
+  expect(of("HTTPS://h/x")).toEqual(["/x", "h", "h"]);
+  for (const target of ["*", "", "a", "ftp://h/x", "http://u@h/x", "http:///x", "http://a:99999/x"]) expect(of(target)[0]).toBeUndefined();
+});
+
+test.each(["/a/../b", "/a/./b", "/..", "/%2e%2E/b", "/a/.%2e/b", "/a\\..\\b", "//a/../b", "/a?x=/../", "/a#b/../c", "/ä", "/a|b?'<", "/.well-known/x", "/a.b/..c"])(
+  "a path is read as URL reads it: %s",
+  (path) => {
+    const { pathname, search } = new URL(`http://h${path}`);
+    expect(readTarget(path, readHeaders(["host", "h"]))).toBe(pathname + search);
+  },
+);
+
+test("hosts that no URL can have are none, and a client says nothing of the prefix", () => {
+  for (const host of ["a:99999", "1.2.3.256", "a%zz", "[::g]"]) expect(readHeaders(["host", host]).mistake).toBe("its host header names no host");
+  expect(readHeaders(["X-Forwarded-Prefix", "/evil", "host", "h", "x-forwarded-prefix", "/too", "x-request-id", "1"]).headers).toEqual([
+    "host",
+    "h",
+    "x-request-id",
+    "1",
+  ]);
 });
 
 test("a head of HTTP/2 is read as one of HTTP/1.1", () => {

@@ -10,6 +10,7 @@ import { isSessionHeader } from "../routing/sessions.ts";
 export const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::\d{0,5})?$/;
 const MODEL_HEADER = "serve_multiplexed_model_id";
+export const PREFIX_HEADER = "x-forwarded-prefix";
 const MODEL_HEADER_AS_WELL = "serve-multiplexed-model-id";
 
 export interface ReadHeaders {
@@ -34,7 +35,7 @@ export function newRequestId(): string {
 }
 
 /**
- * Names are compared by their length first: most headers are none of these.
+ * Names are compared by their length first: most headers are none of these. A client's own `x-forwarded-prefix` is taken out: the proxy alone knows where an application is.
  *
  * @param raw gets the id at its end where it has none
  */
@@ -68,6 +69,11 @@ export function readHeaders(raw: string[]): ReadHeaders {
       case 17:
         if (name.toLowerCase() === "transfer-encoding") read.isChunked = true;
         break;
+      case PREFIX_HEADER.length:
+        if (name.toLowerCase() !== PREFIX_HEADER) break;
+        raw.splice(index, 2);
+        index -= 2;
+        break;
       case MODEL_HEADER.length: {
         const lower = name.toLowerCase();
         if (lower === MODEL_HEADER || lower === MODEL_HEADER_AS_WELL) read.modelId = value;
@@ -76,7 +82,7 @@ export function readHeaders(raw: string[]): ReadHeaders {
     }
   }
   if (read.host === "") read.host = "localhost";
-  else if (!HOST.test(read.host)) read.mistake = "its host header names no host";
+  else if (!isHost(read.host)) read.mistake = "its host header names no host";
   if (read.requestId === "") {
     read.requestId = newRequestId();
     raw.push("x-request-id", read.requestId);
@@ -84,13 +90,48 @@ export function readHeaders(raw: string[]): ReadHeaders {
   return read;
 }
 
-/** The path and query of a target, which names a host as well where the client took this for a forward proxy; undefined where it is neither. */
-export function originForm(target: string): { path: string; host: string | undefined } | undefined {
-  if (target.startsWith("/")) return { path: target, host: undefined };
+/** The host that was found valid last: most clients name the same. */
+let lastHost = "";
+
+/** Whether a URL can have the host: `a:99999`, `1.2.3.256` and `a%zz` look like hosts and are none. */
+function isHost(host: string): boolean {
+  if (host === lastHost) return true;
+  if (!HOST.test(host) || !URL.canParse(`http://${host}`)) return false;
+  lastHost = host;
+  return true;
+}
+
+/** Paths and queries that a URL leaves as they are: no dot segment, plain or escaped, and nothing to escape. */
+const NORMAL = /^(?!.*(?:\/\.|\/%2e))[A-Za-z0-9\-._~!$&()*+,;=:@/%?[\]]+$/i;
+
+/**
+ * Reads the target of a request once, so that route, application, log and everything behind them see the same path: dot segments are resolved as `new URL` does it.
+ *
+ * A target may name a host as well, where the client took this for a forward proxy: then that host is the request's, and replaces the one of its header (RFC 9112, 3.2.2).
+ *
+ * @param read gets the host of the target
+ * @returns path and query in their normal form; undefined for what is no path
+ */
+export function readTarget(target: string, read: ReadHeaders): string | undefined {
+  if (target.startsWith("/")) return normalPath(target);
   const match = /^https?:\/\/([^/?#]+)(.*)$/i.exec(target);
-  if (match === null || !HOST.test(match[1] as string)) return undefined;
-  const rest = match[2] as string;
-  return { host: match[1], path: rest.startsWith("/") ? rest : `/${rest}` };
+  const [, host, rest = ""] = match ?? [];
+  if (host === undefined || !isHost(host)) return undefined;
+  read.host = host;
+  const index = read.headers.findIndex((name, place) => place % 2 === 0 && name.toLowerCase() === "host");
+  if (index < 0) read.headers.unshift("host", host);
+  else read.headers[index + 1] = host;
+  return normalPath(rest.startsWith("/") ? rest : `/${rest}`);
+}
+
+function normalPath(path: string): string | undefined {
+  if (NORMAL.test(path)) return path;
+  try {
+    const { pathname, search } = new URL(`http://h${path}`);
+    return pathname + search;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The headers of a request of HTTP/2 as those of HTTP/1.1 would be; what is left out says how the stream itself is. */

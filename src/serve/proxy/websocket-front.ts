@@ -17,7 +17,7 @@ import { FRAME, Message, type ResponseHead } from "../wire/frames.ts";
 import type { Exchange, ReplyPort, StreamedBody } from "./exchange.ts";
 import type { HttpPorts } from "./client-exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
-import { originForm, readHeaders } from "./request-headers.ts";
+import { PREFIX_HEADER, readHeaders, readTarget } from "./request-headers.ts";
 
 /** The socket ended without a word of its client. */
 const ABNORMAL = 1006;
@@ -70,6 +70,7 @@ class ClientSocket implements ReplyPort {
   readonly #incoming = new ClientMessages();
   onOver: () => void = () => {};
   #requestId = "";
+  #target = "";
   #app = "";
   #route = "";
   #exchange: Exchange | undefined;
@@ -98,24 +99,25 @@ class ClientSocket implements ReplyPort {
     this.#raw.on("close", () => this.#gone());
     const read = readHeaders(request.rawHeaders);
     this.#requestId = read.requestId;
-    const target = originForm(request.url ?? "/");
+    const target = readTarget(request.url ?? "/", read);
+    this.#target = target ?? "";
     if (read.mistake !== undefined || target === undefined) return this.refuse(400, { detail: read.mistake ?? "its target is no path" });
     if (request.method !== "GET" || request.headers.upgrade?.toLowerCase() !== "websocket")
       return this.refuse(400, { detail: "only WebSockets can be upgraded to" });
     if (this.#isLate) return this.refuse(503, { detail: "the proxy ends" });
-    const routed = this.#ports.route(target.path);
+    const routed = this.#ports.route(target);
     if (routed === undefined) return this.refuse(404, { detail: "no application has this path" });
     this.#app = routed.app;
     this.#route = routed.prefix;
     const head = {
       method: "WEBSOCKET",
-      url: `${this.#options.tls === undefined ? "http" : "https"}://${target.host ?? read.host}${routed.rest}`,
+      url: `${this.#options.tls === undefined ? "http" : "https"}://${read.host}${routed.rest}`,
       requestId: read.requestId,
       // The time is for the handshake alone.
       timeoutMs: 0,
       modelId: read.modelId,
       client: request.socket.remoteAddress ?? "",
-      headers: routed.prefix === "/" ? read.headers : [...read.headers, "x-forwarded-prefix", routed.prefix],
+      headers: routed.prefix === "/" ? read.headers : [...read.headers, PREFIX_HEADER, routed.prefix],
     };
     const { requestTimeoutMs } = this.#options;
     if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
@@ -260,9 +262,8 @@ class ClientSocket implements ReplyPort {
     if (this.#isOver) return;
     this.#isOver = true;
     this.onOver();
-    const { url = "" } = this.#request;
     const durationMs = performance.now() - this.#startMs;
-    this.#ports.served({ method: "GET", target: url, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
+    this.#ports.served({ method: "GET", target: this.#target, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
   }
 }
 

@@ -99,8 +99,8 @@ export class HttpRequests {
   /** A large body goes as far as its client takes it: the proxy would hold what a client that does not read has asked for. Resolves when it has gone out. */
   async #sendLarge(stream: ServedStream, { body, ...head }: { body: string | Uint8Array } & Omit<ResponseHead, "ongoing">): Promise<boolean> {
     const bytes = typeof body === "string" ? Buffer.from(body) : body;
-    const isSaid = head.headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === "content-length");
-    const headers = isSaid ? head.headers : [...head.headers, "content-length", String(bytes.byteLength)];
+    const own = head.headers.filter((_, index) => (head.headers[index - (index % 2)] as string).toLowerCase() !== "content-length");
+    const headers = [...own, "content-length", String(bytes.byteLength)];
     stream.begin({ ...head, headers, ongoing: this.#options.ongoing() });
     if (await stream.write(bytes)) stream.end();
     return false;
@@ -113,7 +113,7 @@ export class HttpRequests {
       const head: ResponseHead = {
         status: response.status,
         statusText: response.statusText,
-        headers: flatHeaders(response.headers),
+        headers: headersOf(response),
         ongoing: this.#options.ongoing(),
       };
       if (response.body === null) {
@@ -121,7 +121,8 @@ export class HttpRequests {
         return false;
       }
       stream.begin(head);
-      await pump(piecesOf(response, response.body), stream);
+      const { method } = stream.head;
+      await pump(piecesOf(response, response.body), stream, method === "HEAD" ? undefined : lengthSaid(head.headers));
       return false;
     } catch (error) {
       if (stream.cancelled !== undefined) return false;
@@ -225,7 +226,7 @@ function piecesOf(response: Response, body: ReadableStream<Uint8Array>): Pieces 
 }
 
 /** Sends each piece by itself, as soon as the client's side has room for it. Resolves when the body is over or cancelled, though its iterator may be in the middle of a step then. */
-function pump(pieces: Pieces, stream: ServedStream): Promise<void> {
+function pump(pieces: Pieces, stream: ServedStream, length: number | undefined): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const cancelled = stream.onCancel;
   stream.onCancel = (reason) => {
@@ -233,20 +234,52 @@ function pump(pieces: Pieces, stream: ServedStream): Promise<void> {
     void cancel(pieces, reason);
     resolve();
   };
-  sendAll(pieces, stream).then(resolve, reject);
+  sendAll(pieces, stream, length).then(resolve, reject);
   return promise;
 }
 
-async function sendAll(pieces: Pieces, stream: ServedStream): Promise<void> {
+/** @param length what the answer's head says, to which the body is held: what is beyond would be taken for the next answer @throws RangeError */
+async function sendAll(pieces: Pieces, stream: ServedStream, length: number | undefined): Promise<void> {
+  let size = 0;
   for (;;) {
     const { done, value } = await pieces.next();
     if (done === true) break;
     const bytes = typeof value === "string" ? new TextEncoder().encode(value) : (value as Uint8Array);
+    size += bytes.byteLength;
+    if (length !== undefined && size > length) {
+      void cancel(pieces, "it has more bytes than its content-length says");
+      throw lengthError(length, `${size} or more`);
+    }
     const sent = stream.write(bytes);
     // The stream was cancelled, and has told the body.
     if (!(sent === true || (await sent))) return;
   }
+  if (length !== undefined && size < length) throw lengthError(length, size);
   stream.end();
+}
+
+function lengthError(length: number, received: number | string): RangeError {
+  return new RangeError(
+    `Cannot answer a request: its content-length says ${length} bytes: received a body of ${received}. Leave content-length out, or give the length of the body as it is sent.`,
+  );
+}
+
+/** The headers of a response. A body that `fetch` has read is no longer compressed, though its headers say so. */
+function headersOf(response: Response): string[] {
+  const flat = flatHeaders(response.headers);
+  if (response.url === "" || response.body === null || !response.headers.has("content-encoding")) return flat;
+  return flat.filter((_, index) => !OF_COMPRESSION.has(flat[index - (index % 2)] as string));
+}
+
+const OF_COMPRESSION: ReadonlySet<string> = new Set(["content-encoding", "content-length"]);
+
+/** @throws RangeError for what is no length */
+function lengthSaid(headers: readonly string[]): number | undefined {
+  const index = headers.findIndex((name, place) => place % 2 === 0 && name.toLowerCase() === "content-length");
+  if (index < 0) return undefined;
+  const text = headers[index + 1] as string;
+  if (!/^\d{1,15}$/.test(text)) throw new RangeError(`Cannot answer a request: content-length is a number of bytes: received ${describeValue(text)}`);
+  return Number(text);
 }
 
 async function cancel(pieces: Pieces, reason: string): Promise<void> {

@@ -49,9 +49,13 @@ class Echo {
           headers: { "content-length": "10" },
         });
       case "/wrong":
-        return new Response("hello", { headers: { "content-length": "2", "transfer-encoding": "chunked", connection: "close", "x-request-id": "its" } });
+        return new Response("hello", {
+          headers: { "content-length": "2", "transfer-encoding": "chunked", connection: "close", "x-request-id": "its" },
+        });
       case "/sized":
-        return new Response(request.method === "HEAD" ? null : ReadableStream.from([new Uint8Array(7)]), { headers: { "content-length": "7" } });
+        return new Response(request.method === "HEAD" ? null : ReadableStream.from([new Uint8Array(7)]), {
+          headers: { "content-length": "7" },
+        });
       case "/headless":
         return new Response(request.method === "HEAD" ? null : "hello");
       case "/fetched":

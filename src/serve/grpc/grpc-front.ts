@@ -303,7 +303,8 @@ class GrpcCall implements ReplyPort {
         const value = decodeMessage(message);
         if (this.#isOver) return;
         if (this.#reply !== undefined) whole = value;
-        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value) && !(await drained(this.#call))) return this.#stalled();
+        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value) && !(await drained(this.#call)))
+          return this.#stalled();
       }
     } catch {
       // The replica died, or nobody wants the answer any more.

@@ -29,7 +29,12 @@ function begun(...answers: Answer[]): AnswersUnderWay {
 
 test("a client that takes nothing or too little is cut off after its time; one that takes enough, or owes nothing, is not", () => {
   const [idle, trickling, slow, waiting, small, queued] = [5_000, 50_000, 50_000, 0, 10, 500].map((size) => new Answer(size)) as [
-    Answer, Answer, Answer, Answer, Answer, Answer,
+    Answer,
+    Answer,
+    Answer,
+    Answer,
+    Answer,
+    Answer,
   ];
   queued.isQueued = true;
   const all = begun(idle, trickling, slow, waiting, small, queued);

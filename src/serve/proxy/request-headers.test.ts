@@ -51,16 +51,28 @@ test("a target names a path, with a host or without, and that host is the reques
   for (const target of ["*", "", "a", "ftp://h/x", "http://u@h/x", "http:///x", "http://a:99999/x"]) expect(of(target)[0]).toBeUndefined();
 });
 
-test.each(["/a/../b", "/a/./b", "/..", "/%2e%2E/b", "/a/.%2e/b", "/a\\..\\b", "//a/../b", "/a?x=/../", "/a#b/../c", "/ä", "/a|b?'<", "/.well-known/x", "/a.b/..c"])(
-  "a path is read as URL reads it: %s",
-  (path) => {
-    const { pathname, search } = new URL(`http://h${path}`);
-    expect(readTarget(path, readHeaders(["host", "h"]))).toBe(pathname + search);
-  },
-);
+test.each([
+  "/a/../b",
+  "/a/./b",
+  "/..",
+  "/%2e%2E/b",
+  "/a/.%2e/b",
+  "/a\\..\\b",
+  "//a/../b",
+  "/a?x=/../",
+  "/a#b/../c",
+  "/ä",
+  "/a|b?'<",
+  "/.well-known/x",
+  "/a.b/..c",
+])("a path is read as URL reads it: %s", (path) => {
+  const { pathname, search } = new URL(`http://h${path}`);
+  expect(readTarget(path, readHeaders(["host", "h"]))).toBe(pathname + search);
+});
 
 test("hosts that no URL can have are none, and a client says nothing of the prefix", () => {
-  for (const host of ["a:99999", "1.2.3.256", "a%zz", "[::g]"]) expect(readHeaders(["host", host]).mistake).toBe("its host header names no host");
+  for (const host of ["a:99999", "1.2.3.256", "a%zz", "[::g]"])
+    expect(readHeaders(["host", host]).mistake).toBe("its host header names no host");
   expect(readHeaders(["X-Forwarded-Prefix", "/evil", "host", "h", "x-forwarded-prefix", "/too", "x-request-id", "1"]).headers).toEqual([
     "host",
     "h",

@@ -263,7 +263,15 @@ class ClientSocket implements ReplyPort {
     this.#isOver = true;
     this.onOver();
     const durationMs = performance.now() - this.#startMs;
-    this.#ports.served({ method: "GET", target: this.#target, app: this.#app, route: this.#route, status, durationMs, requestId: this.#requestId });
+    this.#ports.served({
+      method: "GET",
+      target: this.#target,
+      app: this.#app,
+      route: this.#route,
+      status,
+      durationMs,
+      requestId: this.#requestId,
+    });
   }
 }
 

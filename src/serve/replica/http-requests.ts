@@ -97,7 +97,10 @@ export class HttpRequests {
   }
 
   /** A large body goes as far as its client takes it: the proxy would hold what a client that does not read has asked for. Resolves when it has gone out. */
-  async #sendLarge(stream: ServedStream, { body, ...head }: { body: string | Uint8Array } & Omit<ResponseHead, "ongoing">): Promise<boolean> {
+  async #sendLarge(
+    stream: ServedStream,
+    { body, ...head }: { body: string | Uint8Array } & Omit<ResponseHead, "ongoing">,
+  ): Promise<boolean> {
     const bytes = typeof body === "string" ? Buffer.from(body) : body;
     const own = head.headers.filter((_, index) => (head.headers[index - (index % 2)] as string).toLowerCase() !== "content-length");
     const headers = [...own, "content-length", String(bytes.byteLength)];
@@ -278,7 +281,8 @@ function lengthSaid(headers: readonly string[]): number | undefined {
   const index = headers.findIndex((name, place) => place % 2 === 0 && name.toLowerCase() === "content-length");
   if (index < 0) return undefined;
   const text = headers[index + 1] as string;
-  if (!/^\d{1,15}$/.test(text)) throw new RangeError(`Cannot answer a request: content-length is a number of bytes: received ${describeValue(text)}`);
+  if (!/^\d{1,15}$/.test(text))
+    throw new RangeError(`Cannot answer a request: content-length is a number of bytes: received ${describeValue(text)}`);
   return Number(text);
 }
 

@@ -24,6 +24,8 @@ const EXPORTS_FOR_THEMSELVES = /\.test\.ts$|\.d\.mts$|^test\/(types|closures\/ma
 
 /** URLs that name no files. */
 const PATHNAMES_OF_OTHER_URLS: Readonly<Record<string, string>> = {
+  "src/serve/proxy/request-headers.ts": "the target of a request",
+  "src/serve/proxy/request-headers.test.ts": "the same",
   "test/house.test.ts": "the rule itself",
   "test/closures/matrix/values.ts": "a URL of the web that travels",
   "src/serve/replica/node-handler.ts": "the target of a request of HTTP",

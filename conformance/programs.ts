@@ -3,7 +3,7 @@
  *
  * Each is an ordinary piece of a driver on the public interface; what it returns is plain data.
  */
-import { get, InputNode, init, isInitialized, MultiOutputNode, remote, wait } from "shoal";
+import { get, InputNode, init, isInitialized, MultiOutputNode, type ObjectRef, put, remote, wait } from "shoal";
 import { ActorPool, Pool, Queue, QueueEmptyError, QueueFullError } from "shoal/util";
 
 const double = remote((x: number): number => x * 2);
@@ -21,6 +21,27 @@ class Worker {
   }
 }
 const WorkerActor = remote(Worker, { numCpus: 0.5 });
+
+const now = remote((): number => Date.now());
+const readNow = remote(async ([ref]: [ObjectRef<unknown>]): Promise<number> => {
+  await ref;
+  return Date.now();
+});
+class Clock {
+  now(): number {
+    return Date.now();
+  }
+}
+const ClockActor = remote(Clock, { numCpus: 0.1 });
+const COMPUTES_MS = 1500;
+
+/** Submits, computes, and lets the event loop turn only then. @returns whether the call had begun before the end of the computation */
+async function beginsMeanwhile(submit: () => ObjectRef<number>): Promise<boolean> {
+  const ref = submit();
+  const end = Date.now() + COMPUTES_MS;
+  while (Date.now() < end);
+  return (await ref) < end;
+}
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const collected: T[] = [];
@@ -55,6 +76,22 @@ export const programs: Readonly<Record<string, () => Promise<unknown>>> = {
     const refs = [3, 1, 2].map((x) => double.remote(x));
     const [ready, pending] = await wait(refs, { numReturns: 3, timeoutMs: 20_000 });
     return [await get(ready), pending.length];
+  },
+  beginsWhileDriverComputes: async () => {
+    await now.remote();
+    const task = await beginsMeanwhile(() => now.remote());
+    const clock = ClockActor.remote();
+    await clock.now.remote();
+    return { task, method: await beginsMeanwhile(() => clock.now.remote()) };
+  },
+  readsWhileOwnerComputes: async () => {
+    const read = async (value: unknown): Promise<boolean> => {
+      // A worker is at hand then.
+      await readNow.remote([put(0)]);
+      const ref = put(value);
+      return await beginsMeanwhile(() => readNow.remote([ref]));
+    };
+    return { stored: await read(new Uint8Array(1_000_000)), small: await read("small") };
   },
   graphChain: async () => {
     const input = new InputNode<number>();

@@ -325,6 +325,51 @@ def wait_order():
     return [ray.get(ready), len(pending)]
 
 
+COMPUTES_S = 1.5
+
+
+@ray.remote
+def now():
+    return time.time()
+
+
+@ray.remote
+def read_now(refs):
+    ray.get(refs[0])
+    return time.time()
+
+
+@ray.remote(num_cpus=0.1)
+class Clock:
+    def now(self):
+        return time.time()
+
+
+def begins_meanwhile(submit):
+    ref = submit()
+    end = time.time() + COMPUTES_S
+    while time.time() < end:
+        pass
+    return ray.get(ref) < end
+
+
+def begins_while_driver_computes():
+    ray.get(now.remote())
+    task = begins_meanwhile(now.remote)
+    clock = Clock.remote()
+    ray.get(clock.now.remote())
+    return {"task": task, "method": begins_meanwhile(clock.now.remote)}
+
+
+def reads_while_owner_computes():
+    def read(value):
+        ray.get(read_now.remote([ray.put(0)]))
+        ref = ray.put(value)
+        return begins_meanwhile(lambda: read_now.remote([ref]))
+
+    return {"stored": read(bytes(1_000_000)), "small": read("small")}
+
+
 def graph_chain():
     with InputNode() as given:
         graph = added.bind(double.bind(given), 1)
@@ -410,6 +455,8 @@ PROGRAMS = {
     "initAgain": lambda: accepted(lambda: ray.init(num_cpus=1)),
     "initAgainIgnored": lambda: accepted(lambda: ray.init(ignore_reinit_error=True)),
     "waitOrder": wait_order,
+    "beginsWhileDriverComputes": begins_while_driver_computes,
+    "readsWhileOwnerComputes": reads_while_owner_computes,
     "graphChain": graph_chain,
     "graphShared": graph_shared,
     "graphOutputs": graph_outputs,

@@ -6,6 +6,7 @@
  */
 import { type AmbientProcess, currentProcess } from "./ambient.ts";
 import { LeaseManager } from "../src/runtime/node/leases/lease-manager.ts";
+import { KnownValues } from "../src/runtime/node/references/known-values.ts";
 import { RefLedger } from "../src/runtime/node/references/ref-ledger.ts";
 import { RefValues } from "../src/runtime/node/references/ref-values.ts";
 import { StoreLedger } from "../src/runtime/objects/store-ledger.ts";
@@ -15,6 +16,7 @@ interface Books {
   leases: LeaseManager | undefined;
   refs: RefLedger | undefined;
   values: RefValues | undefined;
+  known: KnownValues | undefined;
   store: StoreLedger | undefined;
 }
 
@@ -32,7 +34,7 @@ export interface LeaseTap {
 }
 
 function emptyBooks(): Books {
-  return { leases: undefined, refs: undefined, values: undefined, store: undefined };
+  return { leases: undefined, refs: undefined, values: undefined, known: undefined, store: undefined };
 }
 
 /** For the run that begins. */
@@ -77,6 +79,12 @@ const adopt = RefValues.prototype.adopt;
 RefValues.prototype.adopt = function (id, maker) {
   own().values = this;
   adopt.call(this, id, maker);
+};
+
+const told = KnownValues.prototype.told;
+KnownValues.prototype.told = function (id, value) {
+  own().known = this;
+  told.call(this, id, value);
 };
 
 const arenaChanged = StoreLedger.prototype.arenaChanged;

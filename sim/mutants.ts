@@ -174,6 +174,11 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (this.#ledger.isOutdated(hello))",
     becomes: "if (hello === null)",
   },
+  knownOutlivesItsRef: {
+    file: "runtime/node/references/ref-service.ts",
+    text: "this.#known.forget(ref.id);",
+    becomes: "",
+  },
   ownTaskBeforeReport: {
     file: "runtime/worker/executor.ts",
     text: "if (this.#owesReport) {",

@@ -216,4 +216,10 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "ownTaskBeforeReport",
     found: "a worker whose last lease had ended ran a task of its own under a shape that the daemon did not hold for it",
   },
+  {
+    seed: 1,
+    steps: 20,
+    mutant: "knownOutlivesItsRef",
+    found: "a daemon kept the value that an owner had told when nobody held the ref any more",
+  },
 ];

@@ -218,7 +218,7 @@ function checkBooks(world: World, node: SimulatedNode, processes: ReadonlyMap<st
 function leftOn(node: SimulatedNode): string[] {
   const found: string[] = [];
   const { name } = node.process;
-  const { leases, refs, values, store } = booksOf(node.process);
+  const { leases, refs, values, known, store } = booksOf(node.process);
   if (leases !== undefined) {
     const { total, free } = leases.view();
     for (const [resource, units] of total)
@@ -228,6 +228,7 @@ function leftOn(node: SimulatedNode): string[] {
   }
   if ((refs?.size ?? 0) > 0) found.push(`${refs?.size} refs are counted on ${name}`);
   if ((values?.size ?? 0) > 0) found.push(`${values?.size} values are kept on ${name}`);
+  if ((known?.size ?? 0) > 0) found.push(`${known?.size} values of others are kept on ${name}`);
   if (store !== undefined && store.usedBytes > 0) found.push(`${store.usedBytes} bytes are stored on ${name}`);
   return found;
 }

@@ -2,6 +2,7 @@
 import type { Scenario } from "../system.ts";
 
 const SESSION = "1.1 Start, connect, stop";
+const CALLS = "1.2 Tasks";
 const GRAPHS = "1.10 DAG and compiled graphs";
 const UTILITIES = "1.11 Utilities";
 
@@ -11,6 +12,8 @@ const PROGRAMS: readonly (readonly [string, string, string])[] = [
   [SESSION, "a second init is refused", "initAgain"],
   [SESSION, "a second init can be allowed", "initAgainIgnored"],
   [SESSION, "wait keeps the order of what is ready", "waitOrder"],
+  [CALLS, "tasks and methods begin while their caller computes", "beginsWhileDriverComputes"],
+  [CALLS, "objects are read while their owner computes", "readsWhileOwnerComputes"],
   [GRAPHS, "a chain, executed twice", "graphChain"],
   [GRAPHS, "a shared node runs once an execution", "graphShared"],
   [GRAPHS, "several outputs", "graphOutputs"],

@@ -55,6 +55,29 @@ test.each(["none", "snappy", "zstd"] as const)("wrong bytes of a file compressed
   expect(await read(path)).toEqual(ROWS);
 });
 
+test("counts of a footer that cannot be are errors before memory is taken", { timeout: 20_000 }, async () => {
+  const path = join(folder, "counts.parquet");
+  const fileOf = (footer: Buffer): Buffer => {
+    const tail = Buffer.from("....PAR1");
+    tail.writeUInt32LE(footer.length);
+    return Buffer.concat([Buffer.from("PAR1"), footer, tail]);
+  };
+  const whole = await parquetFile([blockOfRows(ROWS, "rows")], "none");
+  const footerAt = whole.length - 8 - Buffer.from(whole).readUInt32LE(whole.length - 8);
+  const negative = Buffer.from(whole);
+  // 300 rows as the footer has them, and -5 in as many bytes.
+  for (let at = negative.indexOf(Buffer.of(0xd8, 0x04), footerAt); at >= 0; at = negative.indexOf(Buffer.of(0xd8, 0x04), at + 1))
+    negative.set([0x89, 0x00], at);
+  writeFileSync(path, negative);
+  await expect(readParquetFooter(path, [])).rejects.toThrow("its footer has a row group of -5 rows");
+  // Lists within lists, each of which says that two thousand million elements follow.
+  const list = Buffer.of(0xf9, 0xff, 0xff, 0xff, 0xff, 0x07);
+  writeFileSync(path, fileOf(Buffer.concat([Buffer.of(0x29), ...Array<Buffer>(16).fill(list)])));
+  await expect(readParquetFooter(path, [])).rejects.toThrow("its footer has a list of 2147483647 elements at byte 7, and ends before");
+  writeFileSync(path, fileOf(Buffer.alloc(100_000, 0x1c)));
+  await expect(readParquetFooter(path, [])).rejects.toThrow("its footer is nested more than 64 levels deep");
+});
+
 test("an error names the row group that is damaged, and its bytes", async () => {
   const rows = (n: number): Record<string, unknown>[] => Array.from({ length: n }, (_, id) => ({ id, text: `text ${id % 20}` }));
   const whole = await parquetFile([blockOfRows(rows(1_048_576 + 300), "rows")], "snappy");

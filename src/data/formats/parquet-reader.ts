@@ -4,12 +4,13 @@
  * parquet-wasm, the Rust implementation of Apache Arrow, decodes all encodings and codecs (uncompressed, snappy, gzip, brotli, zstd, lz4 also in the frames of Hadoop). What it has decoded is copied out
  * of its memory, a copy a column. It is loaded by the first read.
  */
-import { parquetMetadataAsync } from "hyparquet";
+import { type FileMetaData, parquetMetadata } from "hyparquet";
 import { blocksOfWasmTable } from "../arrow/from-wasm.ts";
 import type { Block } from "../blocks/block.ts";
 import { noteFile } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
 import type { ColumnFacts } from "../expressions/may-match.ts";
+import { checkCompactThrift } from "./compact-thrift.ts";
 import { footerInMicroseconds, type SparkTimes, sparkTimesOf } from "./parquet-int96.ts";
 import { columnOfRepeatedMaps, factsOfGroup, topLevelElements } from "./parquet-statistics.ts";
 import { parquetWasm } from "./parquet-wasm.ts";
@@ -59,19 +60,13 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
   await using bytes = await openBytes(path);
   const byteLength = bytes.sizeBytes;
   if (byteLength < LEAST_BYTES) throw notParquet(path, `it has ${byteLength} bytes, and the shortest such file has ${LEAST_BYTES}`);
-  let mark = "";
-  const slice = async (start: number, end = byteLength): Promise<ArrayBuffer> => {
-    const part = await bytes.read(start, end);
-    if (end === byteLength) mark = Buffer.from(part).toString("latin1", part.byteLength - ENCRYPTED_MARK.length);
-    return part;
-  };
+  const end = await endOfFile(bytes);
+  if (end.toString("latin1", end.length - ENCRYPTED_MARK.length) === ENCRYPTED_MARK) throw encrypted(path, "its footer");
   const metadata = await naming(
     path,
-    () => parquetMetadataAsync({ byteLength, slice }),
+    async () => checkedMetadata(end),
     () => ` (it has ${byteLength} bytes)`,
-  ).catch((error: unknown) => {
-    throw mark === ENCRYPTED_MARK ? encrypted(path, "its footer") : error;
-  });
+  );
   const [wideColumns, encryptedColumns] = [new Set<string>(), new Set<string>()];
   for (const { columns } of metadata.row_groups)
     for (const { meta_data: column, crypto_metadata: keys } of columns) {
@@ -108,6 +103,33 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
     encryptedColumns: [...encryptedColumns],
   };
 }
+
+/** What is read of a file at first: most footers are within. */
+const END_BYTES = 512 * 1024;
+/** The length of the footer, and the mark. */
+const TAIL_BYTES = 8;
+
+/** The last bytes of a file, its footer among them where the file has as many bytes as its last ones say. */
+async function endOfFile(file: FileBytes): Promise<Buffer> {
+  const { sizeBytes } = file;
+  const end = Buffer.from(await file.read(Math.max(0, sizeBytes - END_BYTES), sizeBytes));
+  const footerBytes = end.readUInt32LE(end.length - TAIL_BYTES) + TAIL_BYTES;
+  return footerBytes <= end.length || footerBytes > sizeBytes ? end : Buffer.from(await file.read(sizeBytes - footerBytes, sizeBytes));
+}
+
+/** @throws Error for a footer whose counts cannot be: the parser would believe them */
+function checkedMetadata(end: Buffer): FileMetaData {
+  const footerBytes = end.readUInt32LE(end.length - TAIL_BYTES);
+  if (footerBytes <= end.length - TAIL_BYTES)
+    checkCompactThrift(end.subarray(end.length - TAIL_BYTES - footerBytes, end.length - TAIL_BYTES));
+  const metadata = parquetMetadata(Uint8Array.from(end).buffer);
+  for (const { num_rows: rows, total_byte_size: size } of metadata.row_groups)
+    if (typeof rows !== "bigint" || rows < 0n || rows > ROWS_MAX || size < 0n)
+      throw new Error(`its footer has a row group of ${rows} rows and ${size} bytes`);
+  return metadata;
+}
+
+const ROWS_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 function isWide(value: unknown): boolean {
   return typeof value === "bigint" && (value > BigInt(Number.MAX_SAFE_INTEGER) || value < BigInt(Number.MIN_SAFE_INTEGER));
@@ -293,5 +315,6 @@ function notParquet(path: string, problem: string, cause?: unknown): DataError {
 /** A panic of the decoder says nothing itself. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof RangeError && error.message.includes("call stack")) return "its schema is nested too deep";
   return error.name === "RuntimeError" ? "its pages are damaged" : error.message;
 }

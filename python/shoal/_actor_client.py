@@ -105,6 +105,7 @@ class ActorClient:
                 return
             identity = {"actorId": self.id, "incarnation": incarnation}
             link = CallLink(self._worker, connection, number, state["processId"], identity, self._answered, self._link_closed)
+            link.on_cut = lambda: self._cut(link)
             if not self._is_current(state):
                 connection.close()
                 return
@@ -121,11 +122,15 @@ class ActorClient:
     def _answered(self, call, payloads, _seconds):
         self._worker.calls.answered(call, payloads)
 
+    def _cut(self, link):
+        if self._link is link:
+            self._link = None
+
     def _link_closed(self, link, unanswered):
         if self._link is link:
             self._link = None
         self._lost.extend(unanswered)
-        self._lost_incarnation = self._incarnation
+        self._lost_incarnation = link.incarnation
         state = self._state
         if state["phase"] == "dead":
             self.state_changed(state, b"")

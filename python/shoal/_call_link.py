@@ -7,7 +7,7 @@ the submitter of tasks, or the client of the actor.
 from . import _messages as message
 from ._codec import Payload, PayloadReader, is_plain
 from ._connection import decode_header
-from ._limits import NODE_TAG_DIGITS, TELL_HELD_EVERY
+from ._limits import EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS, EXIT_REPORT_WITHIN_SECONDS, NODE_TAG_DIGITS, TELL_HELD_EVERY
 
 
 class Call:
@@ -70,9 +70,16 @@ class CallLink:
         self.process_id = process_id
         #: Of an actor: fields by which the receiver knows that it is meant.
         self._identity = identity
+        self.incarnation = identity["incarnation"]
         self._on_answer = on_answer
         self._on_closed = on_closed
         self._on_declined = on_declined
+        #: Called when nothing more can be sent, before it is known what is unanswered.
+        self.on_cut = None
+        #: What a dead worker has left behind, in the order of the stream.
+        self._rest = []
+        self._has_exited = False
+        self._is_finished = False
         self.held_read = 0
         self._numbers = {}
         self.in_flight = {}
@@ -222,10 +229,42 @@ class CallLink:
         if held % TELL_HELD_EVERY == 0:
             self._worker.daemon.send(message.HELD_READ, [self.process_id, self.number, held])
 
+    def add_rest(self, outbox, start, data):
+        self._rest.append((outbox, start, data))
+
+    def worker_exited(self):
+        """All that the worker has left behind has come."""
+        self._has_exited = True
+        if self.connection.is_closed:
+            self._finish()
+
+    def _is_here(self):
+        return self.process_id[:NODE_TAG_DIGITS] == self._worker.process_id[:NODE_TAG_DIGITS]
+
     def _closed(self, _reason):
+        if self.on_cut is not None:
+            self.on_cut()
+        if not self.in_flight or self.connection.outbox is None or self._has_exited:
+            self._finish()
+            return
+        # Answers may lie where the worker has left them, once its end is known.
+        limit = EXIT_REPORT_WITHIN_SECONDS if self._is_here() else EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS
+        self._worker.pump.after(limit, self._finish)
+
+    def _finish(self):
+        if self._is_finished:
+            return
+        self._is_finished = True
+        is_rest_read = False
+        for outbox, start, data in self._rest:
+            # Another connection to the same worker has a rest of its own.
+            if outbox == self.connection.outbox:
+                is_rest_read = self.connection.read_rest(start, data)
+                if not is_rest_read:
+                    break
+        self._rest = []
         # Of a process of this node all that it had written is read, whether or not it closed the connection.
-        is_here = self.process_id[:NODE_TAG_DIGITS] == self._worker.process_id[:NODE_TAG_DIGITS]
-        self.is_whole = (is_here or self.connection.is_whole) and self.connection.is_between_messages
+        self.is_whole = (self._is_here() or self.connection.is_whole or is_rest_read) and self.connection.is_between_messages
         unanswered = list(self.in_flight.values())
         self.in_flight.clear()
         for call in unanswered:

@@ -35,6 +35,7 @@ class CallServer:
         self.is_retired = False
         connection.on_frame = self._receive
         connection.on_close = self._closed
+        connection.keep_in(worker.outboxes.open(self.caller_id))
 
     def is_idle_for(self, seconds):
         return not self._open and time.monotonic() - self._last_call >= seconds

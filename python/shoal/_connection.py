@@ -55,6 +55,11 @@ class Connection:
         self._requests = {}
         self._next_request = 1
         self._is_writing = False
+        #: Where what is sent outlives this process.
+        self._kept = None
+        #: In which outbox the other end keeps what it sends, and where in what has come it began; None where it keeps nothing, and once it has ended in order.
+        self._outbox = None
+        self._pushed = 0
         #: Nothing more can be written; what the other end had written before is read to its end.
         self._is_cut = False
         self.close_reason = None
@@ -84,13 +89,24 @@ class Connection:
 
     # ---- out
 
+    def keep_in(self, outbox):
+        """From now on what is sent can be read by others when this process has died, until the system has taken it."""
+        self.send_numbered(message.OUTBOX, 0, outbox.id, 0, b"")
+        self._kept = outbox
+
     def send_numbered(self, kind, flags, call_id, number, body):
-        self._out.append(numbered_frame(kind, flags, call_id, number, body))
+        frame = numbered_frame(kind, flags, call_id, number, body)
+        if self._kept is not None:
+            self._kept.add((frame,))
+        self._out.append(frame)
         self._pump.unflushed.add(self)
 
     def send(self, kind, header=None, call_id=0, flags=0, parts=()):
         encoded = None if header is None else encode_header(header)
-        self._out.extend(frame_parts(kind, flags, call_id, encoded, parts))
+        pieces = frame_parts(kind, flags, call_id, encoded, parts)
+        if self._kept is not None:
+            self._kept.add(pieces)
+        self._out.extend(pieces)
         self._pump.unflushed.add(self)
 
     def reply(self, call_id, header, parts=()):
@@ -140,6 +156,8 @@ class Connection:
             # Answers may lie unread: the loop finds the end of the connection behind them.
             self._is_cut = True
         self._out = []
+        if self._kept is not None:
+            self._kept.taken()
 
     def _joined(self, out):
         """Small pieces are one write; large ones are not copied."""
@@ -183,16 +201,40 @@ class Connection:
             self.is_whole = True
             self.drop("the other end closed it")
             return
+        self._pushed += len(chunk)
         try:
             for frame in self._parser.push(chunk):
                 if frame[0] == message.REPLY:
                     self._replied(frame)
+                elif frame[0] == message.OUTBOX:
+                    self._outbox = (frame[2], self._parser.whole_bytes) if frame[2] else None
                 else:
                     self.on_frame(frame)
                 if self.is_closed:
                     return
         except (FrameError, DecodeError) as error:
             self.drop("the peer broke the protocol: %s" % error)
+
+    @property
+    def outbox(self):
+        return None if self._outbox is None else self._outbox[0]
+
+    def read_rest(self, start, data):
+        """After the end of the connection: reads on where it ended, each byte once. ``start``: where in the stream of the outbox the bytes belong. Returns whether nothing is missing."""
+        if self._outbox is None:
+            return False
+        read_to = self._pushed - self._outbox[1]
+        if start > read_to:
+            return False
+        rest = data[read_to - start :]
+        self._pushed += len(rest)
+        try:
+            for frame in self._parser.push(rest):
+                if frame[0] not in (message.REPLY, message.OUTBOX):
+                    self.on_frame(frame)
+        except (FrameError, DecodeError):
+            return False
+        return True
 
     def _replied(self, frame):
         _, flags, call_id, _, header, body = frame
@@ -211,6 +253,9 @@ class Connection:
         """Sends what is pending, then closes."""
         if self.is_closed:
             return
+        if self._kept is not None:
+            # The other end has all when it has read this, and looks for no rest.
+            self.send_numbered(message.OUTBOX, 0, 0, 0, b"")
         self.flush()
         try:
             self._socket.shutdown(socket.SHUT_WR)
@@ -226,6 +271,8 @@ class Connection:
         self._pump.connections.discard(self)
         self._pump.unflushed.discard(self)
         self._socket.close()
+        if self._kept is not None:
+            self._kept.close()
         requests = self._requests
         self._requests = {}
         for on_reply in requests.values():

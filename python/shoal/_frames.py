@@ -45,6 +45,8 @@ class FrameParser:
     def __init__(self, size_max=FRAME_SIZE_MAX):
         self.size_max = size_max
         self._rest = b""
+        #: Bytes of the frames that have been handed out.
+        self.whole_bytes = 0
         #: A frame larger than what has come is gathered where it will be read.
         self._large = None
         self._large_size = 0
@@ -96,6 +98,7 @@ class FrameParser:
         return chunk[taken:]
 
     def _frame(self, data, start, size):
+        self.whole_bytes += size
         _, kind, flags, call_id = _prefix.unpack_from(data, start)
         at = start + _PREFIX_SIZE
         end = start + size

@@ -405,7 +405,7 @@ def parted(unanswered, end, sent, is_whole, caller, made_for):
     """Calls that may have begun, and those that certainly have not.
 
     Tasks begin in the order of their sending: those that parked had begun, and so had all up to the one that the worker had marked, as the last of the link that began or
-    as the running one, whose answers it may not have written; without it, the first that had not parked was running. ``end``: the exit of the worker, how many calls it had read, or None.
+    as the running one; without it, the first that had not parked was running. ``end``: the exit of the worker, how many calls it had read, or None.
     """
     if end is None:
         return unanswered, []
@@ -419,6 +419,9 @@ def parted(unanswered, end, sent, is_whole, caller, made_for):
     open_ids = [None if call.has_parked else call.call_id for call in unanswered]
     if marked in all_ids:
         last = all_ids.index(marked)
+    elif marked is not None and is_whole:
+        # The last that began was answered: none behind it had begun.
+        last = max((index for index, call_id in enumerate(open_ids) if call_id is None), default=-1)
     elif marked is None and ran is not None and ran[0] == caller and ran[1] in open_ids:
         last = open_ids.index(ran[1])
     elif not is_whole:

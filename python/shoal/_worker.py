@@ -38,6 +38,7 @@ from ._limits import (
     TURN_AFTER_SECONDS,
 )
 from ._network import NetworkListener
+from ._outbox import Outboxes
 from ._outbound import OutboundCalls
 from ._output import mark_output, restore_output
 from ._execution_lease import ExecutionLease, end_at_once
@@ -124,6 +125,7 @@ class Worker:
         self.gpus = ()
         self.targets = Targets(places_of(configuration))
         self.interrupts = Interrupts(configuration["interruptSlot"])
+        self.outboxes = Outboxes(configuration["outbox"], self.process_id)
         self._unfinished = UnfinishedConnections(self.pump.after)
         self._listener = listen(configuration["address"])
         self.pump.add_reader(self._listener, self._accept)
@@ -184,6 +186,7 @@ class Worker:
                 self._refused(error)
 
         self.daemon.request(message.HELLO, self.hello, on_reply=answered)
+        self.daemon.keep_in(self.outboxes.open(configuration["daemonId"]))
 
     @staticmethod
     def _refused(reason):
@@ -227,7 +230,17 @@ class Worker:
     def _from_daemon(self, frame):
         kind, _, call_id, _, header, body = frame
         decoded = None if header is None else decode_header(header)
-        if self.store.receive(kind, decoded, gc.collect) or self.submitter.receive(kind, decoded):
+        if self.store.receive(kind, decoded, gc.collect):
+            return
+        if self.submitter.receive(kind, decoded):
+            if kind == message.WORKER_EXITED:
+                self._links_end(lambda process_id: process_id == decoded["workerId"])
+            return
+        if kind == message.OUTBOX_REST:
+            process_id, outbox, start = decoded
+            for link in self.links.values():
+                if link.process_id == process_id:
+                    link.add_rest(outbox, start, bytes(body))
             return
         if kind == message.WORKER_SLOT:
             if isinstance(decoded, bool):
@@ -273,6 +286,11 @@ class Worker:
         elif kind == message.WHY_REF:
             self.daemon.reply_error(call_id, WireError("failed", "calls that Python makes are not explained"))
 
+    def _links_end(self, is_ended):
+        for link in list(self.links.values()):
+            if is_ended(link.process_id):
+                link.worker_exited()
+
     # ---- what this process makes and waits for
 
     def new_sequence(self):
@@ -304,6 +322,7 @@ class Worker:
     def _node_gone(self, node_id, reason):
         """Its workers have ended, and values that its processes owed do not come."""
         tag = node_id[:NODE_TAG_DIGITS]
+        self._links_end(lambda process_id: process_id.startswith(tag))
         self.submitter.node_gone(tag, reason)
         for entry in self.refs.owned_by(tag):
             lost(entry, False)

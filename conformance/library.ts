@@ -91,6 +91,7 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     }
   },
   exitWith: (code: number): void => process.exit(code),
+  exitAt: (index: number, last: number): number => (index === last ? process.exit(1) : index),
   failTimes: (file: string, times: number, kind: string): number => {
     appendFileSync(file, "begun\n");
     if (lines(file) <= times) raise(kind, `attempt ${lines(file)}`);

@@ -18,6 +18,28 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     section: fault,
+    name: "of quick tasks the one that ends its worker fails alone",
+    run: async (s) => {
+      const refs = [];
+      for (let index = 0; index < 200; index += 1) refs.push(await s.task("exitAt", [index, 39], { maxRetries: 0 }));
+      const outcomes = [];
+      for (const ref of refs) outcomes.push(await s.get(ref));
+      return outcomes.map((outcome) => ("value" in outcome ? outcome.value : outcome.error));
+    },
+  },
+  {
+    section: fault,
+    name: "an actor's calls that had ended have their answers when the next ends it",
+    run: async (s) => {
+      const actor = await s.actor("Counter");
+      const refs = [];
+      for (let index = 0; index < 100; index += 1) refs.push(await s.call(actor, "increment"));
+      const end = await s.call(actor, "die");
+      return [await s.getAll(refs), "error" in (await s.get(end))];
+    },
+  },
+  {
+    section: fault,
     name: "a retried task gives its dependents their argument",
     run: async (s) => await s.get(await s.task("add", [await s.task("dieTimes", [join(s.folder, "dependent"), 1]), 10])),
   },

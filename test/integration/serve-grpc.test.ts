@@ -94,6 +94,8 @@ class Shop {
     for await (const { name } of items) yield { name: `re: ${name}` };
   }
   fail({ name }: Item): never {
+    if (name === "exit code") throw Object.assign(new Error("Command failed: curl -H secret"), { code: 7 });
+    if (name === "DOM") throw new DOMException("secret", "NotFoundError");
     if (name === "status") throw new serve.GrpcStatusError(grpc.status.NOT_FOUND, "no such item");
     throw new Error("a secret of the shop");
   }
@@ -168,9 +170,11 @@ test("failures are statuses", async () => {
     return [code, details];
   };
   expect(await codeOf(unary(client, "Fail", { name: "status" }))).toEqual([grpc.status.NOT_FOUND, "no such item"]);
-  const [code, details] = await codeOf(unary(client, "Fail", { name: "other" }));
-  expect(code).toBe(grpc.status.INTERNAL);
-  expect(details).not.toContain("secret");
+  for (const name of ["other", "exit code", "DOM"]) {
+    const [code, details] = await codeOf(unary(client, "Fail", { name }));
+    expect([name, code]).toEqual([name, grpc.status.INTERNAL]);
+    expect(details).not.toContain("secret");
+  }
   expect((await codeOf(unary(client, "Missing", {})))[0]).toBe(grpc.status.UNIMPLEMENTED);
   const [unknown, text] = await codeOf(unary(client, "Describe", {}, { metadata: { application: "absent" } }));
   expect([unknown, text]).toEqual([grpc.status.NOT_FOUND, "there is no application absent: there are shop"]);

@@ -132,8 +132,7 @@ export class GrpcRequests {
   #statusOf(error: unknown, stream: ServedStream): { code: number; details: string } {
     const { code, details } = (error ?? {}) as { code?: unknown; details?: unknown };
     const message = error instanceof Error ? error.message : describeValue(error);
-    // Errors of gRPC's own clients have `details`, those of users `message`.
-    if (isFailureCode(code)) return { code, details: typeof details === "string" ? details : message };
+    if (isFailureCode(code) && isStatusError(error)) return { code, details: typeof details === "string" ? details : message };
     const known = typeof code === "string" ? CODES[code] : undefined;
     if (known !== undefined) return { code: known, details: message };
     const { onError, showsErrors } = this.#options;
@@ -154,6 +153,13 @@ function metadataOf(flat: readonly string[]): ReadonlyMap<string, readonly strin
     found.set(name, [...(found.get(name) ?? []), flat[index + 1] as string]);
   }
   return found;
+}
+
+/** Our own error, also one that came through a handle, and what a client of `@grpc/grpc-js` rejects with. Exit codes of processes and codes of a DOMException are numbers, too, and their texts are not for clients. */
+function isStatusError(error: unknown): boolean {
+  if (error instanceof GrpcStatusError) return true;
+  const { name, details, metadata } = error as { name?: unknown; details?: unknown; metadata?: { getMap?: unknown } | null };
+  return name === "GrpcStatusError" || (typeof details === "string" && typeof metadata?.getMap === "function");
 }
 
 function isFailureCode(code: unknown): code is number {

@@ -43,6 +43,8 @@ interface FigureFacts {
   readonly roundsMax?: number;
   /** How long a round of one side may take in each of its modes, the start and the end of its runtime included; then it is stopped and has failed. Default: `subject.ts` decides. */
   readonly limitMs?: number;
+  /** A program of others that has to be installed. */
+  readonly program?: "wrk";
   /** Printed under the table: where the two sides cannot do the very same thing, this says how they differ. */
   readonly note?: string;
 }

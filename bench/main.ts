@@ -85,7 +85,7 @@ interface Run {
   readonly command: string;
 }
 
-async function runFigures(figures: readonly Figure[], run: Run): Promise<number> {
+async function runFigures(wanted: readonly Figure[], run: Run): Promise<number> {
   const { options, repositoryRoot, command } = run;
   const { closeAllChildren } = await import("./child.ts");
   const { compare } = await import("./compare.ts");
@@ -93,8 +93,10 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
   const { prepareRay } = await import("./ray-environment.ts");
   const { HAPROXY_IS_MISSING } = await import("./ray-modes.ts");
   const { afterTable, resultEntry, resultLine, tableHeading } = await import("./report.ts");
+  const { runnableFigures } = await import("./missing-programs.ts");
   const { newScratchDirectory, raySubject, shoalSubject } = await import("./subject.ts");
   const say = (line: string) => process.stdout.write(`${line}\n`);
+  const { runnable: figures, missing } = runnableFigures(wanted, process.env.PATH ?? "");
 
   const date = new Date().toISOString();
   const rayEnvironment: RayEnvironment | null = options.againstRay ? await prepareRay(repositoryRoot, say) : null;
@@ -111,6 +113,7 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
     say(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGigabytes} GB, ${machine.system}`);
     say(`Shoal ${machine.shoal} on Node ${machine.node}${machine.ray === null ? "" : `; Ray ${machine.ray} on Python ${machine.python}`}`);
     if (rayEnvironment?.haproxy === null && figures.some((figure) => "fastMode" in figure)) say(HAPROXY_IS_MISSING);
+    for (const line of missing) say(line);
     say(`${options.rounds} round(s) a side${options.quick ? ", quick: not a result to quote" : ""}\n`);
     say(tableHeading());
     const results = await compare(figures, {
@@ -125,7 +128,7 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
       const file = { machine, date, command, results: results.map(resultEntry) };
       await writeFile(options.json, `${JSON.stringify(file, null, 2)}\n`);
     }
-    return results.some((result) => result.failures.length > 0) ? 1 : 0;
+    return missing.length > 0 || results.some((result) => result.failures.length > 0) ? 1 : 0;
   } finally {
     await rm(scratchDirectory, { recursive: true, force: true });
   }

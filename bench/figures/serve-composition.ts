@@ -29,6 +29,7 @@ class Both {
 
 export const figure: DriverFigure = {
   where: "driver",
+  program: "wrk",
   name: "serve-composition",
   title: "two deployments behind HTTP, 64 connections",
   unit: "/s",

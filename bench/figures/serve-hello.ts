@@ -11,6 +11,7 @@ class Hello {
 
 export const figure: DriverFigure = {
   where: "driver",
+  program: "wrk",
   name: "serve-hello",
   title: "hello world over HTTP, 64 connections",
   unit: "/s",

@@ -20,6 +20,7 @@ class Echo {
 
 export const figure: DriverFigure = {
   where: "driver",
+  program: "wrk",
   name: "serve-json",
   title: "JSON echo by a framework, 64 connections",
   unit: "/s",

@@ -9,6 +9,7 @@ const Hello = python.actor<object, []>(CALLED, "Hello", { numCpus: 0, runtimeEnv
 
 export const figure: DriverFigure = {
   where: "driver",
+  program: "wrk",
   name: "serve-python",
   title: "hello world by Python, 64 connections",
   unit: "/s",

@@ -17,6 +17,7 @@ class Tokens {
 
 export const figure: DriverFigure = {
   where: "driver",
+  program: "wrk",
   name: "serve-sse",
   title: "tokens to 100 clients, 1,000 each",
   unit: "/s",

@@ -3,6 +3,9 @@
  *
  * The nodes are real daemons with their own workers and stores on this machine, which meet over TCP alone.
  */
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ActorDiedError, actors, clusterResources, get, getActor, init, kill, nodes, put, ready, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -122,6 +125,15 @@ describe("two nodes", () => {
     await init({ address: cluster.address });
     await until(async () => (await actors()).length === 0, "the actor of the driver that has gone to end");
   });
+});
+
+test("the file of a killed node, with the cluster's token in it, goes with the node", async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine: () => {} });
+  const node = await cluster.addNode({ numCpus: 1 });
+  const file = join(tmpdir(), `shoal-nodes-${process.getuid?.()}`, `${node.nodeId}.json`);
+  expect(existsSync(file)).toBe(true);
+  await node.kill();
+  expect(existsSync(file)).toBe(false);
 });
 
 test("the death of a node ends its actors with the cause, and the rest goes on", async () => {

@@ -16,6 +16,7 @@ import { workerExecArgv } from "../../runtime/os/machine/machine.ts";
 import { randomHex } from "../../runtime/os/random.ts";
 import { ownModule } from "../../runtime/os/own-files.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../../runtime/os/files/session-directory.ts";
+import { removeNodeFile } from "../../runtime/os/files/node-file.ts";
 import { readFailureLine, startFailedError } from "../../runtime/os/processes/start-failure.ts";
 import { Child } from "../../runtime/os/processes/worker-process.ts";
 
@@ -131,6 +132,8 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
   const clean = (): void => {
     killLeftWorkers(directories);
     removeSessionDirectories(directories);
+    // Of a daemon that was killed: the file has the cluster's token in it.
+    removeNodeFile(nodeId);
   };
   const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, networkFaults, signal, clean });
   return { ...child, nodeId, ended };

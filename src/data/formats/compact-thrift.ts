@@ -1,7 +1,8 @@
 /**
  * Checks that bytes are one struct in Thrift's compact form, as footers of Parquet are, before a parser believes their counts.
  *
- * A list says how many elements follow, and a parser makes room for them. Here each element has to be there, so work and memory are linear in the bytes.
+ * A list says how many elements follow, and a parser makes room for them.
+ * Here each element has to be there, and levels are counted, so work and memory of the parser are linear in the bytes.
  */
 
 const TYPE = { stop: 0, true: 1, false: 2, byte: 3, short: 4, int: 5, long: 6, double: 7, binary: 8, list: 9, struct: 12 } as const;

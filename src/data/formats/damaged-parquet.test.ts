@@ -76,6 +76,11 @@ test("counts of a footer that cannot be are errors before memory is taken", { ti
   await expect(readParquetFooter(path, [])).rejects.toThrow("its footer has a list of 2147483647 elements at byte 7, and ends before");
   writeFileSync(path, fileOf(Buffer.alloc(100_000, 0x1c)));
   await expect(readParquetFooter(path, [])).rejects.toThrow("its footer is nested more than 64 levels deep");
+  // A schema element with a name and one child, 5000 times: each is within the one before.
+  const level = Buffer.of(0x48, 1, 0x61, 0x15, 2, 0);
+  const levels = Buffer.concat([Buffer.of(0x15, 2, 0x19, 0xfc, 0x88, 0x27), ...Array<Buffer>(5000).fill(level)]);
+  writeFileSync(path, fileOf(Buffer.concat([levels, Buffer.of(0x16, 0, 0x19, 0x0c, 0)])));
+  await expect(readParquetFooter(path, [])).rejects.toThrow("its schema is 5000 levels deep, and 500 are read");
 });
 
 test("an error names the row group that is damaged, and its bytes", async () => {

@@ -123,12 +123,22 @@ function checkedMetadata(end: Buffer): FileMetaData {
   if (footerBytes <= end.length - TAIL_BYTES)
     checkCompactThrift(end.subarray(end.length - TAIL_BYTES - footerBytes, end.length - TAIL_BYTES));
   const metadata = parquetMetadata(Uint8Array.from(end).buffer);
+  let depth = 0;
+  const open: number[] = [];
+  for (const { num_children: children = 0 } of metadata.schema) {
+    while (open.at(-1) === 0) open.pop();
+    if (open.length > 0) open.push((open.pop() as number) - 1);
+    if (children > 0) open.push(children);
+    depth = Math.max(depth, open.length);
+  }
+  if (depth > SCHEMA_DEPTH_MAX) throw new Error(`its schema is ${depth} levels deep, and ${SCHEMA_DEPTH_MAX} are read`);
   for (const { num_rows: rows, total_byte_size: size } of metadata.row_groups)
     if (typeof rows !== "bigint" || rows < 0n || rows > ROWS_MAX || size < 0n)
       throw new Error(`its footer has a row group of ${rows} rows and ${size} bytes`);
   return metadata;
 }
 
+const SCHEMA_DEPTH_MAX = 500;
 const ROWS_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 function isWide(value: unknown): boolean {
@@ -315,6 +325,5 @@ function notParquet(path: string, problem: string, cause?: unknown): DataError {
 /** A panic of the decoder says nothing itself. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof RangeError && error.message.includes("call stack")) return "its schema is nested too deep";
   return error.name === "RuntimeError" ? "its pages are damaged" : error.message;
 }

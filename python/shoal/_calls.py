@@ -384,6 +384,8 @@ class Target:
     def load(self, worker):
         if self._function is None:
             self._function = worker.actor.method(self.id) if self.is_method else worker.targets.load(self.id)
+        elif not self.is_method:
+            worker.targets.enter(self.id)
         return self._function
 
     def measure(self, seconds):

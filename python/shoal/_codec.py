@@ -168,11 +168,6 @@ class Codec:
 
     def decode(self, payload, dependencies=()):
         """@raises SerializationError for what only JavaScript can read"""
-        if payload.graph:
-            raise SerializationError(
-                "Cannot read a value: it holds a function, an instance of a class or something else that only JavaScript can read",
-                {"reason": "closures and classes of JavaScript do not cross to Python", "hint": "Pass plain data, typed arrays or references."},
-            )
         if payload.location is None:
             in_band, buffers = payload.in_band, payload.buffers
         else:
@@ -185,7 +180,22 @@ class Codec:
                 return dependencies[data]
             return self._revive_plain(kind, data, payload.refs)
 
+        if payload.graph:
+            return self._error_of_graph(in_band, buffers, revive)
         return decode_value(in_band, buffers, revive)
+
+    @staticmethod
+    def _error_of_graph(in_band, buffers, revive):
+        """An error is read whatever hangs on it; anything else that has code in it is not."""
+        from ._graphs import error_of_graph
+
+        error = error_of_graph(decode_value(in_band, buffers), revive)
+        if error is not None:
+            return error
+        raise SerializationError(
+            "Cannot read a value: it holds a function, an instance of a class or something else that only JavaScript can read",
+            {"reason": "closures and classes of JavaScript do not cross to Python", "hint": "Pass plain data, typed arrays or references."},
+        )
 
     def _revive_plain(self, kind, data, refs=()):
         if kind == tags.KIND_SHOAL_ERROR:
@@ -248,6 +258,12 @@ class Codec:
         from ._pickles import pickled
 
         return pickled(value, self)
+
+    def error_parts(self, error):
+        """What makes an exception of its class, beside its plain form; None where nothing of it can be pickled."""
+        from ._pickles import error_parts
+
+        return error_parts(error, self)
 
     def beside(self, value):
         """What makes a value of its plain form."""

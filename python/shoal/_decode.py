@@ -58,6 +58,11 @@ _ERROR_CLASSES = {
 }
 
 
+def error_class_of(name):
+    """The exception that stands for a class of errors of JavaScript; ``None``: of ``Error`` itself."""
+    return _ERROR_CLASSES.get(name, JavaScriptError)
+
+
 class DecodeError(ValueError):
     """The bytes are no value."""
 
@@ -365,7 +370,7 @@ class Reader:
                 if name == "message":
                     error.args = (value,)
                 else:
-                    _set_property(error, name, value)
+                    set_property(error, name, value)
                 if name == "cause" and isinstance(value, BaseException):
                     error.__cause__ = value
 
@@ -490,7 +495,7 @@ def _collision(pairs):
     return SerializationError("Cannot read a Map of JavaScript: %s" % reason, {"reason": reason, "hint": "Send [...map], an array of pairs, instead."})
 
 
-def _set_property(error, name, value):
+def set_property(error, name, value):
     """A property of a JavaScript error; those that Python gives a meaning of their own keep it."""
     if name.startswith("__") or name == "args":
         return

@@ -72,7 +72,7 @@ def encode_value(value, reduce=None, pickling=None):
             shared = {identity: number for number, identity in enumerate(writer.repeated)}
             first, writer = writer, Writer(reduce, pickling, shared)
             if first.rare is not None:
-                writer.rare = _Rare(first.rare.unsendable, first.rare.cyclic)
+                writer.rare = _Rare(first.rare.unsendable, first.rare.cyclic, first.rare.error_circles)
             if first.rare is not None and first.rare.cyclic and pickling is not None:
                 writer.circle(value)
             else:
@@ -85,15 +85,18 @@ def encode_value(value, reduce=None, pickling=None):
 class _Rare:
     """The state of a writer that has met exceptions or application types."""
 
-    __slots__ = ("unsendable", "cyclic", "begun", "has_error", "errors_open")
+    __slots__ = ("unsendable", "cyclic", "error_circles", "begun", "errors_begun", "has_error", "errors_open")
 
-    def __init__(self, unsendable, cyclic):
+    def __init__(self, unsendable, cyclic, error_circles):
         #: Properties of exceptions that cannot be sent, and are left out: by the exception and the name.
         self.unsendable = unsendable
         #: Tuples and application types that refer to themselves, which a reader could not: they are written as plain data.
         self.cyclic = cyclic
+        #: Exceptions whose causes lead back to them: they have their plain form alone.
+        self.error_circles = error_circles
         #: Those that are being written.
         self.begun = set()
+        self.errors_begun = set()
         self.has_error = False
         #: How many exceptions are being written: what hangs on them is not pickled.
         self.errors_open = 0
@@ -151,7 +154,7 @@ class Writer:
 
     def _rare(self):
         if self.rare is None:
-            self.rare = _Rare({}, set())
+            self.rare = _Rare({}, set(), set())
         return self.rare
 
     # ---- identity
@@ -167,6 +170,8 @@ class Writer:
                 self.repeated[identity] = True
                 if self.rare is not None and identity in self.rare.begun:
                     self.rare.cyclic.add(identity)
+                elif self.rare is not None and identity in self.rare.errors_begun:
+                    self.rare.error_circles.add(identity)
                 self.out.append(0xC0)
                 return False
             self.seen[identity] = value
@@ -564,6 +569,24 @@ class Writer:
             self._text(message_of(error))
             self._property_map(error, {"stack": _stack_of(error, True)}, depth)
             return
+        if self.exact and not isinstance(error, JavaScriptError):
+            self._exact_error(error, depth)
+        else:
+            self._plain_error(error, depth)
+
+    def _exact_error(self, error, depth):
+        rare = self._rare()
+        identity = id(error)
+        # What a cause leads back to must be known from its beginning.
+        parts = None if identity in rare.error_circles else self.pickling.error_parts(error)
+        if parts is None:
+            self._plain_error(error, depth)
+            return
+        rare.errors_begun.add(identity)
+        self._with_way(lambda: self._plain_error(error, depth), "error", *parts)
+        rare.errors_begun.discard(identity)
+
+    def _plain_error(self, error, depth):
         name = _error_class(error)
         # The first one's shows the others, which are its causes, too; each with all of its own would be of square length.
         rare = self._rare()

@@ -109,6 +109,33 @@ def _lost(plain, rest, unpickle):
     )
 
 
+def _error(plain, rest, unpickle):
+    """The exception, with the causes and the traceback of the plain one, which it is where its class is not here."""
+    try:
+        function, arguments, state = unpickle(rest)
+        made = _made_error(function, plain.args if arguments is None else arguments)
+        if state is not None:
+            _set_state(made, state)
+    except Exception:  # code of the user's, which may not be here, or fail
+        return plain
+    for name in ("stack", "remote_stack"):
+        if name in plain.__dict__:
+            made.__dict__[name] = plain.__dict__[name]
+    made.__cause__ = plain.__cause__
+    return made
+
+
+def _made_error(function, arguments):
+    try:
+        made = function(*arguments)
+    except Exception:
+        # Its constructor takes other arguments than those that are kept.
+        made = function.__new__(function, *arguments)
+    if not isinstance(made, BaseException):
+        raise TypeError("no exception")
+    return made
+
+
 def _set(plain, rest, unpickle):
     return set(plain)
 
@@ -196,6 +223,7 @@ _WAYS = {
     "bytes": _bytes,
     "datetime": _moment,
     "dtype": _array_of_type,
+    "error": _error,
     "frozenset": _frozen_set,
     "items": _with_items,
     "keys": _keys,

@@ -15,6 +15,8 @@ from ._forms import loaded_torch, not_found, tensor_from, tensor_parts
 
 _CODE = (type, types.FunctionType)
 _REASON_MAX = 300
+#: A larger one has its plain form alone, besides its class.
+_PICKLED_ERROR_MAX = 65536
 
 
 class _Pickler(pickle.Pickler):
@@ -71,6 +73,31 @@ def beside(value, codec):
         return "lost", _full_name(type(value)), _shortened(error.reason)
     except Exception as error:  # code of the user's, which may raise anything
         return "lost", _full_name(type(value)), _shortened(str(error))
+
+
+def error_parts(error, codec):
+    """``(class name, bytes, buffers, objects)`` of ``(function, arguments, state)``: as much of an exception as can be pickled, of its class alone at least. Its causes travel in the plain form."""
+    try:
+        reduced = error.__reduce_ex__(4)
+        function, arguments, state = (*reduced, None)[:3]
+    except BaseException:  # an exception of the user's may do anything here
+        function, arguments, state = type(error), None, None
+    if type(state) is dict:
+        state = {name: item for name, item in state.items() if type(name) is str and name not in ("stack", "cause") and _parts_of((item,), codec) is not None}
+    for tried in ((function, arguments, state), (type(error), None, state), (type(error), None, None)):
+        parts = _parts_of(tried, codec)
+        if parts is not None:
+            return (_full_name(type(error)), *parts[1:])
+    return None
+
+
+def _parts_of(value, codec):
+    """None for what has large buffers or objects of the cluster in it: an error is plain bytes."""
+    try:
+        parts = pickled(value, codec)
+    except BaseException:  # code of the user's, which may do anything when it is looked at
+        return None
+    return None if parts[2] or parts[3] or len(parts[1]) > _PICKLED_ERROR_MAX else parts
 
 
 def _shortened(text):

@@ -1,15 +1,47 @@
 """Finds the Python function or class that a call names: ``python:<module or file>:<name>``.
 
 A file ends in ``.py``, and is imported as ``python file.py`` would import what lies beside it; anything else is a dotted module, found as
-``python -m`` finds it, or with a folder and a slash before it one that lies in this folder. What is not there is an error that names the interpreter and how to mend it. Each module is imported once per worker.
+``python -m`` finds it, or with a folder and a slash before it one that lies in this folder. What is not there is an error that names the interpreter and how to mend it. Each module is imported once per worker; where two
+folders have modules of one name, code of each folder gets its own.
 """
 
 import importlib
 import importlib.util
 import os
 import sys
+import sysconfig
 
 PREFIX = "python:"
+
+
+def _is_of_library(entry):
+    return os.path.abspath(entry) in _LIBRARY or os.path.basename(entry) == "lib-dynload" or entry.endswith(_LIBRARY_ARCHIVE)
+
+
+_LIBRARY = frozenset(os.path.abspath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+_LIBRARY_ARCHIVE = "python%d%d.zip" % sys.version_info[:2]
+
+
+def order_path():
+    """The standard library first, so that no file of the user's hides a part of it; then the working directory, in the place of the folder of the program."""
+    others = sys.path[1:]
+    sys.path[:] = [*filter(_is_of_library, others), os.getcwd(), *(entry for entry in others if not _is_of_library(entry))]
+
+
+def _put_first(folder):
+    """In front of all that is the user's."""
+    if folder in sys.path:
+        sys.path.remove(folder)
+    place = max((place + 1 for place, entry in enumerate(sys.path) if _is_of_library(entry)), default=0)
+    sys.path.insert(place, folder)
+
+
+def _root_of(module, file):
+    """The folder in which a module is found by its name."""
+    root = os.path.dirname(os.path.abspath(file))
+    for _ in range(module.__name__.count(".") + (1 if hasattr(module, "__path__") else 0)):
+        root = os.path.dirname(root)
+    return root
 
 
 class EnvironmentFault(Exception):
@@ -28,17 +60,21 @@ class Targets:
         #: The files that were named, by the module that each is here; and the folders that were added for them, as the driver names them.
         self._files = {}
         self._folders = {}
+        #: By folder, the names of the modules in it; and modules of theirs that are put aside while code of another folder runs.
+        self._names = {}
+        self._aside = {}
+        #: The folder whose code runs, and those of what has been loaded.
+        self._active = None
+        self._roots = {}
 
     def place_of(self, module):
         """How another worker finds a module of this one."""
         name = module.__name__
-        if name in self._files:
-            return self._files[name]
+        if module in self._files:
+            return self._files[module]
         file = getattr(module, "__file__", None)
         if file is not None:
-            root = os.path.dirname(os.path.abspath(file))
-            for _ in range(name.count(".") + (1 if hasattr(module, "__path__") else 0)):
-                root = os.path.dirname(root)
+            root = _root_of(module, file)
             if root in self._folders:
                 return "%s/%s" % (self._folders[root] or ".", name)
         return name
@@ -51,11 +87,22 @@ class Targets:
             place, _, name = target[len(PREFIX) :].rpartition(":")
             found = self._attribute(self._module(place), place, name)
             self._found[target] = found
+            self._roots[target] = self._active
+        else:
+            self.enter(target)
         return found
+
+    def enter(self, target):
+        """Code that has been loaded is about to run: what it imports meanwhile is of its folder."""
+        self._activate(self._roots[target])
 
     def find(self, place, name):
         """The function or class of a place as ``place_of`` gives it."""
-        return self.load("%s%s:%s" % (PREFIX, place, name))
+        active = self._active
+        try:
+            return self.load("%s%s:%s" % (PREFIX, place, name))
+        finally:
+            self._activate(active)
 
     def _attribute(self, module, place, name):
         found = module
@@ -81,6 +128,8 @@ class Targets:
                 return self._file(place)
             self._add(os.path.abspath(self._here(folder)), folder)
             place = name
+        else:
+            self._activate(os.getcwd())
         try:
             return importlib.import_module(place)
         except ModuleNotFoundError as error:
@@ -94,8 +143,23 @@ class Targets:
 
     def _add(self, folder, named):
         self._folders.setdefault(folder, named)
-        if folder not in sys.path:
-            sys.path.append(folder)
+        self._activate(folder)
+
+    def _activate(self, folder):
+        """From now on modules are found in this folder first, and modules of other folders that have one of its names are put aside."""
+        if folder is None or folder == self._active:
+            return
+        self._active = folder
+        names = self._names.get(folder)
+        if names is None:
+            names = self._names[folder] = _names_in(folder)
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None) if name.partition(".")[0] in names else None
+            root = None if file is None else _root_of(module, file)
+            if root != folder and root in self._names:
+                self._aside.setdefault(root, {})[name] = sys.modules.pop(name)
+        sys.modules.update(self._aside.pop(folder, {}))
+        _put_first(folder)
 
     def _file(self, place):
         path = os.path.abspath(self._here(place))
@@ -104,21 +168,21 @@ class Targets:
             raise FileNotFoundError("there is no file %s%s" % (path, "" if os.path.isabs(place) else where))
         folder, file = os.path.split(path)
         name = file[:-3] if file.endswith(".py") else file
+        self._add(folder, os.path.dirname(place))
         known = sys.modules.get(name)
         # What imports a module of the standard library gets that, whatever the file is called (which Python lists since 3.10).
         if known is not None or name in getattr(sys, "stdlib_module_names", ()):
             if getattr(known, "__file__", None) == path:
-                self._files.setdefault(name, place)
+                self._files.setdefault(known, place)
                 return known
             name = "shoal_file_%s" % path.replace("/", "_").replace(".", "_")
             if name in sys.modules:
                 return sys.modules[name]
-        self._add(folder, os.path.dirname(place))
-        self._files[name] = place
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise ImportError("%s is no Python file: name one that ends in .py" % path)
         module = importlib.util.module_from_spec(spec)
+        self._files[module] = place
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
@@ -129,6 +193,13 @@ class Targets:
             del sys.modules[name]
             raise
         return module
+
+
+def _names_in(folder):
+    try:
+        return {name.partition(".")[0] for name in os.listdir(folder)}
+    except OSError:
+        return set()
 
 
 def missing_module(error, place):

@@ -51,7 +51,7 @@ from ._registered import revive_registered
 from ._stacks import GuestStack, SideStack
 from ._store import Store
 from ._submitter import TaskSubmitter
-from ._targets import Targets
+from ._targets import Targets, order_path
 from ._unfinished import UnfinishedConnections
 from ._wire_error import WireError
 
@@ -700,9 +700,7 @@ def main():
     die_with_parent(parent)
     os.set_inheritable(_PARENT_FD, False)
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
-    # The folder of this package's parent is first on the path of a script; users expect the working directory there. Processes that are spawned need it all the same.
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    sys.path[0] = os.getcwd()
+    order_path()
     worker = Worker(configuration)
     _runtime.current = worker
     if hasattr(os, "register_at_fork"):

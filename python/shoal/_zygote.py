@@ -19,7 +19,7 @@ import warnings
 
 from . import _worker
 from ._interrupts import die_with_parent
-from ._targets import missing_module
+from ._targets import missing_module, order_path
 
 _PARENT_FD = 3
 
@@ -142,7 +142,7 @@ def main():
     parent = os.getppid()
     configuration, rest = _worker.read_line()
     die_with_parent(parent)
-    sys.path[0] = os.getcwd()
+    order_path()
     for name in configuration["preload"]:
         try:
             importlib.import_module(name)

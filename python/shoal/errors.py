@@ -36,7 +36,9 @@ class TaskCancelledError(ShoalError):
     code = "TASK_CANCELLED"
 
 
-class GetTimeoutError(ShoalError):
+class GetTimeoutError(ShoalError, TimeoutError):
+    """Also Python's own ``TimeoutError``, as in Ray."""
+
     code = "GET_TIMEOUT"
 
 

@@ -1,7 +1,7 @@
 /** Between processes of Python a value is what it was, directly, by a reference, and where TypeScript has held it; where a side cannot hold it, it is refused by name. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { type ObjectRef, put, python, SerializationError, TaskError } from "shoal";
+import { type ObjectRef, put, python, remote, SerializationError, TaskError } from "shoal";
 import { describe, expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
 import { pythonUnitTests, scientificPython, unless, WITHOUT_PYTHON } from "./python-places.ts";
@@ -123,5 +123,52 @@ describe.skipIf(problem !== undefined)(`values between processes of Python${unle
     const failure = await failureOf(task("name_of")(map));
     expect(failure.message).toContain("two of its keys are one in Python");
     expect(failure).not.toBeInstanceOf(TaskError);
+  });
+
+  test.each([
+    ["key", [["KeyError", "LookupError"], "'k'", null, null, null]],
+    ["file", [["FileNotFoundError", "OSError"], "[Errno 2] No such file or directory: '/no/such/file'", null, 2, null]],
+    ["own", [["AppError", "LookupError"], "5: gone", 5, null, null]],
+    ["lock", [["AppError", "LookupError"], "6: with a lock", 6, null, null]],
+    ["cause", [["AppError", "LookupError"], "7: outer", 7, null, "ValueError"]],
+  ])("what a task of Python raises is of its class in another: %s", async (kind, facts) => {
+    const ref = task("raises")(kind);
+    expect(await task("caught", "reader")([ref])).toEqual(facts);
+    const { cause } = (await failureOf(ref)) as { cause?: Error };
+    expect(cause).toBeInstanceOf(Error);
+    // TypeScript raises it again.
+    const again = remote((error: Error) => {
+      throw error;
+    });
+    expect(await task("caught", "reader")([again.remote(cause as Error)])).toEqual(facts);
+  });
+
+  test("errors with classes of their own keep what they have there", async () => {
+    for (const kind of ["unicode", "syntax"]) {
+      const facts = (await task("caught", "reader")([task("raises")(kind)])) as string[][];
+      expect(facts[0]?.[0]).toBe(kind === "unicode" ? "UnicodeDecodeError" : "SyntaxError");
+    }
+  });
+
+  test("a time-out is Python's own, too", async () => {
+    const never = remote(async () => new Promise(() => {}), { numCpus: 0 });
+    using ref = never.remote();
+    expect(await task("times_out")([ref])).toBe("GetTimeoutError");
+  });
+
+  test("an error of a class of TypeScript, or with a function on it, has its message, name and data in Python", async () => {
+    class PaymentError extends Error {
+      override name = "PaymentError";
+      details = { amount: 5 };
+      retry = (): number => 1;
+    }
+    const fails = remote(() => {
+      throw new PaymentError("boom");
+    });
+    expect(await task("error_facts")([fails.remote()])).toEqual(["JavaScriptError", "PaymentError", "boom", { amount: 5 }, true]);
+    const carries = remote(() => {
+      throw Object.assign(new RangeError("boom"), { retry: () => 1, details: [1, 2] });
+    });
+    expect(await task("error_facts")([carries.remote()])).toEqual(["ValueError", "RangeError", "boom", [1, 2], true]);
   });
 });

@@ -55,7 +55,7 @@ export function shoalProcesses(options: { under?: number; kind?: "daemon" | "wor
   const { under = process.pid, kind } = options;
   // Workers name themselves once they run; before, and for the daemon, the command line tells.
   const isKind = new RegExp(
-    `entry/${kind ?? "(daemon|worker)"}\\.[jt]s${kind === "worker" ? "" : "|^shoal daemon"}${kind === "daemon" ? "" : "|^shoal worker|python/(worker|zygote)\\.py"}`,
+    `entry/${kind ?? "(daemon|worker)"}\\.[jt]s${kind === "worker" ? "" : "|^shoal daemon"}${kind === "daemon" ? "" : "|^shoal worker|python/entry/(worker|zygote)\\.py"}`,
   );
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc")) {

@@ -66,6 +66,10 @@ export function originOf(value: object): Reduced | undefined {
 function unchanged(plain: object, way: unknown): ((value: object) => boolean) | undefined {
   if (way === "lost") return undefined;
   if (plain instanceof ArrowData || plain instanceof PythonValue) return always;
+  if (plain instanceof Error) {
+    const { message } = plain;
+    return (value) => (value as Error).message === message;
+  }
   if (ArrayBuffer.isView(plain)) return way === "pickle" ? undefined : always;
   if (!(plain instanceof Date)) return undefined;
   const time = plain.getTime();

@@ -383,3 +383,68 @@ def name_of(value):
 
 def contains(value):
     return [(1, 2) in value, type(value).__name__]
+
+
+class AppError(LookupError):
+    """Its constructor takes other arguments than those that an exception keeps."""
+
+    def __init__(self, code, text):
+        super().__init__("%s: %s" % (code, text))
+        self.code = code
+
+
+def raises(kind):
+    if kind == "key":
+        raise KeyError("k")
+    if kind == "file":
+        open("/no/such/file")
+    if kind == "own":
+        raise AppError(5, "gone")
+    if kind == "unicode":
+        b"\xff".decode("utf-8")
+    if kind == "syntax":
+        compile("a b", "f", "exec")
+    if kind == "lock":
+        import threading
+
+        error = AppError(6, "with a lock")
+        error.lock = threading.Lock()
+        raise error
+    try:
+        raise ValueError("inner")
+    except ValueError as inner:
+        raise AppError(7, "outer") from inner
+
+
+def caught(ref):
+    import shoal
+
+    try:
+        shoal.get(ref[0])
+    except shoal.TaskError as error:
+        cause = error.__cause__
+        inner = cause.__cause__
+        return [[kind.__name__ for kind in type(cause).__mro__[:2]], str(cause), getattr(cause, "code", None), getattr(cause, "errno", None), inner and type(inner).__name__]
+
+
+def echo(value):
+    return value
+
+
+def times_out(ref):
+    import shoal
+
+    try:
+        shoal.get(ref[0], timeout=0.1)
+    except TimeoutError as error:
+        return type(error).__name__
+
+
+def error_facts(ref):
+    import shoal
+
+    try:
+        shoal.get(ref[0])
+    except shoal.TaskError as error:
+        cause = error.__cause__
+        return [type(cause).__name__, getattr(cause, "name", None), str(cause), cause.__dict__.get("details"), "boom" in cause.__dict__.get("stack", "")]

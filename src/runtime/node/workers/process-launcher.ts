@@ -98,7 +98,11 @@ export class ProcessLauncher implements WorkerLauncher {
         return () => clearTimeout(timer);
       },
     });
-    this.#python = new PythonWorkers({ entry: `${pythonFolder}/worker.py`, zygoteEntry: `${pythonFolder}/zygote.py`, onSpawned });
+    this.#python = new PythonWorkers({
+      entry: `${pythonFolder}/entry/worker.py`,
+      zygoteEntry: `${pythonFolder}/entry/zygote.py`,
+      onSpawned,
+    });
   }
 
   /** Starts the spare ones. */

@@ -1,5 +1,5 @@
 /**
- * Workers that are forked from a process which has imported what they need (`python/zygote.py`): a worker is there in milliseconds, and shares its pages.
+ * Workers that are forked from a process which has imported what they need (`python/entry/zygote.py`): a worker is there in milliseconds, and shares its pages.
  *
  * One for each environment and list of imports. The process forks and kills on order, as it alone knows which of its children have not been reaped, and says which have ended. A
  * forked worker connects its output and its parent's line to a socket here. It ends with the last of its workers after a while, and all of them with it.

@@ -1,6 +1,12 @@
 """Started by the node daemon as the process from which workers with imports of their own are forked."""
 
-from shoal._zygote import main
+import os
+import sys
+
+# In a folder of its own, so that no module of the user's that is called as this file is hidden by it.
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from shoal._zygote import main  # noqa: E402
 
 if __name__ == "__main__":
     # Processes that multiprocessing spawns load the main module anew if it has a file: that would be this one.

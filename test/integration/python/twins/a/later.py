@@ -1,0 +1,3 @@
+"""Of the folder a."""
+
+VALUE = "later of a"

@@ -1,0 +1,3 @@
+"""Of the folder b."""
+
+VALUE = "later of b"

@@ -11,7 +11,7 @@ import { describeArrivals } from "./arrivals.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import { SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
-import type { Arrival, RankDecision, RankEvent, RankReport, StopReason, TrainPreemptionInfo } from "./rank-protocol.ts";
+import type { Arrival, EndedRank, RankDecision, RankEvent, RankReport, StopReason, TrainPreemptionInfo } from "./rank-protocol.ts";
 
 export interface ControllerOptions<C> {
   /** Failures of a group that are followed by another attempt; -1 is without end, here and below. */
@@ -72,6 +72,7 @@ export type ControllerEffect<C> =
   /** A report that was answered before its upload is recorded. `metrics`: by rank. */
   | { kind: "stored"; checkpoint: C; metrics: readonly Metrics[] }
   | { kind: "notify"; ranks: readonly number[]; preemption: TrainPreemptionInfo }
+  | { kind: "tellEnd"; ranks: readonly number[]; ended: EndedRank }
   | { kind: "probe"; ranks: readonly number[] }
   | { kind: "ping"; ranks: readonly number[] }
   | { kind: "lookForRoom" }
@@ -313,6 +314,7 @@ export class TrainingController<C> {
     // A loop that is told to stop ends in its own way, be it with a result.
     const hasEnded = event.type === "stopped" || event.type === "finished";
     this.#arrivals.set(rank, hasEnded ? { type: "finished", value: event.type === "finished" ? event.value : undefined } : event);
+    if (hasEnded && event.operations !== undefined) this.#tellEnd({ rank, operations: event.operations });
     const arrivals = [...this.#arrivals.values()];
     const isOne = new Set(arrivals.map((each) => (each.type === "barrier" ? each.name : each.type))).size === 1;
     if (!isOne && !this.#isStopping) return this.#disagree();
@@ -322,6 +324,12 @@ export class TrainingController<C> {
     }
     this.#emit({ kind: "clearTimer", name: "barrier" });
     this.#complete();
+  }
+
+  /** Ranks that wait for this one in an operation on arrays would wait for ever. */
+  #tellEnd(ended: EndedRank): void {
+    const ranks = this.#missing();
+    if (ranks.length > 0) this.#emit({ kind: "tellEnd", ranks, ended });
   }
 
   /** Called when all awaited ranks have arrived. */

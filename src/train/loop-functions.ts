@@ -138,6 +138,8 @@ export function getDatasetShard<R extends AnyRow = AnyRow>(name = "train"): Data
 export interface AllReduceOptions {
   /** How elements are combined. Default: `"sum"`. */
   op?: ReduceOperation | undefined;
+  /** Time in milliseconds within which all ranks must have come. Default: no limit of this call. */
+  timeoutMs?: number | undefined;
 }
 
 /**
@@ -155,9 +157,11 @@ export async function allReduce<A extends NumericArray | readonly NumericArray[]
     if (!ArrayBuffer.isView(array) || array.constructor !== first.constructor)
       throw new TypeError(`Cannot combine arrays: typed arrays of one kind are needed: received ${describeValue(array)}`);
   }
-  const group = await session.communicate(() => session.group());
+  const { timeoutMs } = options;
+  const combine = async (array: NumericArray): Promise<unknown> =>
+    session.communicate(async () => (await session.group()).allreduce(array, options), timeoutMs);
   if (list.length === 1) {
-    await session.communicate(() => group.allreduce(first, options));
+    await combine(first);
     return arrays;
   }
   const Kind = first.constructor as new (length: number) => NumericArray;
@@ -167,7 +171,7 @@ export async function allReduce<A extends NumericArray | readonly NumericArray[]
     flat.set(array as never, end);
     end += array.length;
   }
-  await session.communicate(() => group.allreduce(flat, options));
+  await combine(flat);
   end = 0;
   for (const array of list) {
     array.set(flat.subarray(end, end + array.length) as never);

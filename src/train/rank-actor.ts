@@ -54,11 +54,12 @@ export class RankActor {
     session.datasets = request.datasets;
     let last: RankEvent;
     try {
-      last = { type: "finished", value: await request.loop(request.config) };
+      const value = await request.loop(request.config);
+      last = { type: "finished", value, operations: session.operations };
     } catch (thrown) {
       const cause = session.isOfCommunication(thrown) ? "communication" : "user";
       const error = thrown instanceof Error ? thrown : new Error(`the loop threw ${String(thrown)}`, { cause: thrown });
-      last = thrown instanceof TrainingStopped ? { type: "stopped" } : { type: "failed", error, cause };
+      last = thrown instanceof TrainingStopped ? { type: "stopped", operations: session.operations } : { type: "failed", error, cause };
     }
     session.send(last);
   }

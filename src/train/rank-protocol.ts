@@ -67,12 +67,19 @@ export interface RankReport {
 export type Arrival =
   | RankReport
   | { readonly type: "barrier"; readonly name: "barrier" | "broadcast"; readonly value: JsonValue | undefined }
-  | { readonly type: "finished"; readonly value: unknown };
+  | FinishedLoop;
+
+/** `operations`: how many operations on arrays of all ranks the loop had begun; those of TypeScript say so. */
+interface FinishedLoop {
+  readonly type: "finished";
+  readonly value: unknown;
+  readonly operations?: number | undefined;
+}
 
 export type RankEvent =
   | Arrival
   /** The loop ended because it was told to. */
-  | { readonly type: "stopped" }
+  | { readonly type: "stopped"; readonly operations?: number | undefined }
   | { readonly type: "failed"; readonly error: Error; readonly cause: FailureCause };
 
 /** Nodes with ranks of this run are to go away. */
@@ -85,9 +92,17 @@ export interface TrainPreemptionInfo extends PreemptionInfo {
   readonly preemptedRanks: readonly number[];
 }
 
+/** A rank whose loop has ended, and how many operations on arrays of all ranks it had begun. */
+export interface EndedRank {
+  readonly rank: number;
+  readonly operations: number;
+}
+
 /** News for a rank while its loop goes on. Comes before all decisions that are made later. */
 export type RankNotice<C> =
   | ({ readonly type: "preemption" } & TrainPreemptionInfo)
+  /** Another rank's loop has ended after so many operations on arrays of all ranks: it takes part in no further one. */
+  | ({ readonly type: "ended" } & EndedRank)
   /** An asynchronous upload has ended. `metrics`: the rank's own of that report. */
   | { readonly type: "stored"; readonly checkpoint: C; readonly metrics: Metrics };
 

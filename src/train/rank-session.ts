@@ -12,7 +12,7 @@ import type { Metrics } from "../runs/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
-import type { Arrival, RankContext, RankDecision, RankEvent, RankNotice, TrainPreemptionInfo } from "./rank-protocol.ts";
+import type { Arrival, EndedRank, RankContext, RankDecision, RankEvent, RankNotice, TrainPreemptionInfo } from "./rank-protocol.ts";
 
 /** Thrown by `report` where the loop is to end: it passes through the loop, and is no failure. */
 export class TrainingStopped extends Error {
@@ -33,6 +33,12 @@ export class RankSession {
   #group: Promise<CollectiveGroup> | undefined;
   /** Errors of operations between ranks: they follow from the end of another rank. */
   readonly #communicationErrors = new WeakSet<object>();
+  /** How many operations on arrays of all ranks the loop has begun. All ranks count alike. */
+  operations = 0;
+  /** The ranks whose loops have ended, the one with the fewest operations first to fail the others. */
+  #ended: EndedRank | undefined;
+  /** By its number, what ends an operation for which another rank does not come. */
+  readonly #open = new Map<number, (error: TrainError) => void>();
 
   constructor(context: RankContext) {
     this.context = context;
@@ -54,6 +60,7 @@ export class RankSession {
 
   notify(notice: RankNotice<Checkpoint>): void {
     if (notice.type === "stored") return this.#keep(notice.checkpoint, notice.metrics);
+    if (notice.type === "ended") return this.#otherEnded(notice);
     const { type: _, ...preemption } = notice;
     this.preemption = preemption;
   }
@@ -89,13 +96,29 @@ export class RankSession {
     return this.#group;
   }
 
-  /** Marks the errors of an operation between ranks. */
-  async communicate<T>(operation: () => Promise<T>): Promise<T> {
+  #otherEnded(ended: EndedRank): void {
+    if (this.#ended === undefined || ended.operations < this.#ended.operations) this.#ended = ended;
+    for (const [number, fail] of this.#open) if (number > ended.operations) fail(endedEarlier(ended));
+  }
+
+  /** Runs an operation on arrays of all ranks, which fails as soon as one of them cannot come any more. Marks its errors. */
+  async communicate<T>(operation: () => Promise<T>, timeoutMs: number | undefined): Promise<T> {
+    this.operations += 1;
+    const number = this.operations;
+    const { promise: failure, reject } = Promise.withResolvers<never>();
+    const late = (): void =>
+      reject(new TrainError(`Cannot combine arrays: not all ranks came within ${timeoutMs} ms`, { hint: SAME_CALLS }));
+    const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+    this.#open.set(number, reject);
+    if (this.#ended !== undefined && number > this.#ended.operations) reject(endedEarlier(this.#ended));
     try {
-      return await operation();
+      return await Promise.race([failure, operation()]);
     } catch (error) {
       if (typeof error === "object" && error !== null) this.#communicationErrors.add(error);
       throw error;
+    } finally {
+      clearTimeout(timer);
+      this.#open.delete(number);
     }
   }
 
@@ -112,6 +135,13 @@ export class RankSession {
     const { runPath, attempt } = this.context;
     return `shoal/train ${runPath} ${attempt}`;
   }
+}
+
+const SAME_CALLS = "All ranks must call allReduce equally often, with arrays of the same lengths.";
+
+function endedEarlier({ rank, operations }: EndedRank): TrainError {
+  const after = `after ${operations} ${operations === 1 ? "operation" : "operations"}`;
+  return new TrainError(`Cannot combine arrays: the loop of rank ${rank} has ended ${after} on arrays`, { hint: SAME_CALLS });
 }
 
 const sessions = new Map<string, RankSession>();

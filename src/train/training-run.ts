@@ -143,6 +143,9 @@ export class TrainingRun {
         return;
       case "record":
         return this.#keepRecording(this.#record(effect.report, effect.reports));
+      case "tellEnd":
+        for (const rank of effect.ranks) this.#group?.notify(rank, { type: "ended", ...effect.ended });
+        return;
       case "notify":
         for (const rank of effect.ranks) this.#group?.notify(rank, { type: "preemption", ...effect.preemption });
         return;

@@ -475,3 +475,37 @@ describe("what is refused before anything starts", () => {
     expect(existsSync(join(folder, "no JSON", "error.txt"))).toBe(true);
   });
 });
+
+test("an operation on arrays fails at once where another rank's loop has ended, before its first or after some", async () => {
+  for (const first of [0, 1]) {
+    const begun = Date.now();
+    const error = await failureOf(
+      new DataParallelTrainer({
+        trainLoopPerWorker: async () => {
+          const count = getContext().worldRank === 0 ? first + 1 : first;
+          for (let step = 0; step < count; step += 1) await allReduce(Float64Array.of(1));
+        },
+        scalingConfig: TWO,
+        runConfig: config(`ends after ${first}`),
+      }).fit(),
+    );
+    const text = [error, error.cause].map((each) => (each as Error | undefined)?.message).join();
+    expect(text).toContain(`the loop of rank 1 has ended after ${first} operation`);
+    expect(Date.now() - begun).toBeLessThan(30_000);
+  }
+});
+
+test("an operation on arrays ends after its timeoutMs", async () => {
+  const error = await failureOf(
+    new DataParallelTrainer({
+      trainLoopPerWorker: async () => {
+        if (getContext().worldRank === 0) await allReduce(Float64Array.of(1), { timeoutMs: 500 });
+        else await report({ late: await new Promise<number>((resolve) => setTimeout(resolve, 5000, 1)) });
+      },
+      scalingConfig: TWO,
+      runConfig: config("late"),
+    }).fit(),
+  );
+  const text = [error, error.cause].map((each) => (each as Error | undefined)?.message).join();
+  expect(text).toContain("not all ranks came within 500 ms");
+});

@@ -121,8 +121,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   brokenCountsAsTaken: {
     file: "core/calls/ended-links.ts",
-    text: "if (ending === undefined) return { begun: Array.from(unanswered), notBegun: [] };",
-    becomes: "if (ending === undefined) return { begun: [], notBegun: Array.from(unanswered) };",
+    text: "if (ending === undefined) return { begun: unanswered, notBegun: [] };",
+    becomes: "if (ending === undefined) return { begun: [], notBegun: unanswered };",
   },
   storedOfBrokenStays: {
     file: "runtime/objects/in-flight-borrows.ts",

@@ -82,13 +82,6 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a large value with refs inside could not be read through a ref once it had been an argument",
   },
   {
-    seed: 132,
-    steps: 40,
-    mutant: "exitBeforeLastMessages",
-    found:
-      "the node heard of a worker's exit before it had read all that the worker wrote, and dropped the holds of an answer that had arrived",
-  },
-  {
     seed: 80,
     steps: 25,
     parts: "drawn",
@@ -113,14 +106,6 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "placement groups of a driver that died with its node kept their resources on the others",
   },
   {
-    seed: 1450,
-    steps: 20,
-    parts: ["groups"],
-    nodes: 3,
-    mutant: "grantOfDeadKept",
-    found: "a lease that another node granted to a process which had died meanwhile was never given back",
-  },
-  {
     seed: 62,
     steps: 20,
     nodes: 3,
@@ -134,21 +119,6 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "brokenCountsAsTaken",
     found:
       "a worker to which the connection had broken said that it had given up an idle lease, and the caller took what ran there for never begun: it ran twice",
-  },
-  {
-    seed: 2002,
-    steps: 60,
-    parts: "drawn",
-    nodes: 3,
-    mutant: "aliasesOfDeadNodeStay",
-    found: "an actor that getIfExists had found for a driver whose node died then was held for it for ever",
-  },
-  {
-    seed: 824,
-    steps: 40,
-    nodes: 3,
-    mutant: "storedOfBrokenStays",
-    found: "what a worker had stored for an answer lay there for ever, as the connection broke before the answer was read",
   },
   {
     seed: 1266,
@@ -166,7 +136,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a task waited for a lost argument with the GPU, memory or custom resource that the task which makes it again needed",
   },
   {
-    seed: 702,
+    seed: 5202,
     steps: 20,
     nodes: 3,
     mutant: "copiesOfFreedStay",
@@ -178,43 +148,6 @@ export const REGRESSIONS: readonly Regression[] = [
     nodes: 3,
     mutant: "copiesOfFreedStay",
     found: "the same, as a node went on with a fetch that a process had let go of",
-  },
-  {
-    seed: 3717,
-    steps: 40,
-    parts: "drawn",
-    mutant: "readsWithoutDaemon",
-    found: "a driver that had lost its daemon read an object that it held no more, and got the value of another that lay there by then",
-  },
-  {
-    seed: 770032,
-    steps: 20,
-    parts: ["groups", "actors", "memory"],
-    mutant: "overtakenLosesSlot",
-    found: "a worker gave its CPU back for a parked task of another shape while a task that it had overtaken went on",
-  },
-  {
-    seed: 110256,
-    steps: 60,
-    parts: "drawn",
-    nodes: 3,
-    mutant: "redirectedToDeadIsNeverIdle",
-    found: "an actor that getIfExists had found dead was held for ever by a handle that had ended while its calls waited",
-  },
-  {
-    seed: 971492,
-    steps: 40,
-    parts: "drawn",
-    nodes: 3,
-    mutant: "outdatedHelloTaken",
-    found: "a hello of a connection that was given up came late, and frames that had been delivered were sent and counted again",
-  },
-  {
-    seed: 971506,
-    steps: 40,
-    parts: "drawn",
-    mutant: "ownTaskBeforeReport",
-    found: "a worker whose last lease had ended ran a task of its own under a shape that the daemon did not hold for it",
   },
   {
     seed: 1,

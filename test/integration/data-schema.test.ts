@@ -37,7 +37,7 @@ async function filesOf(...tables: readonly Readonly<Record<string, Column>>[]): 
   for (const [i, columns] of tables.entries()) {
     const arrays = Object.fromEntries(Object.entries(columns).map(([name, { values }]) => [name, [...values]]));
     const types = Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]));
-    const table = tableToIPC(tableFromArrays(arrays, { types, useBigInt: true } as never), { format: "stream" }) as Uint8Array;
+    const table = tableToIPC(tableFromArrays(arrays, { types, useBigInt: true }), { format: "stream" }) as Uint8Array;
     await data
       .fromArrow(table)
       .repartition(1)

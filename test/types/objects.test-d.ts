@@ -61,8 +61,8 @@ exactly<string>()(await numberRef.then((value) => value.toFixed()));
 exactly<{ ref: ObjectRef<number> }>()(await put({ ref: numberRef }));
 exactly<number>()(null as unknown as ValueOf<typeof numberRef>);
 exactly<string | number>()(null as unknown as ValueOf<typeof numberRef | typeof textRef>);
-// @ts-expect-error: a reference has no catch: await it, or use then
-numberRef.catch(() => {});
+exactly<number | string>()(await numberRef.catch(() => "none"));
+exactly<number>()(await numberRef.finally(() => {}));
 
 // --- A reference itself --------------------------------------------------------------------------------------------------
 

@@ -464,7 +464,7 @@ function inUnit(vector: Vector, type: DataType & { readonly unit: TimeUnit }): V
   const wide = BigInt(factor);
   for (let row = 0; row < length; row += 1) {
     if (isNull(vector, row)) continue;
-    const value = BigInt((values as BigInt64Array)[row] as bigint) * wide;
+    const value = ((values as BigInt64Array)[row] as bigint) * wide;
     if (BigInt.asIntN(64, value) !== value)
       throw new DataError(
         `Cannot bring a time to ${typeName(type)}: 64 bits do not hold it: received ${(values as BigInt64Array)[row]} ${from} in row ${row}`,

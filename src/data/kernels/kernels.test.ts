@@ -216,8 +216,8 @@ describe("groups", () => {
         const numbers = cells.map(([value]) => (isNear ? value : value * 3));
         const { length } = cells;
         const validity = new Uint8Array(Math.ceil(length / 8));
-        cells.forEach(([, isValue], row) => {
-          if (isValue) validity[row >> 3] = (validity[row >> 3] as number) | (1 << (row & 7));
+        cells.forEach(([, isValue], index) => {
+          if (isValue) validity[index >> 3] = (validity[index >> 3] as number) | (1 << (index & 7));
         });
         const unit = kind === "time32" ? "ms" : "us";
         const type = (
@@ -225,7 +225,7 @@ describe("groups", () => {
         ) as DataType;
         const nullCount = cells.filter(([, isValue]) => !isValue).length;
         const bits = Uint8Array.from({ length: validity.length }, (_, byte) =>
-          numbers.slice(8 * byte, 8 * byte + 8).reduce((sum, value, bit) => sum | ((value & 1) << bit), 0),
+          numbers.slice(8 * byte, 8 * byte + 8).reduce((byteSoFar, value, bit) => byteSoFar | ((value & 1) << bit), 0),
         );
         const values =
           kind === "bool"
@@ -236,24 +236,25 @@ describe("groups", () => {
                 ? new BigUint64Array(wide(numbers.flatMap((value) => [value, 0])).buffer)
                 : (newValueArray(kind, length) as ValueArray);
         if (!["bool", "string", "decimal"].includes(kind))
-          numbers.forEach((value, row) => {
-            (values as unknown as (number | bigint)[])[row] =
+          numbers.forEach((value, index) => {
+            (values as unknown as (number | bigint)[])[index] =
               values instanceof BigInt64Array || values instanceof BigUint64Array ? BigInt(value) : value;
           });
-        const offsets = kind === "string" ? { offsets: Int32Array.from({ length: length + 1 }, (_, row) => row) } : {};
+        const offsets = kind === "string" ? { offsets: Int32Array.from({ length: length + 1 }, (_, index) => index) } : {};
         const vector: Vector = { type, length, nullCount, bitOffset: 0, values, ...offsets, ...(nullCount > 0 ? { validity } : {}) };
         const other: Vector = { type: { kind: "int32" }, length, nullCount: 0, bitOffset: 0, values: new Int32Array(length) };
         const known = new Map<string, number>();
-        const wanted = cells.map(([, isValue], row) => {
-          const value = kind === "bool" ? (numbers[row] as number) & 1 : numbers[row];
+        const wanted = cells.map(([, isValue], index) => {
+          const value = kind === "bool" ? (numbers[index] as number) & 1 : numbers[index];
           const key = isValue ? `${value}` : "null";
           if (!known.has(key)) known.set(key, known.size);
           return known.get(key);
         });
-        for (const keys of [[vector], [vector, other], [other, vector]]) expect(Array.from(groupRows(keys, length).ids)).toEqual(wanted);
+        for (const columns of [[vector], [vector, other], [other, vector]])
+          expect(Array.from(groupRows(columns, length).ids)).toEqual(wanted);
         const found = new KeyTable([vector], length).find([vector], length);
-        const first = (row: number) => (cells[row]?.[1] === true ? "group" : "none");
-        expect(Array.from(found, (group) => (group === NO_GROUP ? "none" : "group"))).toEqual(cells.map((_, row) => first(row)));
+        const first = (index: number) => (cells[index]?.[1] === true ? "group" : "none");
+        expect(Array.from(found, (group) => (group === NO_GROUP ? "none" : "group"))).toEqual(cells.map((_, index) => first(index)));
       }),
       { numRuns: 60 },
     );

@@ -16,6 +16,7 @@ const RULES = [
   "test/layers.test.ts",
   "test/limits.test.ts",
   "test/house.test.ts",
+  "test/language.test.ts",
   "test/header-casts.test.ts",
   "test/message-texts.test.ts",
   "test/options-page.test.ts",

@@ -25,13 +25,29 @@ const ENDS_OF_OPERANDS = new Set([
   SyntaxKind.MinusMinusToken,
 ]);
 
+const COMMENTS: ReadonlySet<SyntaxKind> = new Set([SyntaxKind.SingleLineCommentTrivia, SyntaxKind.MultiLineCommentTrivia]);
+const TRIVIA: ReadonlySet<SyntaxKind> = new Set([...COMMENTS, SyntaxKind.NewLineTrivia, SyntaxKind.WhitespaceTrivia]);
+
 /** @throws Error for a text that is no TypeScript */
 export function countTokens(text: string): number {
-  const scanner = createScanner(true, undefined, text);
+  let count = 0;
+  for (const _token of tokensOf(text, { withTrivia: false })) count += 1;
+  return count;
+}
+
+/** Yields each comment of a TypeScript text with the offset of its first character. @throws Error for a text that is no TypeScript */
+export function* commentsOf(text: string): Generator<{ start: number; text: string }> {
+  for (const { kind, start, end } of tokensOf(text, { withTrivia: true }))
+    if (COMMENTS.has(kind)) yield { start, text: text.slice(start, end) };
+}
+
+function* tokensOf(text: string, { withTrivia }: { withTrivia: boolean }): Generator<{ kind: SyntaxKind; start: number; end: number }> {
+  // With trivia the scanner takes the first line of a program for a fault.
+  const scanner = createScanner(!withTrivia, undefined, text.replace(/^#!/, "//"));
   /** Of each open template, innermost last, the braces that are open in its expression. */
   const templates: number[] = [];
   let previous: SyntaxKind = SyntaxKind.Unknown;
-  for (let count = 0; ; count += 1) {
+  for (;;) {
     let token = scanner.scan();
     const isSlash = token === SyntaxKind.SlashToken || token === SyntaxKind.SlashEqualsToken;
     if (isSlash && !divides(previous)) token = scanner.reScanSlashToken();
@@ -44,8 +60,9 @@ export function countTokens(text: string): number {
     if (scanner.isUnterminated() || token === SyntaxKind.Unknown) {
       throw new Error(`Cannot count the tokens: there is something else at character ${scanner.getTokenStart()}`);
     }
-    if (token === SyntaxKind.EndOfFile) return count;
-    previous = token;
+    if (token === SyntaxKind.EndOfFile) return;
+    yield { kind: token, start: scanner.getTokenStart(), end: scanner.getTokenEnd() };
+    if (!TRIVIA.has(token)) previous = token;
   }
 }
 

@@ -96,7 +96,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   brokenRunsNext: {
     file: "core/calls/ended-links.ts",
-    text: "if (ending === undefined) return { begun: Array.from(unanswered), notBegun: [] };",
+    text: "if (ending === undefined) return { begun: unanswered, notBegun: [] };",
     becomes: "if (ending === undefined) return { begun: unanswered.slice(0, 1), notBegun: unanswered.slice(1) };",
   },
   onceIsAbuse: {

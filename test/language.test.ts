@@ -72,7 +72,7 @@ test.each<[string, Habit[]]>([
   ["# What it is\n\nPlain.", []],
   ["| It is |\n|---|", []],
   ["```\nIt is code.\n```", []],
-  [`${"w".repeat(141)}`, ["wideLine"]],
+  ["w".repeat(141), ["wideLine"]],
   ["- They wait.\n- Tasks run.", ["opener"]],
 ])("in a document %j has %j", (source, habits) => {
   expect(habitsIn("x.md", source)).toEqual(habits);

@@ -1,7 +1,7 @@
 /**
- * Which figures cannot run on this machine, since a program of others is not installed, and how to get it.
+ * Finds the figures that cannot run on this machine because a program is not installed, and says how to install it.
  *
- * Found out before anything is measured: a figure without its program would start a server, load it for a while and then fail.
+ * The benchmark asks before it measures: a figure without its program would start a server, load it for a while and then fail.
  */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -11,7 +11,7 @@ const HOW_TO_GET: Readonly<Record<NonNullable<Figure["program"]>, string>> = { w
 
 interface RunnableFigures {
   readonly runnable: Figure[];
-  /** One line for each program that is missing, with the figures that need it. */
+  /** A line for each missing program, with the figures that need the program. */
   readonly missing: string[];
 }
 

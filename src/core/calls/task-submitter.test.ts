@@ -2,6 +2,7 @@ import { expect, test, vi } from "vitest";
 import type { NodeTag, ObjectId, ProcessId } from "../../runtime/base/ids.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
 import type { CallRecord } from "./call-record.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
 import type { WorkerLink, WorkerLinkEvents } from "./worker-link.ts";
 
@@ -297,5 +298,47 @@ test("a call whose dependency is made again is not sent, and one that comes back
   expect(awaited).toEqual(link.pushed.includes(needing[1] as CallRecord) ? [] : [needing[1]]);
   submitter.submit(first);
   expect(awaited).toContain(first);
+  submitter.close();
+});
+
+test("leases that were revoked are all returned when their last answers arrive together", async () => {
+  const link = new Link();
+  const returned: unknown[] = [];
+  let events: WorkerLinkEvents | undefined;
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: (type: number, header: unknown) => type === MESSAGE.LEASE_RETURN && returned.push(header) } as unknown as Connection,
+    flushDaemon: () => {},
+    connectWorker: (_target, given) => {
+      events = given;
+      return Promise.resolve(link as unknown as WorkerLink);
+    },
+    ownWorker: undefined,
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: () => expect.unreachable("no worker has died"),
+    onRefused: () => {},
+    failDependency: () => {},
+    awaitDependencies: () => {},
+    onArgumentsLost: () => {},
+    nowMs: () => 0,
+  });
+  const worker = "w" as ProcessId;
+  const records = [1, 2, 3].map((sequence) => newRecord(sequence));
+  for (const [index, record] of records.entries()) {
+    // Each has parked before the next was sent, so the worker was leased again.
+    record.target.meanMs = Number.POSITIVE_INFINITY;
+    submitter.submit(record);
+    submitter.granted({ shape: SHAPE, address: "a", pid: 1, accelerators: undefined, leaseId: index + 1, workerId: worker });
+    await vi.waitFor(() => expect(link.pushed).toHaveLength(index + 1));
+  }
+  for (const leaseId of [1, 2, 3]) submitter.revoked(worker, leaseId);
+  for (const record of records) events?.onPlainResult(record, new Uint8Array(), { graph: false, error: false }, 1);
+  events?.onBatchEnd();
+  expect(returned).toEqual([
+    [worker, 1],
+    [worker, 2],
+    [worker, 3],
+  ]);
   submitter.close();
 });

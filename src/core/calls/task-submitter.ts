@@ -473,7 +473,7 @@ export class TaskSubmitter {
     if (this.#declined.length > 0) this.#queueAgain(this.#declined.splice(0));
     for (const group of this.#groups.values()) {
       if (group.queue.size > 0) this.#pump(group);
-      for (const lease of group.leases) if (lease.revoked && lease.inFlight === 0) this.#giveBack(lease);
+      for (const lease of Array.from(group.leases)) if (lease.revoked && lease.inFlight === 0) this.#giveBack(lease);
     }
   }
 

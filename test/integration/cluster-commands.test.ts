@@ -314,6 +314,16 @@ const holders = Array.from({ length: 20 }, () => Holders.remote());
 const ends = await Promise.allSettled(holders.map((holder) => holder.at.remote()));
 const failures = ends.flatMap((end) => (end.status === "rejected" ? [String(end.reason)] : []));
 for (const holder of holders) kill(holder);
+// Until their processes have ended there is no room for another.
+const isThere = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+const pids = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+while (pids.some(isThere)) await new Promise((resolve) => setTimeout(resolve, 20));
 const value = await remote((x: number) => x + 1).remote(41);
 await shutdown();
 console.log(JSON.stringify({ failures: failures.length, named: failures.every((one) => one.includes("EMFILE")), value }));

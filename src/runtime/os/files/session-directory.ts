@@ -19,6 +19,8 @@ export interface SessionDirectories {
 }
 
 const WORKER_PIDS = "workers";
+const REMOVE_TRIES_MAX = 4;
+const REMOVE_AGAIN_MS = 20;
 
 export function createSessionDirectories(sessionId: string, spillRoot: string | undefined): SessionDirectories {
   const directories = {
@@ -65,8 +67,10 @@ export function claimSessionDirectories(directories: SessionDirectories): void {
   for (const directory of new Set(Object.values(directories))) claimDirectory(directory);
 }
 
+/** Again where it fails: a worker that is ending may write a file meanwhile, and descriptors may be free only in a moment. */
 export function removeSessionDirectories(directories: SessionDirectories): void {
-  for (const directory of Object.values(directories)) rmSync(directory, { recursive: true, force: true });
+  for (const directory of Object.values(directories))
+    rmSync(directory, { recursive: true, force: true, maxRetries: REMOVE_TRIES_MAX, retryDelay: REMOVE_AGAIN_MS });
 }
 
 /** Whoever cleans the temporary folder goes by age: sockets and files of a session stay young. */

@@ -22,7 +22,7 @@ const {
   environment,
 } = useShoal(WITHOUT_NATS === undefined ? { SHOAL_NATS_BIN: natsServerBinary() } : {});
 
-/** Of a name of its own where an earlier cluster in this folder may have had the actor: that one lasts until its node is known to have died. */
+/** Counts in an actor of this name. One of an earlier cluster in this folder lasts until its node is known to have died, so a test takes a new name. */
 const countOf = (actor: string): string => `
 import { getActor, init, ready, remote, shutdown } from "shoal";
 class Counter {

@@ -9,11 +9,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { placeOf } from "./code-place.ts";
 import { type AnyFunction, factsOf } from "./function-facts.ts";
+import type { NameUse } from "./free-variables.ts";
 import type { FunctionJob, GraphBuilder, Step, VariableUse } from "./graph-builder.ts";
 import type { Node, Ref } from "./graph.ts";
 import { isObjectLike, tryRead } from "./known-values.ts";
 import { readsViteEnvironment, viteEnvironment } from "./vite-modules.ts";
 import { wellKnownMembers } from "./well-known.ts";
+
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 
 /** `function train (main.ts:12)`, for the start of error paths. */
 export function describeFunction(target: AnyFunction): string {
@@ -30,11 +33,13 @@ export function describePlace(target: AnyFunction): string {
 /** Binds every free name of the text. */
 export function captureVariables(graph: GraphBuilder, job: FunctionJob): void {
   const locals: VariableUse[] = [];
-  for (const [name, { written }] of job.parsed.free) {
+  for (const [name, { written, uses }] of job.parsed.free) {
     const scopeIndex = job.scopes.findIndex(({ variables }) => Object.hasOwn(variables, name));
     const use = { name, scopeIndex, isWritten: written };
-    if (scopeIndex < 0 || job.place.isTopLevel(name)) captureTopLevelName(graph, job, use);
-    else {
+    if (scopeIndex < 0 || job.place.isTopLevel(name)) {
+      captureTopLevelName(graph, job, use);
+      readLive(graph, job, { name, uses });
+    } else {
       const value = captureVariableValue(graph, job, use);
       job.code.locals.push([name, value, written]);
       locals.push(use);
@@ -58,7 +63,8 @@ function captureTopLevelName(graph: GraphBuilder, job: FunctionJob, use: Variabl
     const live = tryRead(() => job.scopes[scopeIndex]?.variables[name]);
     const step: Step = { parent: job.step, label: `imported \`${name}\`` };
     const value = referImported(graph, live, step) ?? graph.addAnonymous(withEnvironment(binding, live));
-    source.variables.set(name, { value, isWritten });
+    // A function keeps its name in errors and its `this`; a module that assigns one later is rare.
+    source.variables.set(name, { value, isWritten, ...(typeof live === "function" ? { isConstant: true } : {}) });
   } else if (scopeIndex >= 0) {
     if (isWritten) {
       graph.notes.add(`${job.target.name || "anonymous"} assigns the module variable \`${name}\`: the worker changes its own copy`);
@@ -67,6 +73,23 @@ function captureTopLevelName(graph: GraphBuilder, job: FunctionJob, use: Variabl
     source.variables.set(name, variable);
     variable.value = captureVariableValue(graph, job, use);
   }
+}
+
+/** An import is read from its module at each use, as the module may assign its export at any time. */
+function readLive(graph: GraphBuilder, job: FunctionJob, { name, uses }: { name: string; uses: readonly NameUse[] }): void {
+  const { index, variables } = graph.sourceOf(job.place);
+  const { value: ref, isConstant } = variables.get(name) ?? {};
+  const node = ref === undefined ? undefined : graph.nodes[ref];
+  const [member] = node?.kind === "import" && node.isLive && !isConstant ? node.path : [];
+  if (node?.kind !== "import" || member === undefined) return;
+  const module = `$shoal_from_${name}`;
+  if (!variables.has(module)) {
+    const { isLive: _, ...whole } = node;
+    variables.set(module, { value: graph.addAnonymous({ ...whole, source: index, path: [] }), isWritten: false });
+  }
+  const read = module + (IDENTIFIER.test(member) ? `.${member}` : `[${JSON.stringify(member)}]`);
+  job.code.liveReads ??= [];
+  for (const { start, end, isShorthand } of uses) job.code.liveReads.push([start, end, isShorthand ? `${name}: ${read}` : read]);
 }
 
 /** A worker loads the module itself, by its path or URL. */

@@ -1,11 +1,13 @@
 /**
  * How the captured text of one function or class is changed so that it can be evaluated inside another text.
  *
- * Decides the edits: `import.meta` becomes a variable of the same length, a method loses its key, a class takes its heritage from a value, its
- * static parts are blanked (newlines stay), and a class with private members gets a switch that turns its constructor off and a door to its
- * private names. Edits keep the positions of what they leave, so stack traces stay exact. Called by `assemble`.
+ * Decides the edits: `import.meta` becomes a variable of the same length, an import is read from its module at each use, a method loses its
+ * key, a class takes its heritage from a value, its static parts are blanked (newlines stay), and a class with private members gets a switch
+ * that turns its constructor off and a door to its private names. Edits keep the positions of what they leave, so stack traces stay exact.
+ * Called by `assemble`.
  */
 import { type ClassNode, type Code, type FunctionNode, NO_REF, type Ref } from "./graph.ts";
+import type { Range } from "./parse-text.ts";
 import { expandPositions, type Segment } from "./positions.ts";
 
 /** Names that evaluated texts use to reach the reviver. Unlikely enough to hide no user's variable. */
@@ -38,7 +40,7 @@ export function functionExpression({ code, self }: FunctionNode): MappedText {
 }
 
 function aloneExpression(code: Code): MappedText {
-  const edits = importMetaEdits(code);
+  const edits = readEdits(code, code.keyRange === null ? [] : [code.keyRange]);
   if (code.form === "expression" || !code.keyRange) return applyEdits(code, edits);
   const [start, end] = code.keyRange;
   // Minified text has no space before a computed name: `get[name]()`.
@@ -52,7 +54,7 @@ export function classExpression(node: ClassNode, ref: Ref): MappedText {
   const { code } = node;
   const keys = node.members.flatMap((member, index) => (member?.keyRange ? [{ ...member, range: member.keyRange, index }] : []));
   const replaced = [...node.staticParts, ...keys.map(({ range }) => range)];
-  const edits = importMetaEdits(code).filter(({ start }) => !replaced.some((part) => start >= part[0] && start < part[1]));
+  const edits = readEdits(code, replaced);
   const blank = (start: number, end: number): string => code.text.slice(start, end).replace(/[^\r\n]/g, " ");
   if (node.heritageRange) {
     const [start, end] = node.heritageRange;
@@ -83,8 +85,13 @@ export function surround({ text, segments }: MappedText, prefix: string, suffix:
   };
 }
 
-function importMetaEdits({ importMeta }: Code): Edit[] {
-  return importMeta.map(([start, end]) => ({ start, end, text: "import_meta" }));
+/** What the text reads in another way than it says, outside of what is replaced as a whole. */
+function readEdits({ importMeta, liveReads = [] }: Code, replaced: readonly Range[]): Edit[] {
+  const edits = [
+    ...importMeta.map(([start, end]) => ({ start, end, text: "import_meta" })),
+    ...liveReads.map(([start, end, text]) => ({ start, end, text })),
+  ];
+  return edits.filter(({ start }) => !replaced.some((part) => start >= part[0] && start < part[1]));
 }
 
 function blankConstructionEdits({ fieldInitializers, constructorBodyStart, heritageRange }: ClassNode): Edit[] {
@@ -130,6 +137,8 @@ function applyEdits(code: Code, edits: Edit[]): MappedText {
   };
   for (const edit of sorted) {
     keep(edit.start);
+    const at = mapped[next];
+    if (at?.offset === edit.start && edit.end > edit.start) segments.push({ ...at, offset: length });
     pieces.push(edit.text);
     length += edit.text.length;
     from = edit.end;

@@ -173,7 +173,8 @@ export function importNode({ via, attributes = {}, ...form }: ImportForm, source
     default: {
       const specifier = via === "vite" ? unviteSpecifier(form.specifier) : absoluteAsUrl(form.specifier);
       const hasAttributes = Object.keys(attributes).length > 0;
-      return { kind: "import", source, specifier, path: form.path, ...(hasAttributes ? { attributes } : {}) };
+      const { path: members, isLive } = form;
+      return { kind: "import", source, specifier, path: members, ...(isLive ? { isLive } : {}), ...(hasAttributes ? { attributes } : {}) };
     }
   }
 }

@@ -54,10 +54,18 @@ export class Scope {
   }
 }
 
+/** Where a name stands in the text. */
+export interface NameUse {
+  readonly start: number;
+  readonly end: number;
+  /** `{ name }`, which is the key as well. */
+  readonly isShorthand: boolean;
+}
+
 /** What a piece of syntax needs of the code around it. */
 export interface OuterNeeds {
   /** Undeclared names; `written` when one is assigned somewhere inside. */
-  readonly free: Map<string, { written: boolean }>;
+  readonly free: Map<string, { written: boolean; readonly uses: NameUse[] }>;
   /** Uses the `this`, `super` or `new.target` of what surrounds it. */
   usesOuterThis: boolean;
   usesOuterSuper: boolean;
@@ -120,7 +128,8 @@ class Analyzer {
     hasDirectEval: false,
     importMeta: [],
   };
-  readonly #references: { readonly name: string; readonly scope: Scope; readonly isWrite: boolean }[] = [];
+  readonly #references: { readonly name: string; readonly scope: Scope; readonly isWrite: boolean; readonly use: NameUse }[] = [];
+  readonly #shorthands = new Set<AnyNode>();
   readonly #changes: { readonly name: string; readonly scope: Scope }[] = [];
   /** Targets of assignments that only happen where the variable holds nothing yet: how compilers write enums and namespaces. */
   readonly #firstAssignments = new Set<AnyNode>();
@@ -135,14 +144,15 @@ class Analyzer {
     const { free } = this.#needs;
     if (this.#root.type === "Program") this.#visitBody(this.#root.body, this.#top);
     else this.#visit(this.#root, this.#top);
-    for (const { name, scope, isWrite } of this.#references) {
+    for (const { name, scope, isWrite, use } of this.#references) {
       const declaring = scope.declaring(name);
       if (declaring) {
         if (isWrite) declaring.written.add(name);
       } else {
-        const use = free.get(name) ?? { written: false };
-        use.written ||= isWrite;
-        free.set(name, use);
+        const known = free.get(name) ?? { written: false, uses: [] };
+        known.written ||= isWrite;
+        known.uses.push(use);
+        free.set(name, known);
       }
     }
     for (const { name, scope } of this.#changes) {
@@ -155,7 +165,13 @@ class Analyzer {
   #refer(node: Extract<AnyNode, { type: "Identifier" }>, scope: Scope, isWrite: boolean): void {
     if (node.name === "arguments" && scope.nearest("function")) return;
     if (isWrite && !this.#firstAssignments.has(node)) this.#changes.push({ name: node.name, scope });
-    this.#references.push({ name: node.name, scope, isWrite });
+    const { start, end } = node;
+    this.#references.push({ name: node.name, scope, isWrite, use: { start, end, isShorthand: this.#shorthands.has(node) } });
+  }
+
+  /** `{ name }`, and `{ name = 1 }` of a pattern. */
+  #noteShorthand(value: AnyNode): void {
+    this.#shorthands.add(value.type === "AssignmentPattern" ? value.left : value);
   }
 
   #visitAll(nodes: readonly AnyNode[], scope: Scope): void {
@@ -188,6 +204,7 @@ class Analyzer {
             this.#visitPattern(property.argument, scope, assigns);
           } else {
             if (property.computed) this.#visit(property.key, scope);
+            if (property.shorthand) this.#noteShorthand(property.value);
             this.#visitPattern(property.value, scope, assigns);
           }
         }
@@ -300,6 +317,7 @@ class Analyzer {
         return;
       case "Property":
         if (node.computed) this.#visit(node.key, scope);
+        if (node.shorthand) this.#noteShorthand(node.value);
         this.#visit(node.value, scope);
         return;
       case "FunctionDeclaration":

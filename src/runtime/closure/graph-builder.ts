@@ -120,7 +120,8 @@ interface PlacedClass {
 interface SourceBuilder {
   readonly index: number;
   readonly place: CodePlace;
-  readonly variables: Map<string, { value: Ref; isWritten: boolean }>;
+  /** `isConstant`: an import that is not read again at each use. */
+  readonly variables: Map<string, { value: Ref; isWritten: boolean; readonly isConstant?: boolean }>;
 }
 
 interface GraphBuilderOptions {

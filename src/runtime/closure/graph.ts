@@ -59,12 +59,17 @@ export interface SharedContext {
   readonly parent: number | null;
 }
 
+/** A use of an import in a text, and what is read there instead: a member of the module. */
+type LiveRead = readonly [start: number, end: number, text: string];
+
 /** The text of a function or class and what stands around it. */
 export interface Code {
   readonly name: string;
   readonly text: string;
   readonly form: TextForm;
   readonly importMeta: readonly Range[];
+  /** Absent where there is none. */
+  liveReads?: LiveRead[];
   readonly keyRange: Range | null;
   readonly accessor: "get" | "set" | null;
   readonly positions: TextPositions | null;
@@ -152,6 +157,8 @@ export interface ImportNode {
   readonly source: number;
   readonly specifier: string;
   readonly path: readonly string[];
+  /** The name stands for whatever the module's export holds at the moment (`Code.liveReads`), unless that was a function at capture. */
+  readonly isLive?: true;
   readonly attributes?: Readonly<Record<string, string>>;
 }
 

@@ -16,6 +16,8 @@ export interface ImportForm {
   readonly attributes?: Readonly<Record<string, string>>;
   /** Members taken from the module: empty for its namespace. */
   readonly path: readonly string[];
+  /** By an `import` statement: the name stands for whatever the module's export holds at the moment. */
+  readonly isLive?: true;
   readonly interop?: Interop;
   /** esbuild's second argument of `__toESM`: the importer is a real ES module, so `default` is the whole of `module.exports`. */
   readonly isNodeMode?: boolean;

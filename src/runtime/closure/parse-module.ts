@@ -115,7 +115,8 @@ export class ModuleTable {
       let path: string[] = [];
       if (entry.type === "ImportDefaultSpecifier") path = ["default"];
       else if (entry.type === "ImportSpecifier") path = [moduleName(entry.imported)];
-      this.imports.set(entry.local.name, { via: "import", specifier, attributes, path });
+      const live = path.length > 0 ? { isLive: true as const } : {};
+      this.imports.set(entry.local.name, { via: "import", specifier, attributes, path, ...live });
     }
   }
 

@@ -6,7 +6,7 @@
  * run again: heritage (already a value), static fields and static blocks (their results are sent). Called by `function-facts`.
  * All ranges count from the start of the text.
  */
-import { analyzeScopes, type OuterNeeds } from "./free-variables.ts";
+import { analyzeScopes, type NameUse, type OuterNeeds } from "./free-variables.ts";
 import {
   type AnyNode,
   childrenOf,
@@ -135,12 +135,17 @@ function describe(parts: TextParts): ParsedText {
     isArrow: node.type === "ArrowFunctionExpression",
     isConstructible: form === "expression" && node.type === "FunctionExpression" && !node.async && !node.generator,
     usesOuterThis: needs.usesOuterThis && !isClass,
+    free: new Map(Array.from(needs.free, ([name, use]) => [name, { ...use, uses: use.uses.map((at) => moved(at, offset)) }])),
     importMeta: needs.importMeta.map(([start, end]) => [start - offset, end - offset] as const),
     keyRange: member ? keyRangeOf(text, member, offset) : null,
     accessor: member && (member.kind === "get" || member.kind === "set") ? member.kind : null,
     class: isClass ? describeClass(node, { text, offset }) : null,
     entry: isFunctionNode(node) ? entryOf(node) : null,
   };
+}
+
+function moved(use: NameUse, offset: number): NameUse {
+  return { ...use, start: use.start - offset, end: use.end - offset };
 }
 
 function entryOf(node: FunctionNode): ParsedText["entry"] {

@@ -5,7 +5,18 @@ import * as path from "node:path";
 import { parse } from "acorn";
 import { run } from "./run.ts";
 import { works } from "./cases.ts";
-import Greeter, { addSeven, change, changing, Exported, makeAdder, operations, seven } from "./lib/dependency.ts";
+import Greeter, {
+  addSeven,
+  change,
+  changing,
+  connect,
+  connection,
+  connection as renamed,
+  Exported,
+  makeAdder,
+  operations,
+  seven,
+} from "./lib/dependency.ts";
 import * as dependency from "./lib/dependency.ts";
 import legacy from "./lib/legacy.cjs";
 
@@ -25,6 +36,68 @@ works("an exported variable is the worker's own", async () => {
   change();
   return [changing, await run(() => changing)];
 }, [2, 1]);
+works(
+  "an exported variable is read at each use: assigned meanwhile, after a wait, in closures, patterns and defaults",
+  () =>
+    run(async () => {
+      const before = typeof connection;
+      connect("first");
+      const { url } = connection ?? { url: "" };
+      const shorthand = { connection };
+      await new Promise((resolve) => setImmediate(resolve));
+      connect("second");
+      const inner = (given = connection?.url): string => `${given} ${renamed?.url}`;
+      const shadowed = ((connection: number) => connection + 1)(1);
+      return [before, url, shorthand.connection?.url, inner(), shadowed, `${connection?.url}`];
+    }),
+  ["undefined", "first", "first", "second second", 2, "second"],
+);
+works(
+  "an exported variable is read at each use where a task sends it on, itself or in a closure",
+  () =>
+    run(async () => {
+      const there = await run((url: string) => {
+        connect(url);
+        return run(() => {
+          connect(`${url}, inner`);
+          return connection?.url;
+        });
+      }, "sent on");
+      return there as unknown;
+    }),
+  "sent on, inner",
+);
+class Repository {
+  readonly opened = connection?.url;
+  static kind = typeof connection;
+
+  query(text: string): string {
+    return `${connection?.url}: ${text}`;
+  }
+}
+works(
+  "an exported variable is read at each use in the methods and fields of a class",
+  () =>
+    run(() => {
+      connect("one");
+      const repository = new Repository();
+      connect("two");
+      return [repository.opened, repository.query("q"), Repository.kind];
+    }),
+  ["one", "two: q", "undefined"],
+);
+works(
+  "a failure behind an import that is read from its module names the line of the file",
+  () =>
+    run(() => {
+      try {
+        return [connection, (undefined as unknown as { member: string }).member];
+      } catch (error) {
+        return /imports\.(?:ts|js|cjs|mjs):(\d+)/.test(String((error as Error).stack));
+      }
+    }),
+  true,
+);
 works(
   "a function that another file keeps to itself goes by value",
   () => run(() => [operations.timesSeven(2), operations.addSeven(1)]),

@@ -84,3 +84,11 @@ export const Labelled: new () => LabelledState = class {
     return this.#label;
   }
 };
+
+/** Assigned by `connect`, like a connection that a module opens when it is first needed. */
+export let connection: { readonly url: string; readonly uses: number } | undefined;
+let uses = 0;
+export function connect(url: string): void {
+  uses += 1;
+  connection = { url, uses };
+}

@@ -85,7 +85,7 @@ export function surround({ text, segments }: MappedText, prefix: string, suffix:
   };
 }
 
-/** What the text reads in another way than it says, outside of what is replaced as a whole. */
+/** Edits of names that the text reads in another way than it says, outside of ranges that are replaced as a whole. */
 function readEdits({ importMeta, liveReads = [] }: Code, replaced: readonly Range[]): Edit[] {
   const edits = [
     ...importMeta.map(([start, end]) => ({ start, end, text: "import_meta" })),

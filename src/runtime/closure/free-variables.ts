@@ -58,7 +58,7 @@ export class Scope {
 export interface NameUse {
   readonly start: number;
   readonly end: number;
-  /** `{ name }`, which is the key as well. */
+  /** `{ name }`: the text is the key as well. */
   readonly isShorthand: boolean;
 }
 

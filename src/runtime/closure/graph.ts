@@ -59,7 +59,7 @@ export interface SharedContext {
   readonly parent: number | null;
 }
 
-/** A use of an import in a text, and what is read there instead: a member of the module. */
+/** A use of an import in a text, and the text that takes its place: a member of the module. */
 type LiveRead = readonly [start: number, end: number, text: string];
 
 /** The text of a function or class and what stands around it. */
@@ -157,7 +157,7 @@ export interface ImportNode {
   readonly source: number;
   readonly specifier: string;
   readonly path: readonly string[];
-  /** The name stands for whatever the module's export holds at the moment (`Code.liveReads`), unless that was a function at capture. */
+  /** The name stands for the present value of the module's export (`Code.liveReads`), unless it held a function at capture. */
   readonly isLive?: true;
   readonly attributes?: Readonly<Record<string, string>>;
 }

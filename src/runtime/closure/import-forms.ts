@@ -16,7 +16,7 @@ export interface ImportForm {
   readonly attributes?: Readonly<Record<string, string>>;
   /** Members taken from the module: empty for its namespace. */
   readonly path: readonly string[];
-  /** By an `import` statement: the name stands for whatever the module's export holds at the moment. */
+  /** By an `import` statement: the name stands for the present value of the module's export. */
   readonly isLive?: true;
   readonly interop?: Interop;
   /** esbuild's second argument of `__toESM`: the importer is a real ES module, so `default` is the whole of `module.exports`. */

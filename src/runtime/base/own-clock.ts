@@ -1,0 +1,22 @@
+/**
+ * The timers and clocks that this process had when Shoal was loaded.
+ *
+ * The fake timers of test runners replace the global functions, and a runtime that waits by those stands still until the test moves its clock. The bundler
+ * (scripts/bundle.mjs) writes these names wherever the sources say `setTimeout`, `performance.now` and the like; sources import nothing from here.
+ */
+const { process, performance, Date } = globalThis;
+// Taken apart, as the bundler would write the names from below here, too.
+const { now: performanceNow } = performance;
+const { now: dateNow } = Date;
+const { nextTick } = process;
+
+export const ownSetTimeout: typeof setTimeout = globalThis.setTimeout;
+export const ownClearTimeout: typeof clearTimeout = globalThis.clearTimeout;
+export const ownSetInterval: typeof setInterval = globalThis.setInterval;
+export const ownClearInterval: typeof clearInterval = globalThis.clearInterval;
+export const ownSetImmediate: typeof setImmediate = globalThis.setImmediate;
+export const ownClearImmediate: typeof clearImmediate = globalThis.clearImmediate;
+export const ownQueueMicrotask: typeof queueMicrotask = globalThis.queueMicrotask;
+export const ownNextTick: typeof nextTick = nextTick.bind(process);
+export const ownPerformanceNow: () => number = performanceNow.bind(performance);
+export const ownDateNow: () => number = dateNow.bind(Date);

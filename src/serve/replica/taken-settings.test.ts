@@ -5,6 +5,11 @@ import { TakenSettings } from "./taken-settings.ts";
 class Code {
   readonly given: unknown[] = [];
   next: Promise<void> = Promise.resolve();
+  sickWith: unknown;
+
+  async checkHealth(): Promise<void> {
+    if (this.sickWith !== undefined && this.given.at(-1) === this.sickWith) throw new Error("no model");
+  }
 
   async reconfigure(userConfig: unknown): Promise<void> {
     this.given.push(userConfig);
@@ -69,4 +74,17 @@ test("calls wait for the one under way, and the same configuration told again wh
   resolve();
   await Promise.all(calls);
   expect(code.given).toEqual([2, 3]);
+});
+
+test("a configuration with which the code is not healthy counts as failed, and is given to it again", async () => {
+  const { code, settings } = taken();
+  code.sickWith = 2;
+  await expect(settings.take({ ...started, userConfig: "2" }, code)).rejects.toThrow(
+    "the health check failed with the new userConfig: no model",
+  );
+  expect([settings.isMisconfigured, settings.isReconfiguring]).toEqual([true, false]);
+  code.sickWith = undefined;
+  await settings.take({ ...started, userConfig: "2" }, code);
+  expect(settings.isMisconfigured).toBe(false);
+  expect(code.given).toEqual([2, 2]);
 });

@@ -1,8 +1,8 @@
 /**
  * The settings of a replica that change while it runs, and how far the user's code has taken them.
  *
- * Calls are carried out one after the other, also where the controller has given one up: what was told last holds. A configuration or a rank that the code failed to take is given
- * to it again by the next call, also where that tells the same. Called by `replica.ts` alone.
+ * Calls are carried out one after the other, also where the controller has given one up: what was told last holds. A configuration counts as taken once
+ * the code is healthy with it. A configuration or a rank that the code failed to take is given to it again by the next call, also where that tells the same. Called by `replica.ts` alone.
  */
 import type { ReplicaContext } from "./replica-context.ts";
 import type { UserCode } from "./user-object.ts";
@@ -14,6 +14,8 @@ export interface ReplicaSettings {
   readonly rank: number;
   readonly worldSize: number;
 }
+
+type ReconfiguredCode = Pick<UserCode, "reconfigure" | "setRank" | "checkHealth">;
 
 export class TakenSettings {
   readonly #context: Pick<ReplicaContext, "rank" | "worldSize">;
@@ -51,17 +53,14 @@ export class TakenSettings {
     return this.#isRankTold;
   }
 
-  /** @throws what the user's `reconfigure` throws */
-  take(settings: ReplicaSettings, user: Pick<UserCode, "reconfigure" | "setRank"> | undefined): Promise<void> {
+  /** @throws what the user's `reconfigure` throws; an error where the code is not healthy with a new configuration */
+  take(settings: ReplicaSettings, user: ReconfiguredCode | undefined): Promise<void> {
     const taken = this.#last.then(() => this.#take(settings, user));
     this.#last = taken.catch(() => {});
     return taken;
   }
 
-  async #take(
-    { userConfig, rank, worldSize }: ReplicaSettings,
-    user: Pick<UserCode, "reconfigure" | "setRank"> | undefined,
-  ): Promise<void> {
+  async #take({ userConfig, rank, worldSize }: ReplicaSettings, user: ReconfiguredCode | undefined): Promise<void> {
     const context = this.#context;
     if (rank !== context.rank || worldSize !== context.worldSize || !this.#isRankTold) {
       Object.assign(context, { rank, worldSize });
@@ -75,9 +74,19 @@ export class TakenSettings {
     this.#isReconfiguring = true;
     try {
       await user?.reconfigure(userConfig === undefined ? undefined : JSON.parse(userConfig));
+      await requireHealthy(user);
       this.#isMisconfigured = false;
     } finally {
       this.#isReconfiguring = false;
     }
+  }
+}
+
+/** As at a start: the first periodic check would fail after the update had been reported as done. @throws Error with the user's error as its cause */
+async function requireHealthy(user: ReconfiguredCode | undefined): Promise<void> {
+  try {
+    await user?.checkHealth();
+  } catch (cause) {
+    throw new Error(`the health check failed with the new userConfig: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
 }

@@ -82,7 +82,7 @@ export interface DeploymentOptions {
   name?: string | undefined;
   /** Names the version of the code and of the arguments of `bind`: as long as it stays, replicas that run are not replaced for a change of these. Default: each change is a new version. */
   version?: string | undefined;
-  /** Replicas; `"auto"`: between 1 and 100, by the load. Default: 1. */
+  /** Replicas, at least 1; `"auto"`: between 1 and 100, by the load. Default: 1. */
   numReplicas?: number | "auto" | undefined;
   /** How the number of replicas follows the load. */
   autoscalingConfig?: AutoscalingOptions | undefined;
@@ -158,12 +158,12 @@ const DEPLOYMENT = {
     name: text(undefined),
     version: text(undefined),
     numReplicas: custom<number | "auto" | undefined>(
-      `a whole number from 0 to ${REPLICAS_MAX}, or "auto", is needed`,
+      `a whole number from 1 to ${REPLICAS_MAX}, or "auto", is needed`,
       undefined,
       (value) => {
         if (value === "auto") return "ok";
         if (typeof value !== "number") return typeof value === "string" ? "out of range" : "wrong type";
-        return Number.isInteger(value) && value >= 0 && value <= REPLICAS_MAX ? "ok" : "out of range";
+        return Number.isInteger(value) && value >= 1 && value <= REPLICAS_MAX ? "ok" : "out of range";
       },
     ),
     autoscalingConfig: object<AutoscalingOptions>("options"),

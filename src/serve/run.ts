@@ -184,9 +184,10 @@ export async function runMany<const T extends readonly RunTarget[]>(targets: T):
       throw new RangeError(`Cannot run applications: two of them have the same ${key}: received ${describeValue(twice)}`);
   }
   await start();
+  const together = new Map(wanted.map(({ name, routePrefix }) => [name, routePrefix]));
   const settled = await Promise.allSettled(
     wanted.map(async ({ application, name, routePrefix }) => {
-      const deployment = await deployed(application, { name, routePrefix });
+      const deployment = await deployed(application, { name, routePrefix }, together);
       return ingressHandle(application, name, deployment);
     }),
   );
@@ -203,14 +204,17 @@ function ingressHandle<T extends Deployable>(application: Application<T>, app: s
   return newHandle({ app, deployment, streaming, options: {} }) as unknown as HandleOf<T>;
 }
 
-/** The same for an application of a configuration. */
+/** The same for the applications of a configuration. */
 export async function runConfigured(
-  application: Application,
-  { name, routePrefix, fields }: ConfigApplication,
+  loaded: readonly { readonly application: Application; readonly given: ConfigApplication }[],
   capacity: TargetCapacity | undefined,
 ): Promise<void> {
-  const read = readOptions({ name, routePrefix }, RUN);
-  await deployed(application, { name: read.name, routePrefix: read.routePrefix, config: fields, capacity });
+  const read = loaded.map(({ application, given: { name, routePrefix, fields } }) => ({
+    application,
+    place: { ...readPlace({ name, routePrefix }), config: fields, capacity },
+  }));
+  const together = new Map(read.map(({ place }) => [place.name, place.routePrefix]));
+  await Promise.all(read.map(({ application, place }) => deployed(application, place, together)));
 }
 
 /** Reads the name and the route of an application that is to be built elsewhere. @throws TypeError, RangeError that name the option */
@@ -219,30 +223,36 @@ export function readPlace(options: Pick<RunOptions, "name" | "routePrefix">): { 
   return { name, routePrefix };
 }
 
-/** Runs an application that was built elsewhere, and resolves when it answers. @throws DeployFailedError where it does not come up */
-export async function runBuilt({ target, code }: { target: ApplicationTarget; code: DeployedCode }): Promise<void> {
+/** Runs applications that were built elsewhere, and resolves when they answer. @throws DeployFailedError where one does not come up */
+export async function runBuilt(built: readonly { readonly target: ApplicationTarget; readonly code: DeployedCode }[]): Promise<void> {
   const wanted = { http: resolveHttpOptions(undefined), showsErrors: false };
-  await deployWith(controllerWith(wanted), wanted, { target, code });
+  const controller = controllerWith(wanted);
+  const together = new Map(built.map(({ target }) => [target.name, target.routePrefix]));
+  await Promise.all(built.map(({ target, code }) => deployWith(controller, wanted, { target, code, together })));
 }
 
 /** @returns the name of its ingress, once it answers */
-async function deployed(application: Application<any>, place: Omit<Parameters<typeof buildApplication>[1], "keepsCode">): Promise<string> {
+async function deployed(
+  application: Application<any>,
+  place: Omit<Parameters<typeof buildApplication>[1], "keepsCode">,
+  together?: ReadonlyMap<string, string | null>,
+): Promise<string> {
   // The code is captured while the controller starts.
   const wanted = { http: resolveHttpOptions(undefined), showsErrors: false };
   const controller = controllerWith(wanted);
   const { target, code, functions } = buildApplication(application, { ...place, keepsCode: true });
-  await deployWith(controller, wanted, { target, code: { code: [...code], functions: [...functions] } });
+  await deployWith(controller, wanted, { target, code: { code: [...code], functions: [...functions] }, together });
   return target.ingress;
 }
 
 async function deployWith(
   controller: ControllerHandle,
   wanted: ServeOptions,
-  { target, code }: { target: ApplicationTarget; code: DeployedCode },
+  { target, code, together }: { target: ApplicationTarget; code: DeployedCode; together: ReadonlyMap<string, string | null> | undefined },
 ): Promise<void> {
   const starting = begun(controller, wanted);
   starting.catch(() => {});
-  await unwrapped(controller.deploy.remote(target, code));
+  await unwrapped(controller.deploy.remote(target, code, together));
   const telling = setInterval(tellOfWaits(controller, target.name), SLOW_START_AGAIN_MS);
   try {
     const [, warning] = await unwrapped(Promise.all([starting, controller.waitFor.remote(target.name)]));

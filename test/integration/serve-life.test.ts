@@ -31,6 +31,7 @@ class Service {
     this.#config = config.word;
   }
   async checkHealth(): Promise<void> {
+    if (this.#config === "sickening") throw new Error("cannot stomach that");
     if (this.#version.startsWith("sick")) throw new Error(`feels ${this.#version}`);
     if (this.#health === "throws") throw new Error("feels worse");
     if (this.#health === "hangs") await new Promise(() => {});
@@ -147,6 +148,8 @@ test("a version that does not start, or is not healthy, makes way for the former
   }
   const badWord = await failureOf(serve.run(One.options({ userConfig: { word: "bad" } }).bind("v1", log.file), options));
   expect(badWord.message).toContain("a bad word");
+  const sickening = await failureOf(serve.run(One.options({ userConfig: { word: "sickening" } }).bind("v1", log.file), options));
+  expect(sickening.message).toContain("the health check failed with the new userConfig: cannot stomach that");
   await client.more(20);
   await serve.run(One.bind("v3", log.file), options);
   expect((await serve.status()).applications["back"]).toMatchObject({ status: "RUNNING" });
@@ -154,6 +157,51 @@ test("a version that does not start, or is not healthy, makes way for the former
   expect(client.failures).toEqual([]);
   expect((await ask(address, "/back?n=z")).body).toMatch(/^v3 /);
   await serve.delete("back");
+});
+
+test("an application of which one deployment fails goes back as a whole, and two applications exchange their paths", async () => {
+  class Front {
+    #version: string;
+    #behind: serve.HandleOf<typeof Behind>;
+    constructor(version: string, behind: serve.HandleOf<typeof Behind>) {
+      this.#version = version;
+      this.#behind = behind;
+    }
+    async fetch(): Promise<string> {
+      return `${this.#version} ${await this.#behind.version.remote()}`;
+    }
+  }
+  class Behind {
+    #version: string;
+    constructor(version: string) {
+      this.#version = version;
+      if (version === "broken") throw new Error("no such version");
+    }
+    version(): string {
+      return this.#version;
+    }
+  }
+  const settings = { actorOptions: { numCpus: 0 }, maxConstructorRetryCount: 2 };
+  const Fronts = serve.deployment(Front, settings);
+  const Behinds = serve.deployment(Behind, settings);
+  const application = (version: string, behind = version) => Fronts.bind(version, Behinds.bind(behind));
+  await serve.runMany([
+    { application: application("left"), name: "left", routePrefix: "/x" },
+    { application: application("right"), name: "right", routePrefix: "/y" },
+  ]);
+  const failure = await failureOf(serve.run(application("newer", "broken"), { name: "left", routePrefix: "/z" }));
+  expect([failure.message, (failure as serve.DeployFailedError).hint]).toEqual([
+    expect.stringContaining("Behind: Error: no such version"),
+    expect.stringContaining("The former version serves on."),
+  ]);
+  await until(async () => (await ask(address, "/x")).body === "left left", "the former version of both");
+  await serve.runMany([
+    { application: application("left", "left2"), name: "left", routePrefix: "/y" },
+    { application: application("right", "right2"), name: "right", routePrefix: "/x" },
+  ]);
+  const bodies = await Promise.all(["/x", "/y"].map(async (path) => (await ask(address, path)).body));
+  expect(bodies).toEqual(["right right2", "left left2"]);
+  await Promise.all([serve.delete("left"), serve.delete("right")]);
 });
 
 test("the first version of an application that does not start fails the deployment", async () => {

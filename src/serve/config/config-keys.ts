@@ -105,7 +105,7 @@ const ACTOR: KeyTable = {
 
 const DEPLOYMENT: KeyTable = {
   name: { value: TEXT, describe: "Which deployment of the application this changes.", isNeeded: true },
-  num_replicas: { value: { kind: "either", kinds: [whole(0), { kind: "oneOf", values: ["auto"] }] }, describe: 'A number, or "auto".' },
+  num_replicas: { value: { kind: "either", kinds: [whole(1), { kind: "oneOf", values: ["auto"] }] }, describe: 'A number, or "auto".' },
   max_ongoing_requests: { value: whole(1), describe: "Requests that one replica has at a time." },
   max_queued_requests: { value: whole(-1), describe: "Requests that may wait; -1 is without limit." },
   user_config: { value: ANY, describe: "Given to reconfigure of each replica." },

@@ -43,7 +43,7 @@ export async function deployConfig(
       .map((name) => deleteApplication(name)),
   );
   const capacity = await takeCapacity(config);
-  await Promise.all(loaded.map(({ application, given }) => runConfigured(application, given, capacity)));
+  await runConfigured(loaded, capacity);
   await saveConfigText(text);
   return started;
 }

@@ -90,7 +90,15 @@ test.each([
   ],
   [
     "applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n    num_replicas: many",
-    'line 5: applications[0].deployments[0].num_replicas: a whole number from 0, or "auto" is needed: received "many"',
+    'line 5: applications[0].deployments[0].num_replicas: a whole number from 1, or "auto" is needed: received "many"',
+  ],
+  [
+    "applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n    num_replicas: 0",
+    'line 5: applications[0].deployments[0].num_replicas: a whole number from 1, or "auto" is needed: received 0',
+  ],
+  [
+    "applications:\n- import_path: a.ts:app\n  deployments:\n  - name: A\n    autoscaling_config: {max_replicas: 3}\n    num_replicas: 2",
+    'line 6: applications[0].deployments[0].num_replicas: autoscaling_config sets the number of replicas: received 2. Give "auto" or leave it out',
   ],
   [
     "applications:\n- {name: a, import_path: 'a.ts:app'}\n- {name: a, route_prefix: /b, import_path: 'b.ts:app'}",

@@ -161,6 +161,12 @@ function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
       const deploymentName = deployment["name"] as string;
       if (deployments.has(deploymentName))
         throw refuse(`deployments[${number}].name`, `another deployment has the name ${JSON.stringify(deploymentName)}`);
+      const { num_replicas: replicas, autoscaling_config: autoscaling } = deployment;
+      if (typeof replicas === "number" && autoscaling !== undefined && autoscaling !== null)
+        throw refuse(
+          `deployments[${number}].num_replicas`,
+          `autoscaling_config sets the number of replicas: received ${replicas}. Give "auto" or leave it out`,
+        );
       deployments.set(deploymentName, deployment);
       const key = `${at}.deployments[${number}]`;
       places.set(deploymentName, `${reader.source}: line ${reader.lineOf(key)}: ${key}`);

@@ -116,11 +116,11 @@ async function redeploy(
   }
   const capacity = await beforeDeploy();
   const built = settled.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
-  await Promise.all(
-    built.map(async ({ target, code }) => {
+  await runBuilt(
+    built.map(({ target, code }) => {
       // All replicas change at once, as far as there is room.
       const deployments = target.deployments.map((one) => ({ ...one, config: { ...one.config, maxSurgePercent: 1 } }));
-      await runBuilt({ target: { ...target, deployments, capacity }, code });
+      return { target: { ...target, deployments, capacity }, code };
     }),
   );
   // A cluster is left after each deploy, and what was begun there ends with that.

@@ -152,7 +152,8 @@ export class Controller {
   #api: { readonly server: ApiServer; readonly opened: OpenedApi } | undefined;
   readonly #declared = new DeclaredApplications({
     build: buildInTask,
-    deploy: ({ target, code }, isWanted) => this.#deploy(target, code, isWanted),
+    deploy: ({ target, code }, how) => this.#deploy(target, code, how),
+    holderOf: ({ routePrefix, name }) => this.#state.holderOf(routePrefix, name),
     apps: () => this.#state.apps,
     delete: (app) => this.#delete(app),
     settled: forgetUnbuilt,
@@ -208,33 +209,38 @@ export class Controller {
   /**
    * Takes over what is wanted of an application; `waitFor` tells when it is there.
    *
+   * @param together paths of all applications that are deployed together, which may exchange them
    * @throws RangeError where another application has the path; DeployFailedError while Serve is shut down
    */
-  async deploy(target: ApplicationTarget, code: DeployedCode): Promise<void> {
+  async deploy(target: ApplicationTarget, code: DeployedCode, together: ReadonlyMap<string, string | null> = new Map()): Promise<void> {
     await this.#ready;
     this.#declared.forget(target.name);
-    await this.#deploy(target, code);
+    await this.#deploy(target, code, { together });
   }
 
-  /** @param isWanted - asked when all is ready: it may have been ended meanwhile */
-  async #deploy(target: ApplicationTarget, { code, functions }: DeployedCode, isWanted: () => boolean = () => true): Promise<void> {
-    this.#requireTakable(target);
+  /** @param how `isWanted` is asked when all is ready: the application may have been ended meanwhile */
+  async #deploy(
+    target: ApplicationTarget,
+    { code, functions }: DeployedCode,
+    { together, isWanted = () => true }: { together: ReadonlyMap<string, string | null>; isWanted?: () => boolean },
+  ): Promise<void> {
+    this.#requireTakable(target, together);
     for (const [id] of functions) this.#arriving.add(id);
     try {
-      await this.#take(target, { code, functions }, isWanted);
+      await this.#take(target, { code, functions }, { together, isWanted });
     } finally {
       for (const [id] of functions) this.#arriving.delete(id);
     }
   }
 
   /** @throws RangeError where another application has the path, or it cannot be kept; DeployFailedError while Serve is shut down */
-  #requireTakable(target: ApplicationTarget): void {
+  #requireTakable(target: ApplicationTarget, together: ReadonlyMap<string, string | null>): void {
     const { name, routePrefix } = target;
     if (this.#isEnding) {
       const reason = "Serve is being shut down";
       throw new DeployFailedError(`Cannot run application ${name}: ${reason}`, { reason, hint: "Run it again once that is over." });
     }
-    const holder = this.#state.holderOf(routePrefix, name);
+    const holder = this.#state.holderOf(routePrefix, name, together);
     if (holder !== undefined)
       throw new RangeError(
         `Cannot run application ${name}: application ${holder} has the routePrefix already: received ${JSON.stringify(routePrefix)}`,
@@ -242,7 +248,11 @@ export class Controller {
     requireKeepable(target, this.#state.record(name));
   }
 
-  async #take(target: ApplicationTarget, { code, functions }: DeployedCode, isWanted: () => boolean): Promise<void> {
+  async #take(
+    target: ApplicationTarget,
+    { code, functions }: DeployedCode,
+    { together, isWanted }: { together: ReadonlyMap<string, string | null>; isWanted: () => boolean },
+  ): Promise<void> {
     for (const [id, source] of functions) this.#save(() => saveCode(id, source));
     // Routers are told of their code when it can be read.
     if (functions.length > 0) await this.#saving;
@@ -257,7 +267,7 @@ export class Controller {
     );
     if (!isWanted()) return;
     // Meanwhile another application may have taken the path, and Serve may end.
-    this.#requireTakable(target);
+    this.#requireTakable(target, together);
     // From here to the event nothing is awaited: a deploy of another application forgets code that no application is known to need.
     for (const [version, source] of codes) {
       this.#codes.set(version, source);
@@ -733,11 +743,15 @@ export class Controller {
   #forgetCode(): void {
     const needed = new Set(this.#arriving);
     if (this.#options.tracing?.setupId !== undefined) needed.add(this.#options.tracing.setupId);
-    for (const app of this.#state.apps)
-      for (const { target, former } of this.#state.record(app)?.deployments ?? [])
-        for (const { version, config } of former === undefined ? [target] : [target, former])
-          for (const id of [version, config.routerId, config.autoscaling?.policyId, config.tracing?.setupId])
-            if (id !== undefined) needed.add(id);
+    const deployments = this.#state.apps.flatMap((app) => {
+      const record = this.#state.record(app);
+      const ran = record?.former?.deployments.filter((one) => typeof one !== "string") ?? [];
+      return [...(record?.deployments ?? []), ...ran.map((target) => ({ target, former: undefined }))];
+    });
+    for (const { target, former } of deployments)
+      for (const { version, config } of former === undefined ? [target] : [target, former])
+        for (const id of [version, config.routerId, config.autoscaling?.policyId, config.tracing?.setupId])
+          if (id !== undefined) needed.add(id);
     let isLess = false;
     for (const version of this.#codes.keys()) if (!needed.has(version)) isLess = this.#codes.delete(version) || isLess;
     if (isLess) this.#save(() => forgetCodeExcept(needed));

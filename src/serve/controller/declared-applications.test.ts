@@ -26,6 +26,10 @@ class World {
   readonly building: PromiseWithResolvers<BuiltInTask>[] = [];
   readonly taking: PromiseWithResolvers<void>[] = [];
   readonly deployed: string[] = [];
+  /** Paths of applications that run. */
+  readonly paths = new Map<string, string | null>();
+  /** What each deploy was told of the others. */
+  readonly together: [string, string | null][][] = [];
   settled = 0;
   readonly declared = new DeclaredApplications({
     build: () => {
@@ -33,9 +37,11 @@ class World {
       this.building.push(build);
       return build.promise;
     },
-    deploy: async ({ target }, isWanted) => {
+    holderOf: ({ routePrefix }) => [...this.paths].find(([, path]) => path === routePrefix)?.[0],
+    deploy: async ({ target }, { isWanted, together }) => {
       const taken = Promise.withResolvers<void>();
       this.taking.push(taken);
+      this.together.push([...together]);
       await taken.promise;
       if (isWanted()) this.deployed.push(target.name);
     },
@@ -46,8 +52,8 @@ class World {
     },
   });
 
-  async built(index: number, name: string): Promise<void> {
-    this.building[index]?.resolve({ target: { name }, code: { code: [], functions: [] } } as unknown as BuiltInTask);
+  async built(index: number, name: string, routePrefix: string | null = `/${name}`): Promise<void> {
+    this.building[index]?.resolve({ target: { name, routePrefix }, code: { code: [], functions: [] } } as unknown as BuiltInTask);
     await this.rest();
   }
 
@@ -102,4 +108,27 @@ test("where nothing is declared any more, what was ended is waited for", async (
   world.declared.put([], undefined);
   await world.rest();
   expect(world.settled).toBe(1);
+});
+
+test("an application waits for the one that has its path until that is built, or cannot be", async () => {
+  const world = new World();
+  world.paths.set("a", "/b").set("b", "/a");
+  world.declared.put([application("a"), application("b")], undefined);
+  await world.built(0, "a");
+  expect(world.together).toEqual([]);
+  await world.built(1, "b");
+  const both = [
+    ["a", "/a"],
+    ["b", "/b"],
+  ];
+  expect(world.together).toEqual([both, both]);
+
+  const failing = new World();
+  failing.paths.set("b", "/a");
+  failing.declared.put([application("a"), application("b")], undefined);
+  await failing.built(0, "a");
+  failing.building[1]?.reject(new Error("no module"));
+  await failing.rest();
+  // Nobody leaves the path: the deploy is refused.
+  expect(failing.together).toEqual([[["a", "/a"]]]);
 });

@@ -6,15 +6,17 @@
  */
 import type { BuiltInTask } from "../config/build-in-task.ts";
 import type { ConfigApplication, Fields } from "../config/read-config.ts";
-import type { TargetCapacity } from "../deployment-config.ts";
+import type { ApplicationTarget, TargetCapacity } from "../deployment-config.ts";
 import type { ApplicationStatusInfo } from "./serve-state.ts";
 import { reasonOf } from "./replica-starter.ts";
 
 /** Functions of the controller that it calls. */
 interface DeclaredPorts {
   build(application: ConfigApplication): Promise<BuiltInTask>;
-  /** @param isWanted - asked again before anything changes */
-  deploy(built: BuiltInTask, isWanted: () => boolean): Promise<void>;
+  /** @param how `isWanted` is asked again before anything changes; `together` are the paths of the applications that are built */
+  deploy(built: BuiltInTask, how: { isWanted: () => boolean; together: ReadonlyMap<string, string | null> }): Promise<void>;
+  /** The application that has the path of this one; undefined where it is free. */
+  holderOf(target: ApplicationTarget): string | undefined;
   /** Names of the applications. */
   apps(): readonly string[];
   delete(app: string): Promise<unknown>;
@@ -95,16 +97,27 @@ export class DeclaredApplications {
         .filter((name) => !wanted.has(name))
         .map((name) => this.#ports.delete(name)),
     );
+    const together = new Map<string, string | null>();
+    const build = async (application: ConfigApplication): Promise<BuiltInTask> => {
+      const built = await this.#ports.build(application);
+      together.set(built.target.name, built.target.routePrefix);
+      return built;
+    };
+    const built = new Map(applications.map((application) => [application.name, build(application)]));
+    // Failures are reported below, also of those that another application waits for.
+    for (const building of built.values()) building.catch(() => {});
     await Promise.all(
       applications.map(async (application) => {
         const declared = this.#pending.get(application.name);
         // Not where another configuration has come, the application was deleted, or a program has run one of its name.
         const isWanted = (): boolean => declared !== undefined && this.#pending.get(application.name) === declared;
         try {
-          const { target, code } = await this.#ports.build(application);
+          const { target, code } = await (built.get(application.name) as Promise<BuiltInTask>);
           await ended;
           if (!isWanted()) return;
-          await this.#ports.deploy({ target: { ...target, capacity }, code }, isWanted);
+          // Another application of the configuration may leave that path, but not where it cannot be built.
+          await built.get(this.#ports.holderOf(target) ?? "")?.catch(() => {});
+          await this.#ports.deploy({ target: { ...target, capacity }, code }, { isWanted, together });
           if (isWanted()) this.#pending.delete(application.name);
         } catch (error) {
           if (declared !== undefined && isWanted()) declared.failure = reasonOf(error);

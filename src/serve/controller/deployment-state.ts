@@ -3,7 +3,7 @@
  *
  * Pure: times come with the events, and what is to be done goes out as effects. An update brings replicas of the new version up beside the old ones (`maxSurgePercent`) and retires an
  * old one for each that runs; where there is no room for that it gives old ones up first, `rollingUpdatePercentage` at a time. A version that does not start, or fails its health
- * check before all have changed, makes way for the former one. Replicas of a node that is to go are replaced like those of an old version.
+ * check before all have changed, makes way for the former one, and with it the application's other deployments (`serve-state.ts`). Replicas of a node that is to go are replaced like those of an old version.
  */
 import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
@@ -68,7 +68,7 @@ export class DeploymentState {
   /** The last replicas that have ended, oldest first. */
   readonly ended: ReplicaRecord[] = [];
   #target: DeploymentTarget;
-  /** The last version of which all replicas have run. */
+  /** The last version that ran, with that of the whole application. */
   #former: DeploymentTarget | undefined;
   #count: number;
   #capacity: TargetCapacity | undefined;
@@ -84,6 +84,8 @@ export class DeploymentState {
   #startFailures = 0;
   #nextStartMs = 0;
   #isDeleting = false;
+  /** The replicas are those of the target, as of the last step. */
+  #isDone = false;
   readonly #newId: () => string;
 
   constructor(app: string, record: DeploymentRecord, newId: () => string) {
@@ -134,6 +136,16 @@ export class DeploymentState {
     return this.#lacks;
   }
 
+  /** Why the version that was wanted is given up; undefined where it is not. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** The replicas are those of the target, as of the last step. */
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
   get isDeleting(): boolean {
     return this.#isDeleting;
   }
@@ -177,9 +189,30 @@ export class DeploymentState {
     this.#failure = undefined;
     this.#message = "";
     this.#isDeleting = false;
-    this.#target = target;
     this.#capacity = capacity;
-    const { autoscaling, numReplicas } = configAt(target.config, capacity);
+    this.#take(target);
+  }
+
+  /** Another deployment failed to change: this one runs again what ran before, and keeps a failure of its own. */
+  goBack(former: DeploymentTarget): void {
+    if (JSON.stringify(former) === JSON.stringify(this.#target)) return;
+    this.#startFailures = 0;
+    this.#nextStartMs = 0;
+    this.#message = this.#failure ?? "";
+    this.#take(former);
+  }
+
+  /** Keeps the target as the version to go back to, once it has run. @returns whether that is new */
+  commit(): boolean {
+    if (!this.#isDone || this.#former === this.#target || this.#count === 0) return false;
+    this.#former = this.#target;
+    return true;
+  }
+
+  #take(target: DeploymentTarget): void {
+    this.#target = target;
+    this.#isDone = false;
+    const { autoscaling, numReplicas } = configAt(target.config, this.#capacity);
     // A running deployment keeps the number that its load has brought about.
     this.#count =
       autoscaling === undefined ? numReplicas : Math.min(autoscaling.maxReplicas, Math.max(autoscaling.minReplicas, this.#count));
@@ -657,11 +690,11 @@ export class DeploymentState {
     return [];
   }
 
-  /** Once the replicas match the target: gives them their ranks, sets the status, and saves the target as the version to go back to. */
+  /** Once the replicas match the target: gives them their ranks, and sets the status. */
   #conclude(nowMs: number): ServeEffect[] {
     const live = [...this.replicas.values()].filter(({ phase }) => phase !== "retiring");
     const { version, config } = this.#target;
-    const isDone =
+    const isThere =
       live.length === this.#count &&
       live.every(
         (replica) =>
@@ -671,9 +704,10 @@ export class DeploymentState {
           replica.userConfig === config.userConfig &&
           !replica.isMisconfigured,
       );
-    const told = isDone ? this.#rank(live, nowMs) : [];
+    const told = isThere ? this.#rank(live, nowMs) : [];
     // A replica that does not take its rank at the first time is told it again, and holds nothing up.
-    if (!isDone || live.some(({ isRanking, rankFailedMs }) => isRanking && rankFailedMs === undefined)) {
+    this.#isDone = isThere && !live.some(({ isRanking, rankFailedMs }) => isRanking && rankFailedMs === undefined);
+    if (!this.#isDone) {
       if (this.#status === "HEALTHY") this.#status = "UPDATING";
       return told;
     }
@@ -681,9 +715,7 @@ export class DeploymentState {
     if (live.every(({ sinceMs }) => nowMs - sinceMs >= START_RETRY_MAX_MS)) this.#startFailures = 0;
     this.#status = this.#failure === undefined ? "HEALTHY" : "DEPLOY_FAILED";
     this.#message = this.#failure ?? "";
-    if (this.#former === this.#target || this.#count === 0) return told;
-    this.#former = this.#target;
-    return [...told, { kind: "save", app: this.app }];
+    return told;
   }
 }
 

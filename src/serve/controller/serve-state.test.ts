@@ -290,7 +290,8 @@ describe("updates", () => {
 
   test("of a name whose replicas are all gone have the new code", () => {
     const world = running("code A", { numReplicas: 1, version: "1" });
-    world.apply({ kind: "deploy", target: app(target("code A", { numReplicas: 0, version: "1" })) });
+    const capacity = { percent: 0, direction: "down" } as const;
+    world.apply({ kind: "deploy", target: { ...app(target("code A", { numReplicas: 1, version: "1" })), capacity } });
     world.until(() => world.replicas.size === 0);
     world.apply({ kind: "deploy", target: app(target("code B", { numReplicas: 1, version: "1" })) });
     world.until(() => world.status("app") === "RUNNING");
@@ -573,6 +574,114 @@ describe("updates", () => {
     world.apply({ kind: "delete", app: "app" });
     world.until(() => world.status("app") === undefined);
     expect(world.replicas.size).toBe(0);
+  });
+});
+
+describe("an application of several deployments", () => {
+  const two = (first: string, second: string): ApplicationTarget => app(target(first, {}), target(second, {}, "E"));
+
+  function runningBoth(): World {
+    const world = new World();
+    world.apply({ kind: "deploy", target: two("d1", "e1") });
+    world.until(() => world.status("app") === "RUNNING");
+    return world;
+  }
+
+  test("goes back as a whole where one of them fails after another has changed", () => {
+    const world = runningBoth();
+    world.badVersions.add("e2");
+    world.apply({ kind: "deploy", target: two("d2", "e2") });
+    world.until(() => world.serving("D", "d2") === 1 && world.serving("D", "d1") === 0);
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    world.until(() => world.serving("D", "d1") === 1 && world.replicas.size === 2);
+    expect(world.serving("E", "e1")).toBe(1);
+    expect(world.state.status("app")).toMatchObject({ status: "DEPLOY_FAILED", message: "E: version e2 does not start" });
+    world.apply({ kind: "deploy", target: two("d3", "e3") });
+    world.until(() => world.status("app") === "RUNNING");
+    expect([world.serving("D", "d3"), world.serving("E", "e3")]).toEqual([1, 1]);
+  });
+
+  test("goes back under the next controller, too", () => {
+    const world = runningBoth();
+    world.badVersions.add("e2");
+    world.apply({ kind: "deploy", target: two("d2", "e2") });
+    world.until(() => world.serving("D", "d2") === 1 && world.serving("D", "d1") === 0);
+    restored(
+      world,
+      [...world.replicas.values()].filter(({ state }) => state === "running"),
+    );
+    world.until(() => world.status("app") === "DEPLOY_FAILED" && world.serving("D", "d1") === 1);
+    expect([world.serving("E", "e1"), world.state.status("app")?.message]).toEqual([1, "E: version e2 does not start"]);
+    restored(
+      world,
+      [...world.replicas.values()].filter(({ state }) => state === "running"),
+    );
+    world.step();
+    expect(world.status("app")).toBe("DEPLOY_FAILED");
+  });
+
+  test("keeps a deployment that is to go, its ingress and its path until all of it has changed", () => {
+    const world = runningBoth();
+    const changed = { ...app(target("f1", {}, "F"), target("d2", {})), routePrefix: "/new" };
+    const former = [{ prefix: "/", app: "app", ingress: "D" }];
+    world.apply({ kind: "deploy", target: changed });
+    world.until(
+      () => world.status("app") === "RUNNING",
+      () => {
+        if (world.status("app") !== "DEPLOYING") return;
+        expect([world.state.routes, world.serving("E", "e1")]).toEqual([former, 1]);
+      },
+    );
+    expect(world.state.routes).toEqual([{ prefix: "/new", app: "app", ingress: "F" }]);
+    world.until(() => world.replicas.size === 2);
+    expect(Object.keys(world.state.status("app")?.deployments ?? {})).toEqual(["D", "F"]);
+  });
+
+  test("tells the failure of a deployment that the former version did not have", () => {
+    const world = running("d1", {});
+    world.badVersions.add("e1");
+    world.apply({ kind: "deploy", target: { ...two("d2", "e1"), routePrefix: "/new" } });
+    world.until(() => world.status("app") === "DEPLOY_FAILED");
+    world.until(() => world.replicas.size === 1 && world.serving("D", "d1") === 1);
+    expect(world.state.status("app")).toMatchObject({
+      status: "DEPLOY_FAILED",
+      message: "E: version e1 does not start",
+      deployments: { D: { status: "HEALTHY" } },
+    });
+    expect(world.state.routes).toEqual([{ prefix: "/", app: "app", ingress: "D" }]);
+  });
+});
+
+describe("two applications that exchange their paths", () => {
+  const named = (name: string, routePrefix: string, version: string): ApplicationTarget => ({
+    ...app(target(version, {})),
+    name,
+    routePrefix,
+  });
+  const paths = (world: World): string[] => world.state.routes.map(({ prefix, app: name }) => `${prefix} ${name}`).sort();
+
+  test.each([
+    { failing: undefined, after: ["/x right", "/y left"] },
+    // The former path of the one that fails is taken.
+    { failing: "l2", after: ["/x right", "/y left"] },
+  ])("have both a path at any time, also where one fails: %o", ({ failing, after }) => {
+    const world = new World();
+    world.apply({ kind: "deploy", target: named("left", "/x", "l1") });
+    world.apply({ kind: "deploy", target: named("right", "/y", "r1") });
+    world.until(() => world.status("left") === "RUNNING" && world.status("right") === "RUNNING");
+    if (failing !== undefined) world.badVersions.add(failing);
+    const together = new Map([
+      ["left", "/y"],
+      ["right", "/x"],
+    ]);
+    expect([world.state.holderOf("/y", "left"), world.state.holderOf("/y", "left", together)]).toEqual(["right", undefined]);
+    world.apply({ kind: "deploy", target: named("left", "/y", "l2") });
+    world.apply({ kind: "deploy", target: named("right", "/x", "r2") });
+    world.until(
+      () => world.status("left") === (failing === undefined ? "RUNNING" : "DEPLOY_FAILED") && world.status("right") === "RUNNING",
+      () => expect(paths(world)).toHaveLength(2),
+    );
+    expect(paths(world)).toEqual(after);
   });
 });
 

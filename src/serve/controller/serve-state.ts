@@ -1,10 +1,10 @@
 /**
  * All applications as the controller has them: events in, effects out.
  *
- * Pure: no clock, no socket, no actor. Owns who has which path, the deployments of each application, and what the processes report of their load. The shell beside it
+ * Pure: no clock, no socket, no actor. Owns who has which path, the deployments of each application, which change all or not at all, and what the processes report of their load. The shell beside it
  * (`controller.ts`) turns what happens into events and carries the effects out. Simulated in `serve-state.test.ts` with thousands of replicas and dying nodes.
  */
-import type { ApplicationTarget } from "../deployment-config.ts";
+import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.ts";
 import { REPORT_VALID_MS } from "../limits.ts";
 import type { LoadReport, RouteTableValue } from "../routing/controller-messages.ts";
 import { type DeploymentRecord, DeploymentState, type ReplicaRecord } from "./deployment-state.ts";
@@ -14,6 +14,10 @@ import { configAt } from "./target-capacity.ts";
 
 interface ApplicationState {
   target: ApplicationTarget;
+  /** The last that ran as a whole, which is `target` once that does; undefined while none has. */
+  former: ApplicationTarget | undefined;
+  /** Why an update was given up; undefined where none was. */
+  failure: string | undefined;
   readonly deployments: Map<string, DeploymentState>;
   isDeleting: boolean;
 }
@@ -22,6 +26,11 @@ interface ApplicationState {
 export interface ApplicationRecord {
   readonly target: ApplicationTarget;
   readonly deployments: readonly DeploymentRecord[];
+  /** All deployments have run with that target. */
+  readonly isWhole: boolean;
+  /** Runs during an update. A deployment is named where its own record has that target. */
+  readonly former?: (Omit<ApplicationTarget, "deployments"> & { readonly deployments: readonly (DeploymentTarget | string)[] }) | undefined;
+  readonly failure?: string | undefined;
 }
 
 interface DeploymentStatusInfo {
@@ -63,42 +72,78 @@ export class ServeState {
     return [...this.#apps.keys()];
   }
 
+  /**
+   * During an update an application keeps its former path and ingress. Where two applications exchange their paths, the one that is through first takes the path of the other,
+   * which moves to its new one then.
+   */
   get routes(): RouteTableValue {
-    const routes: { prefix: string; app: string; ingress: string }[] = [];
-    for (const { target, isDeleting } of this.#apps.values())
-      if (!isDeleting && target.routePrefix !== null)
-        routes.push({ prefix: target.routePrefix, app: target.name, ingress: target.ingress });
-    return routes;
+    const routes = new Map<string, RouteTableValue[number]>();
+    const apps = [...this.#apps.values()].filter(({ isDeleting }) => !isDeleting);
+    const claim = (prefix: string | null, { name, ingress }: ApplicationTarget): boolean => {
+      if (prefix === null || routes.has(prefix)) return false;
+      routes.set(prefix, { prefix, app: name, ingress });
+      return true;
+    };
+    for (const { target, former } of apps) if (former === target) claim(target.routePrefix, target);
+    for (const { target, former } of apps)
+      if (former !== undefined && former !== target && !claim(former.routePrefix, former) && former.routePrefix !== null)
+        claim(target.routePrefix, former);
+    for (const { target, former } of apps) if (former === undefined) claim(target.routePrefix, target);
+    return [...routes.values()];
   }
 
   deployment(app: string, name: string): DeploymentState | undefined {
     return this.#apps.get(app)?.deployments.get(name);
   }
 
+  /** The application as it answers: during an update the former one. */
   application(app: string): ApplicationTarget | undefined {
-    return this.#apps.get(app)?.target;
+    const found = this.#apps.get(app);
+    return found?.former ?? found?.target;
   }
 
   record(app: string): ApplicationRecord | undefined {
     const found = this.#apps.get(app);
-    return found === undefined
-      ? undefined
-      : { target: found.target, deployments: [...found.deployments.values()].filter(isKept).map(({ record }) => record) };
+    if (found === undefined) return undefined;
+    const { target, former, failure } = found;
+    const deployments = [...found.deployments.values()].filter(isKept).map(({ record }) => record);
+    const formers = new Map(deployments.map((record) => [record.target.name, record.former]));
+    const isWhole = former === target;
+    const named = (one: DeploymentTarget): DeploymentTarget | string => (formers.get(one.name) === one ? one.name : one);
+    return {
+      target,
+      deployments,
+      isWhole,
+      ...(!isWhole && former !== undefined && { former: { ...former, deployments: former.deployments.map(named) } }),
+      failure,
+    };
   }
 
   /** Restores an application from the record of an earlier controller; its replicas follow as `found` events. */
-  restore({ target, deployments }: ApplicationRecord): void {
+  restore({ target, deployments, isWhole, former, failure }: ApplicationRecord): void {
     const states = deployments.map(
       (record) => [record.target.name, new DeploymentState(target.name, record, this.#options.newId)] as const,
     );
-    this.#apps.set(target.name, { target, deployments: new Map(states), isDeleting: false });
+    const formers = new Map(deployments.map((record) => [record.target.name, record.former]));
+    const ran = former && {
+      ...former,
+      deployments: former.deployments.flatMap((one) => (typeof one === "string" ? (formers.get(one) ?? []) : one)),
+    };
+    this.#apps.set(target.name, { target, former: isWhole ? target : ran, failure, deployments: new Map(states), isDeleting: false });
   }
 
-  /** The application that has a path already; undefined where it is free. */
-  holderOf(routePrefix: string | null, app: string): string | undefined {
+  /**
+   * The application that has a path, or goes back to it where its update fails; undefined where the path is free.
+   *
+   * @param together paths of the applications that are deployed together: one that leaves its path for another does not hold it
+   */
+  holderOf(routePrefix: string | null, app: string, together: ReadonlyMap<string, string | null> = new Map()): string | undefined {
     if (routePrefix === null) return undefined;
-    for (const { target, isDeleting } of this.#apps.values())
-      if (!isDeleting && target.name !== app && target.routePrefix === routePrefix) return target.name;
+    for (const { target, former, isDeleting } of this.#apps.values()) {
+      const { name } = target;
+      if (isDeleting || name === app || (together.has(name) && together.get(name) !== routePrefix)) continue;
+      if (target.routePrefix === routePrefix || former?.routePrefix === routePrefix) return name;
+    }
     return undefined;
   }
 
@@ -110,10 +155,10 @@ export class ServeState {
     const all = Object.entries(deployments);
     const [failedName, failed] = all.find(([, { status }]) => status === "DEPLOY_FAILED") ?? [];
     const [sickName, sick] = all.find(([, { status }]) => status === "UNHEALTHY") ?? [];
-    const isBusy = all.some(([, { status }]) => status === "UPDATING");
+    const isBusy = all.some(([, { status }]) => status === "UPDATING") || (found.failure === undefined && found.former !== found.target);
     const status: ApplicationStatus = found.isDeleting
       ? "DELETING"
-      : failed !== undefined
+      : failed !== undefined || found.failure !== undefined
         ? "DEPLOY_FAILED"
         : sick !== undefined
           ? "UNHEALTHY"
@@ -122,12 +167,15 @@ export class ServeState {
             : "RUNNING";
     const [slowName, slow] = all.find(([, { message: text }]) => text !== "") ?? [];
     const [name, told] = failed !== undefined ? [failedName, failed] : sick !== undefined ? [sickName, sick] : [slowName, slow];
-    const message = told === undefined ? "" : `${name}: ${told.message}`;
+    const deploymentMessage = told === undefined ? "" : `${name}: ${told.message}`;
+    // The deployment that failed may be none of the former version.
+    const message = failed === undefined ? (found.failure ?? deploymentMessage) : deploymentMessage;
     return { status, message, routePrefix: found.target.routePrefix, deployments };
   }
 
   apply(event: ServeEvent, nowMs: number): ServeEffect[] {
     const effects = this.#applied(event, nowMs);
+    for (const app of this.#apps.values()) effects.push(...this.#settle(app, nowMs));
     effects.push(...this.#removeGone());
     return effects;
   }
@@ -204,7 +252,8 @@ export class ServeState {
   #deploy(target: ApplicationTarget, nowMs: number): ServeEffect[] {
     const known = this.#apps.get(target.name);
     const deployments = known?.deployments ?? new Map<string, DeploymentState>();
-    this.#apps.set(target.name, { target, deployments, isDeleting: false });
+    const former = known?.isDeleting === true ? undefined : known?.former;
+    this.#apps.set(target.name, { target, former, failure: undefined, deployments, isDeleting: false });
     const effects: ServeEffect[] = [{ kind: "save", app: target.name }, { kind: "publishRoutes" }];
     for (const wanted of target.deployments) {
       const there = deployments.get(wanted.name);
@@ -215,7 +264,8 @@ export class ServeState {
       } else there.retarget(wanted, target.capacity);
       effects.push({ kind: "publishReplicas", app: target.name, deployment: wanted.name });
     }
-    const names = new Set(target.deployments.map(({ name }) => name));
+    // What ran before may call them until all of it has changed.
+    const names = new Set([...target.deployments, ...(former?.deployments ?? [])].map(({ name }) => name));
     for (const [name, deployment] of deployments) if (!names.has(name)) deployment.delete();
     for (const deployment of deployments.values()) effects.push(...this.#reconcile(deployment, nowMs));
     return effects;
@@ -228,7 +278,7 @@ export class ServeState {
     const effects: ServeEffect[] = [{ kind: "publishRoutes" }, { kind: "forget", app }];
     for (const deployment of found.deployments.values()) {
       deployment.delete();
-      effects.push({ kind: "publishReplicas", app, deployment: deployment.name }, ...this.#reconcile(deployment, nowMs));
+      effects.push(...this.#changed(deployment, nowMs));
     }
     return effects;
   }
@@ -266,6 +316,56 @@ export class ServeState {
     const effects = deployment.reconcile(nowMs);
     for (const effect of effects) if (effect.kind === "start") this.#byReplica.set(effect.start.id, deployment);
     return effects;
+  }
+
+  /** An application changes as a whole: once all its deployments have changed, or else all go back. */
+  #settle(app: ApplicationState, nowMs: number): ServeEffect[] {
+    if (app.isDeleting) return [];
+    const effects: ServeEffect[] = [];
+    if (app.failure === undefined && app.former !== app.target) {
+      const wanted = app.target.deployments.map(({ name }) => app.deployments.get(name) as DeploymentState);
+      const failed = wanted.find(({ failure }) => failure !== undefined);
+      if (failed !== undefined) effects.push(...this.#goBack(app, failed, nowMs));
+      else if (wanted.every(({ isDone }) => isDone)) effects.push(...this.#conclude(app, wanted, nowMs));
+      else return [];
+    }
+    for (const deployment of app.deployments.values()) if (deployment.commit()) effects.push({ kind: "save", app: app.target.name });
+    return effects;
+  }
+
+  #conclude(app: ApplicationState, wanted: readonly DeploymentState[], nowMs: number): ServeEffect[] {
+    // The version of a target may be that of a replica which ran under the same name.
+    app.target = { ...app.target, deployments: wanted.map(({ target }) => target) };
+    app.former = app.target;
+    const effects: ServeEffect[] = [{ kind: "save", app: app.target.name }, { kind: "publishRoutes" }];
+    for (const deployment of app.deployments.values()) {
+      if (wanted.includes(deployment) || deployment.isDeleting) continue;
+      deployment.delete();
+      effects.push(...this.#changed(deployment, nowMs));
+    }
+    return effects;
+  }
+
+  #goBack(app: ApplicationState, { name, failure }: DeploymentState, nowMs: number): ServeEffect[] {
+    const { target, former } = app;
+    app.failure = `${name}: ${failure}`;
+    const effects: ServeEffect[] = [{ kind: "save", app: target.name }, { kind: "publishRoutes" }];
+    if (former === undefined) return effects;
+    const isTaken = this.holderOf(former.routePrefix, target.name) !== undefined;
+    app.target = { ...former, capacity: target.capacity, ...(isTaken && { routePrefix: target.routePrefix }) };
+    app.former = app.target;
+    const kept = new Map(former.deployments.map((one) => [one.name, one]));
+    for (const deployment of app.deployments.values()) {
+      const before = kept.get(deployment.name);
+      if (before === undefined) deployment.delete();
+      else deployment.goBack(before);
+      effects.push(...this.#changed(deployment, nowMs));
+    }
+    return effects;
+  }
+
+  #changed(deployment: DeploymentState, nowMs: number): ServeEffect[] {
+    return [{ kind: "publishReplicas", app: deployment.app, deployment: deployment.name }, ...this.#reconcile(deployment, nowMs)];
   }
 
   /** Removes deleted deployments and applications that have no replica left. */

@@ -90,9 +90,12 @@ export async function saveApplication(record: ApplicationRecord): Promise<void> 
  * @param running - the record of what it takes the place of @throws RangeError where it is too large
  */
 export function requireKeepable(target: ApplicationTarget, running: ApplicationRecord | undefined): void {
-  // The record has the version before as well, to go back to.
+  // The record has the version before as well, to go back to, and deployments that only that one has.
   const formers = new Map(running?.deployments.map((record) => [record.target.name, record.target]));
-  const record = { target, deployments: target.deployments.map((one) => ({ target: one, former: formers.get(one.name) })) };
+  const deployments = target.deployments.map((one) => ({ target: one, former: formers.get(one.name) }));
+  const names = new Set(target.deployments.map(({ name }) => name));
+  const leaving = running?.deployments.filter((record) => !names.has(record.target.name));
+  const record = { target, deployments, leaving };
   const bytes = Buffer.byteLength(JSON.stringify(record));
   if (bytes > RECORD_BYTES_MAX)
     throw new RangeError(

@@ -87,6 +87,8 @@ async function requireHealthy(user: ReconfiguredCode | undefined): Promise<void>
   try {
     await user?.checkHealth();
   } catch (cause) {
-    throw new Error(`the health check failed with the new userConfig: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new Error(`the health check failed with the new userConfig: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
   }
 }

@@ -72,7 +72,16 @@ export { runsInProcess } from "./runtime-slot.ts";
 
 // Connections to actors beside their calls, code that runs as a call without having come as one, and values with code in them as bytes.
 export { connectToActor, offerConnections, type ServiceConnection } from "./actors/actor-connections.ts";
-export { actorData, callData, type LibraryCall, libraryCalls, outsideCalls, setActorData, setCallData } from "./calls/library-calls.ts";
+export {
+  actorData,
+  callCancelled,
+  callData,
+  type LibraryCall,
+  libraryCalls,
+  outsideCalls,
+  setActorData,
+  setCallData,
+} from "./calls/library-calls.ts";
 export { isGeneratorFunction } from "./calls/generators.ts";
 export { comparableOfKept, keptBytesOf, valueOfKept } from "./objects/kept-value.ts";
 export type { ComparableCapture } from "../runtime/closure/comparable.ts";

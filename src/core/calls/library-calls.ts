@@ -59,6 +59,12 @@ export function callData(): unknown {
   return taskContext.current?.data;
 }
 
+/** Why the call that runs here was cancelled; undefined where it was not. Makes no signal, as `getRuntimeContext().signal` does. */
+export function callCancelled(): Error | undefined {
+  const context = taskContext.current;
+  return context?.isCancelled === true ? context.cancellation.reason : undefined;
+}
+
 /** Lays it beside the call that runs here, which came as a call of the core. */
 export function setCallData(data: unknown): void {
   const context = taskContext.current;

@@ -28,7 +28,7 @@ class World {
   readonly deployed: string[] = [];
   /** Paths of applications that run. */
   readonly paths = new Map<string, string | null>();
-  /** What each deploy was told of the others. */
+  /** Paths of the built applications at each deploy. */
   readonly together: [string, string | null][][] = [];
   settled = 0;
   readonly declared = new DeclaredApplications({
@@ -129,6 +129,6 @@ test("an application waits for the one that has its path until that is built, or
   await failing.built(0, "a");
   failing.building[1]?.reject(new Error("no module"));
   await failing.rest();
-  // Nobody leaves the path: the deploy is refused.
+  // The path stays taken, so the deploy is refused.
   expect(failing.together).toEqual([[["a", "/a"]]]);
 });

@@ -115,7 +115,7 @@ export class DeclaredApplications {
           const { target, code } = await (built.get(application.name) as Promise<BuiltInTask>);
           await ended;
           if (!isWanted()) return;
-          // Another application of the configuration may leave that path, but not where it cannot be built.
+          // The path counts as free once its holder, which moves to a new path, is built.
           await built.get(this.#ports.holderOf(target) ?? "")?.catch(() => {});
           await this.#ports.deploy({ target: { ...target, capacity }, code }, { isWanted, together });
           if (isWanted()) this.#pending.delete(application.name);

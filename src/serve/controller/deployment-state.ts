@@ -193,7 +193,7 @@ export class DeploymentState {
     this.#take(target);
   }
 
-  /** Another deployment failed to change: this one runs again what ran before, and keeps a failure of its own. */
+  /** Returns to the former target, as a deployment of the application failed. Keeps the failure of this deployment. */
   goBack(former: DeploymentTarget): void {
     if (JSON.stringify(former) === JSON.stringify(this.#target)) return;
     this.#startFailures = 0;

@@ -1,7 +1,7 @@
 /**
  * All applications as the controller has them: events in, effects out.
  *
- * Pure: no clock, no socket, no actor. Owns who has which path, the deployments of each application, which change all or not at all, and what the processes report of their load. The shell beside it
+ * Pure: no clock, no socket, no actor. Owns the paths, the deployments of each application, and the load reports of processes. The deployments of an application change together or not at all. The shell beside it
  * (`controller.ts`) turns what happens into events and carries the effects out. Simulated in `serve-state.test.ts` with thousands of replicas and dying nodes.
  */
 import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.ts";
@@ -264,7 +264,7 @@ export class ServeState {
       } else there.retarget(wanted, target.capacity);
       effects.push({ kind: "publishReplicas", app: target.name, deployment: wanted.name });
     }
-    // What ran before may call them until all of it has changed.
+    // Replicas of the former version call removed deployments until the update ends.
     const names = new Set([...target.deployments, ...(former?.deployments ?? [])].map(({ name }) => name));
     for (const [name, deployment] of deployments) if (!names.has(name)) deployment.delete();
     for (const deployment of deployments.values()) effects.push(...this.#reconcile(deployment, nowMs));

@@ -1,6 +1,8 @@
 import { getEventListeners } from "node:events";
 import { afterEach, expect, test } from "vitest";
-import { ActorDiedError } from "../../core/index.ts";
+import { ActorDiedError, type AnyActorHandle } from "../../core/index.ts";
+import { TaskContext, taskContext } from "../../runtime/worker/task-context.ts";
+import { contextData } from "../replica/request-context.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { closeRouters, processRouters } from "../routing/process-routers.ts";
 import { newHandle } from "./deployment-handle.ts";
@@ -24,7 +26,7 @@ function routerOf(...ids: readonly string[]): DeploymentRouter {
 }
 
 interface Callable {
-  remote(...args: unknown[]): PromiseLike<unknown> & { cancel(): void };
+  remote(...args: unknown[]): PromiseLike<unknown> & AsyncIterable<unknown> & { cancel(): void };
   options(more: object): Callable;
 }
 
@@ -71,4 +73,75 @@ test("a signal keeps no call that is over, and cancels the one that waits", asyn
   await expect(waiting).rejects.toMatchObject({ code: "REQUEST_CANCELLED", cause: { message: "enough" } });
   await expect(runOf().options({ signal: stop.signal }).remote(1)).rejects.toMatchObject({ code: "REQUEST_CANCELLED" });
   for (const used of [signal, stop.signal]) expect(getEventListeners(used, "abort")).toEqual([]);
+});
+
+/** A replica whose connection is made when the test says so, and the calls that reach it. */
+function coldReplica(): { calls: unknown[]; connect: () => void } {
+  const calls: unknown[] = [];
+  const { promise, resolve } = Promise.withResolvers<AnyActorHandle>();
+  processRouters().findActor = () => promise;
+  const methodOf = (answer: unknown): object => {
+    const method = {
+      options: () => method,
+      remote: (...args: unknown[]) => {
+        calls.push(args);
+        return answer;
+      },
+    };
+    return method;
+  };
+  const replica = { call: methodOf(Promise.resolve("late")), stream: methodOf([]), callInTurn: methodOf(Promise.resolve("late")) };
+  return { calls, connect: () => resolve(replica as unknown as AnyActorHandle) };
+}
+
+/** A request in this process, with the context that a replica gives to its requests. */
+function requestHere(): { run: <T>(body: () => T) => T; cancel: (reason: Error) => void } {
+  const place = { actor: undefined, shape: "", resources: {} } as unknown as TaskContext["place"];
+  const context = new TaskContext({ name: "fetch", taskIdPrefix: "", callId: 0, place });
+  const request = { requestId: "r", app: "app", deployment: "Front", modelId: "", headers: [], deadlineMs: undefined };
+  context.data = contextData(request);
+  return { run: (body) => taskContext.run(context, body), cancel: (reason) => context.cancellation.cancel(reason) };
+}
+
+const read = async (items: AsyncIterable<unknown>): Promise<void> => {
+  for await (const item of items) expect(item).toBe("no item");
+};
+
+test.each(["a call", "a stream", "a broadcast"] as const)(
+  "%s whose request is cancelled while the connection to the replica is made does not reach it",
+  async (kind) => {
+    const router = routerOf("a");
+    const { calls, connect } = coldReplica();
+    const request = requestHere();
+    const handle = newHandle({ app: "app", deployment: "Model", streaming: [], options: {} }) as unknown as {
+      broadcast(method: string): Promise<unknown>;
+    };
+    const ended = request.run(() =>
+      kind === "a call"
+        ? runOf().remote(1)
+        : kind === "a stream"
+          ? read(runOf().options({ stream: true }).remote(1))
+          : handle.broadcast("run"),
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    request.cancel(new Error("the client has left"));
+    connect();
+    await expect(ended).rejects.toThrow("the client has left");
+    expect([calls, router.ongoing]).toEqual([[], 0]);
+    // Cleanup code may still call after the cancellation.
+    await expect(request.run(() => runOf().remote(2))).resolves.toBe("late");
+    expect(calls.length).toBe(1);
+  },
+);
+
+test("a stream that is cancelled while the connection to the replica is made does not reach it", async () => {
+  const router = routerOf("a");
+  const { calls, connect } = coldReplica();
+  const items = runOf().options({ stream: true }).remote(1);
+  const ended = read(items);
+  await new Promise((resolve) => setImmediate(resolve));
+  items.cancel();
+  connect();
+  await expect(ended).rejects.toMatchObject({ code: "REQUEST_CANCELLED" });
+  expect([calls, router.ongoing]).toEqual([[], 0]);
 });

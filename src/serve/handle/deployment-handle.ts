@@ -14,7 +14,7 @@ import {
   TaskCancelledError,
   TaskTimeoutError,
 } from "../../core/index.ts";
-import { custom, readOptions, registerSerializer, text, timeLimit } from "../../core/internal.ts";
+import { callCancelled, custom, readOptions, registerSerializer, text, timeLimit } from "../../core/internal.ts";
 import { RequestCancelledError } from "../errors.ts";
 import { CALL_ATTEMPTS_MAX } from "../limits.ts";
 import { type CallMeta, ReplicaBusyError } from "../replica/replica-calls.ts";
@@ -181,6 +181,8 @@ class DeploymentCall {
   #ref: ObjectRef<unknown> | undefined;
   #stop: ((reason: Error) => void) | undefined;
   #cancelled: Error | undefined;
+  /** The call ends with the request in which it was made. One that is made behind the end, to clean up, does not. */
+  readonly #isPart: boolean;
 
   constructor({ app, deployment, options }: HandleState, method: string, args: readonly unknown[]) {
     this.#router = processRouters().router(app, deployment);
@@ -189,6 +191,7 @@ class DeploymentCall {
     this.#args = args;
     this.#options = options;
     const request = currentRequest();
+    this.#isPart = request !== undefined && callCancelled() === undefined;
     const own = options.timeoutMs === undefined ? undefined : Date.now() + options.timeoutMs;
     const deadline = request?.deadlineMs;
     this.#untilMs = own === undefined ? deadline : deadline === undefined ? own : Math.min(own, deadline);
@@ -204,6 +207,11 @@ class DeploymentCall {
     this.#cancelled = new RequestCancelledError(`Call ${this.#name} was cancelled`, { reason, cause });
     this.#stop?.(this.#cancelled);
     if (this.#ref !== undefined) cancel(this.#ref);
+  }
+
+  /** Why nothing is to be sent any more. To be asked after each wait: the core cancels calls that it knows, and this one may be none yet. */
+  get #stopped(): Error | undefined {
+    return this.#cancelled ?? (this.#isPart ? callCancelled() : undefined);
   }
 
   unary(): CallInProgress<unknown> {
@@ -227,6 +235,7 @@ class DeploymentCall {
         let hasBegun = false;
         try {
           const { stream } = (await actorOf(replica)) as unknown as ReplicaMethods;
+          this.#requireWanted();
           const items = this.#limited(stream).remote(this.#metaNow(), ...args);
           this.#stop = () => void items.return?.();
           for await (const item of items) {
@@ -278,7 +287,7 @@ class DeploymentCall {
     let answer: unknown;
     try {
       const { callInTurn } = (await actorOf(replica)) as unknown as ReplicaMethods;
-      if (this.#cancelled !== undefined) throw this.#cancelled;
+      this.#requireWanted();
       const ref = this.#limited(callInTurn).remote(this.#metaNow(), ...args);
       refs.add(ref);
       answer = await ref;
@@ -332,9 +341,10 @@ class DeploymentCall {
   }
 
   #send(replica: RoutedReplica, { call }: ReplicaMethods, attempt: number): Promise<unknown> {
-    if (this.#cancelled !== undefined) {
+    const stopped = this.#stopped;
+    if (stopped !== undefined) {
       this.#router.ended(replica);
-      return Promise.reject(this.#cancelled);
+      return Promise.reject(stopped);
     }
     let ref: ObjectRef<unknown>;
     try {
@@ -368,9 +378,14 @@ class DeploymentCall {
   /** Gives the replica back. @returns whether the call is to be tried again */
   #failed(replica: RoutedReplica, error: unknown, attempt: number): boolean {
     this.#givenBack.add(replica);
+    const stopped = this.#stopped;
+    if (stopped !== undefined && error === stopped) {
+      this.#router.ended(replica);
+      return false;
+    }
     if (error instanceof ReplicaBusyError) {
       this.#router.refused(replica, error.ongoing);
-      return this.#cancelled === undefined;
+      return stopped === undefined;
     }
     const isLost = isLossOf(error, { actorName: replica.info.actorName, actorId: actorIdKnown(replica) });
     if (!isLost) {
@@ -379,7 +394,7 @@ class DeploymentCall {
     }
     this.#router.lost(replica);
     const hasBegun = error instanceof ActorDiedError || error instanceof ActorUnavailableError ? error.details?.["sent"] !== false : false;
-    if (this.#cancelled !== undefined || attempt >= (hasBegun ? CALL_ATTEMPTS_MAX : this.#router.attemptsMax)) return false;
+    if (stopped !== undefined || attempt >= (hasBegun ? CALL_ATTEMPTS_MAX : this.#router.attemptsMax)) return false;
     return !hasBegun || this.#router.routes?.idempotentMethods.includes(this.#method) === true;
   }
 
@@ -424,11 +439,11 @@ class DeploymentCall {
   async #within<T>(late: Lateness, wait: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
     const stop = new AbortController();
     this.#stop = (reason) => stop.abort(reason);
-    if (this.#cancelled !== undefined) throw this.#cancelled;
+    this.#requireWanted();
     const leftMs = this.#leftMs();
     // A driver that waits has not come to its end; a promise alone would not hold it.
     const timer = setTimeout(() => stop.abort(this.#late(late)), leftMs ?? 2 ** 31 - 1);
-    const outer = currentRequest() === undefined ? undefined : getRuntimeContext().signal;
+    const outer = this.#isPart ? getRuntimeContext().signal : undefined;
     const cancelled = (): void => stop.abort(outer?.reason);
     outer?.addEventListener("abort", cancelled, { once: true });
     try {
@@ -438,6 +453,11 @@ class DeploymentCall {
       outer?.removeEventListener("abort", cancelled);
       this.#stop = undefined;
     }
+  }
+
+  #requireWanted(): void {
+    const stopped = this.#stopped;
+    if (stopped !== undefined) throw stopped;
   }
 
   #metaNow(): CallMeta {

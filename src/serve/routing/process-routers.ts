@@ -32,6 +32,8 @@ class ProcessRouters {
   #routes: RouteTableValue | undefined;
   /** Set before the first router is made: the routers of this process prefer replicas there. */
   preferredNodeId: string | undefined;
+  /** Asks the head, which takes a while the first time. */
+  findActor: (name: string) => Promise<AnyActorHandle> = (name) => getActor<object>(name, { namespace: SERVE_NAMESPACE });
   readonly #link = new ControllerLink(() =>
     [...this.#routers.values()]
       .filter((router) => router.queued > 0 || router.ongoing > 0)
@@ -147,9 +149,7 @@ const actors = new WeakMap<RoutedReplica, Promise<AnyActorHandle> | AnyActorHand
 export function actorOf(replica: RoutedReplica): AnyActorHandle | Promise<AnyActorHandle> {
   const known = actors.get(replica);
   if (known !== undefined) return known;
-  const finding = outsideCalls(() =>
-    getActor<object>(replica.info.actorName, { namespace: SERVE_NAMESPACE }),
-  ) as unknown as Promise<AnyActorHandle>;
+  const finding = outsideCalls(() => processRouters().findActor(replica.info.actorName));
   actors.set(replica, finding);
   finding.then(
     (handle) => actors.set(replica, handle),

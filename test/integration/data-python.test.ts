@@ -50,7 +50,7 @@ describe.skipIf(problem !== undefined)(`Python's part of a pipeline${unless(prob
     const cut = many.filter(({ id }) => id > 10).limit(2500);
     expect(await cut.mapBatches(fn("same"), { batchFormat: "arrow", batchSize: 7 }).takeAll()).toEqual(await cut.takeAll());
     const texts = await many.mapBatches<{ types: string }>(fn("types"), { batchFormat: "arrow" }).take(1);
-    expect(texts[0]?.types).toBe("[('id', 'double'), ('n', 'double'), ('odd', 'bool'), ('t', 'string')]");
+    expect(texts[0]?.types).toBe("[('id', 'int64'), ('n', 'double'), ('odd', 'bool'), ('t', 'string')]");
   });
 
   test.each(["numpy", "pandas"] as const)("never rounds whole numbers beside nulls in %s", async (batchFormat) => {

@@ -8,12 +8,13 @@ import { type ArrowData, NdArray } from "../../core/index.ts";
 import { describeValue } from "../../core/internal.ts";
 import { arrowOfBlock, blockOfTable, isArrow } from "../arrow/arrow-batch.ts";
 import { DataError } from "../errors.ts";
-import { type Block, blockOfRows, columnOfRows, namingColumn, nameOfRow, type Row, rowsOf } from "./block.ts";
+import { type Block, blockOfRows, columnOfRows, namingColumn, nameOfRow, type Row, rowsOf, vectorOf } from "./block.ts";
 import { Column, vectorOfColumn } from "./column.ts";
-import { isNumberKind } from "./data-type.ts";
+import { type DataType, isNumberKind } from "./data-type.ts";
+import { keptNumbers, keptVector } from "./kept-vectors.ts";
 import { vectorOfNdArray } from "./nd-arrays.ts";
 import { kindOfArray, toFloat64, type ValueArray, type Vector } from "./vector.ts";
-import { buildVector, isPlainRow, vectorOfArray } from "./vector-builder.ts";
+import { isPlainRow, vectorOfArray } from "./vector-builder.ts";
 
 export type BatchFormat = "columns" | "rows" | "arrow";
 
@@ -52,10 +53,11 @@ export function rowCount(batch: object): number {
  *
  * @param from - the function, for messages
  * @param placeOfRow - as of `blockOfRows`
+ * @param input - as of `blockOfRows`
  * @throws DataError for what is no batch, for columns of different lengths, and for a column of two types
  */
-export function blockOfBatch(batch: unknown, from: string, placeOfRow = nameOfRow): Block {
-  if (Array.isArray(batch)) return blockOfRows(batch, from, placeOfRow);
+export function blockOfBatch(batch: unknown, from: string, placeOfRow = nameOfRow, input?: Block): Block {
+  if (Array.isArray(batch)) return blockOfRows(batch, from, placeOfRow, input);
   if (isArrow(batch)) return blockOfTable(batch, from);
   if (!isPlainRow(batch)) {
     throw new DataError(
@@ -67,7 +69,9 @@ export function blockOfBatch(batch: unknown, from: string, placeOfRow = nameOfRo
   }
   const names = Object.keys(batch);
   const vectors = names.map((name) =>
-    namingColumn(name, () => columnOfRows(name, from, placeOfRow, () => vectorOfGiven(batch[name], name, from))),
+    namingColumn(name, () =>
+      columnOfRows(name, from, placeOfRow, () => vectorOfGiven(batch[name], name, from, input && vectorOf(input, name)?.type)),
+    ),
   );
   const length = vectors[0]?.length ?? 0;
   const odd = vectors.findIndex((vector) => vector.length !== length);
@@ -79,10 +83,17 @@ export function blockOfBatch(batch: unknown, from: string, placeOfRow = nameOfRo
   return { rowCount: length, names, vectors };
 }
 
-/** The vector of a column that a function gave. @throws DataError for what is none */
-export function vectorOfGiven(given: unknown, name: string, from: string): Vector {
+/**
+ * The vector of a column that a function gave.
+ *
+ * @param offered - the type of the input's column of that name. Arrays keep it where their values fit; a typed array has the type that it says, but for the float64 in which 64-bit whole numbers are shown
+ * @throws DataError for any other value
+ */
+export function vectorOfGiven(given: unknown, name: string, from: string, offered?: DataType): Vector {
   if (given instanceof Column) return vectorOfColumn(given);
-  if (Array.isArray(given)) return buildVector(given);
+  if (Array.isArray(given)) return keptVector(given, offered);
+  if (given instanceof Float64Array && (offered?.kind === "int64" || offered?.kind === "uint64"))
+    return keptNumbers(given, offered) ?? vectorOfArray(given);
   if (kindOfArray(given) !== undefined) return vectorOfArray(given as ValueArray);
   if (given instanceof NdArray) return vectorOfNdArray(given);
   throw new DataError(

@@ -6,6 +6,7 @@
  */
 import { DataError } from "../errors.ts";
 import { type Field, FieldConflict, sameType, typeName, unifyFields } from "./data-type.ts";
+import { keptVector } from "./kept-vectors.ts";
 import {
   concatVectors,
   decodeVector,
@@ -18,7 +19,7 @@ import {
   vectorBytes,
   widenVector,
 } from "./vector.ts";
-import { buildVector, isPlainRow, MisfitError } from "./vector-builder.ts";
+import { isPlainRow, MisfitError } from "./vector-builder.ts";
 import { mayBeBeyondNumbers } from "./safe-integers.ts";
 import { rowReader, type ValueReader, valueReader } from "./value-reader.ts";
 import { describeValue } from "../../core/internal.ts";
@@ -198,9 +199,10 @@ export function columnOfRows(name: string, from: string, placeOfRow: (row: numbe
  *
  * @param from - what gave the rows, for messages, such as `map(parse)`
  * @param placeOfRow - names a row in messages. Default: by its number
+ * @param input - the block that the rows were made of: columns of the same name keep its types where their values fit
  * @throws DataError for what is no row, or a column of two types
  */
-export function blockOfRows(rows: readonly unknown[], from: string, placeOfRow = nameOfRow): Block {
+export function blockOfRows(rows: readonly unknown[], from: string, placeOfRow = nameOfRow, input?: Block): Block {
   const names = new Map<string, number>();
   const columns: unknown[][] = [];
   for (let row = 0; row < rows.length; row += 1) {
@@ -224,6 +226,8 @@ export function blockOfRows(rows: readonly unknown[], from: string, placeOfRow =
   return {
     rowCount: rows.length,
     names: ordered,
-    vectors: ordered.map((name, i) => columnOfRows(name, from, placeOfRow, () => buildVector(columns[i] as unknown[]))),
+    vectors: ordered.map((name, i) =>
+      columnOfRows(name, from, placeOfRow, () => keptVector(columns[i] as unknown[], input && vectorOf(input, name)?.type)),
+    ),
   };
 }

@@ -207,6 +207,7 @@ export function unifyTypes(a: DataType, b: DataType): DataType | undefined {
   const whole = unifyWhole(a, b);
   if (whole !== undefined) return whole;
   if ("unit" in a && "unit" in b) return unifyTimes(a, b);
+  if (a.kind === "date" || b.kind === "date") return unifyDays(a, b);
   if (isExactInFloat64(a) && isExactInFloat64(b)) return FLOAT64;
   return undefined;
 }
@@ -243,6 +244,12 @@ function unifyTimes(a: TimedType, b: TimedType): DataType | undefined {
   return a.kind.startsWith("time") && b.kind.startsWith("time") && a.kind !== "timestamp" && b.kind !== "timestamp"
     ? timeType(unit)
     : undefined;
+}
+
+/** A day beside moments without a zone is its midnight. */
+function unifyDays(a: DataType, b: DataType): DataType | undefined {
+  const moment = a.kind === "date" ? b : a;
+  return moment.kind === "timestamp" && moment.timeZone === undefined ? moment : undefined;
 }
 
 /** How many of the finer unit are one of the other. */

@@ -1,7 +1,8 @@
 /**
  * Decimals: whole numbers of 128 or 256 bits, in words of 64 bits from the lowest on, and how many of their digits stand behind the point.
  *
- * They are text for users, with all digits of their scale, and never pass through a double.
+ * They are text for users, with all digits of their scale, and never pass through a double. Short numbers, which JavaScript's numbers hold
+ * exactly, are read and written without a bigint.
  */
 import { type DecimalType, decimalType, DIGITS_OF_256_BITS } from "./data-type.ts";
 
@@ -21,6 +22,19 @@ export function unscaledReader(values: DecimalValues, { bits }: DecimalType): (r
   };
 }
 
+/** The number without its point where JavaScript's numbers hold it, undefined for a longer one: no bigint is made. */
+export function shortUnscaledReader(values: DecimalValues, { bits }: DecimalType): (row: number) => number | undefined {
+  const perRow = bits / 32;
+  const halves = new Int32Array(values.buffer as ArrayBuffer, values.byteOffset, values.length * 2);
+  return (row) => {
+    const first = row * perRow;
+    const high = halves[first + 1] as number;
+    for (let half = 2; half < perRow; half += 1) if (halves[first + half] !== high >> 31) return undefined;
+    const value = high * 4_294_967_296 + ((halves[first] as number) >>> 0);
+    return Number.isSafeInteger(value) ? value : undefined;
+  };
+}
+
 /** Puts a number without its point in its row; words take the bits that they have room for. */
 export function setUnscaled(values: BigUint64Array, row: number, { bits }: DecimalType, value: bigint): void {
   const words = bits / 64;
@@ -28,10 +42,11 @@ export function setUnscaled(values: BigUint64Array, row: number, { bits }: Decim
 }
 
 /** `-1.50` of -150 and the scale 2. */
-export function decimalText(unscaled: bigint, scale: number): string {
-  if (scale <= 0) return String(unscaled * 10n ** BigInt(-scale));
-  const digits = String(unscaled < 0n ? -unscaled : unscaled).padStart(scale + 1, "0");
-  return `${unscaled < 0n ? "-" : ""}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+export function decimalText(unscaled: bigint | number, scale: number): string {
+  if (scale === 0) return String(unscaled);
+  if (scale < 0) return String(BigInt(unscaled) * 10n ** BigInt(-scale));
+  const digits = String(unscaled < 0 ? -unscaled : unscaled).padStart(scale + 1, "0");
+  return `${unscaled < 0 ? "-" : ""}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
 const DECIMAL = /^([+-]?)([0-9]+)(?:\.([0-9]+))?(?:e([+-]?[0-9]{1,4}))?$/i;

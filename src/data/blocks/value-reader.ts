@@ -5,7 +5,7 @@
  * |---|---|
  * | numbers, `int64` and `uint64` as number | number |
  * | `int64`, `uint64` as bigint | bigint |
- * | `date`, `timestamp` | Date; what is finer than a millisecond is cut off |
+ * | `date`, `timestamp` | Date; what is finer than a millisecond is kept beside it (`fine-dates.ts`) |
  * | `time32` | number of its unit |
  * | `time64`, `duration` | bigint of its unit |
  * | `string` | string |
@@ -20,7 +20,8 @@
 import { NdArray } from "../../core/index.ts";
 import { getBit } from "./bitmap.ts";
 import { type DataType, type DecimalType, elementsOf, type TimeUnit } from "./data-type.ts";
-import { decimalText, unscaledReader } from "./decimals.ts";
+import { decimalText, shortUnscaledReader, unscaledReader } from "./decimals.ts";
+import { fineDate } from "./fine-dates.ts";
 import { hasParts } from "./safe-integers.ts";
 import type { Codes } from "./dictionary-codes.ts";
 import { dictionaryOf, isNull, sliceVector, UnsafeInteger, type ValueArray, type Vector } from "./vector.ts";
@@ -62,7 +63,7 @@ function presentReader(vector: Vector): ValueReader {
     case "date":
       return (row) => new Date(((values as Int32Array)[row] as number) * MS_PER_DAY);
     case "timestamp":
-      return (row) => new Date(timestampToMs((values as BigInt64Array)[row] as bigint, type.unit));
+      return timestampReader(values as BigInt64Array, type.unit);
     case "string":
       return stringReader(values as Uint8Array, offsets as Int32Array);
     case "binary":
@@ -92,8 +93,23 @@ function safeIntegerReader(values: BigInt64Array): ValueReader {
 
 function decimalReader(values: ValueArray, type: DecimalType): ValueReader {
   const unscaled = unscaledReader(values, type);
-  const read = (row: number): string => decimalText(unscaled(row), type.scale);
+  const short = shortUnscaledReader(values, type);
+  const read = (row: number): string => decimalText(short(row) ?? unscaled(row), type.scale);
   return type.as === "number" ? (row) => Number(read(row)) : read;
+}
+
+function timestampReader(values: BigInt64Array, unit: TimeUnit): ValueReader {
+  if (unit === "s" || unit === "ms") return (row) => new Date(timestampToMs(values[row] as bigint, unit));
+  return (row) => {
+    const value = values[row] as bigint;
+    const count = Number(value);
+    if (unit === "us" && Number.isSafeInteger(count)) {
+      const ms = Math.floor(count / 1000);
+      return fineDate(ms, (count - ms * 1000) * 1000);
+    }
+    const ms = timestampToMs(value, unit);
+    return fineDate(ms, unit === "ns" ? Number(value - BigInt(ms) * 1_000_000n) : Number(value - BigInt(ms) * 1000n) * 1000);
+  };
 }
 
 /** Milliseconds since 1970, rounded down. */

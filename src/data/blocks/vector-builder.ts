@@ -18,11 +18,11 @@ import {
   numberType,
   STRING,
   TIMESTAMP_MS,
-  type TimeUnit,
   tensorParts,
   typeName,
   unifyTypes,
 } from "./data-type.ts";
+import { restOf } from "./fine-dates.ts";
 import { parseDecimal, setUnscaled } from "./decimals.ts";
 import { codesFor, distinctRanges, type Ranges } from "./dictionary-codes.ts";
 import { OFFSET_MAX } from "../limits.ts";
@@ -51,6 +51,18 @@ type Values = ArrayLike<unknown>;
  * @throws MisfitError
  */
 export function buildVector(values: Values, type: DataType = inferType(values)): Vector {
+  const rows = rowsWithNulls(values);
+  if (type.kind === "null") {
+    const row = Array.prototype.findIndex.call(values, (value) => !isNullish(value));
+    if (row >= 0) throw new MisfitError(row, `is ${describeValue(values[row])}, and the column has the type null`);
+    return { type, length: rows.length, nullCount: rows.nullCount, bitOffset: 0 };
+  }
+  const fill = FILLERS[type.kind] as (values: Values, type: DataType) => Filled;
+  return { type, ...rows, ...fill(values, type) };
+}
+
+/** Counts and marks the nulls of a list of values. */
+export function rowsWithNulls(values: Values): Pick<Vector, "length" | "nullCount" | "bitOffset" | "validity"> {
   const length = values.length;
   const validity = new Uint8Array(bitmapBytes(length));
   let nullCount = 0;
@@ -58,17 +70,10 @@ export function buildVector(values: Values, type: DataType = inferType(values)):
     if (isNullish(values[row])) nullCount += 1;
     else setBit(validity, row);
   }
-  const base = { type, length, nullCount, bitOffset: 0, ...(nullCount > 0 && type.kind !== "null" ? { validity } : {}) };
-  if (type.kind === "null") {
-    const row = Array.prototype.findIndex.call(values, (value) => !isNullish(value));
-    if (row >= 0) throw new MisfitError(row, `is ${describeValue(values[row])}, and the column has the type null`);
-    return base;
-  }
-  const fill = FILLERS[type.kind] as (values: Values, type: DataType) => Filled;
-  return { ...base, ...fill(values, type) };
+  return { length, nullCount, bitOffset: 0, ...(nullCount > 0 ? { validity } : {}) };
 }
 
-function isNullish(value: unknown): value is null | undefined {
+export function isNullish(value: unknown): value is null | undefined {
   return value === null || value === undefined;
 }
 
@@ -108,9 +113,18 @@ function simpleType(value: unknown): DataType | undefined {
     case "bigint":
       return BIG_INT64;
     default:
-      if (value instanceof Date) return TIMESTAMP_MS;
+      if (value instanceof Date) return typeOfDate(value);
       return value instanceof Uint8Array ? BINARY : undefined;
   }
+}
+
+const TIMESTAMP_US: DataType = { kind: "timestamp", unit: "us" };
+const TIMESTAMP_NS: DataType = { kind: "timestamp", unit: "ns" };
+
+function typeOfDate(date: Date): DataType {
+  const rest = restOf(date);
+  if (rest === 0) return TIMESTAMP_MS;
+  return rest % NS_PER_US === 0 ? TIMESTAMP_US : TIMESTAMP_NS;
 }
 
 function composedType(value: unknown, row: number): DataType {
@@ -155,7 +169,7 @@ function withPlace<T>(row: number, part: string, run: () => T): T {
 // ---------------------------------------------------------------------------------------------------------------------
 // Filling
 
-type Filled = Pick<Vector, "values" | "offsets" | "children">;
+export type Filled = Pick<Vector, "values" | "offsets" | "children">;
 type TypeOf<K extends string> = DataType & { kind: K };
 
 /** What makes the arrays of a vector for each kind. Nulls leave what is there: zeros. */
@@ -224,13 +238,17 @@ function fillIntegers(values: Values, type: DataType): Filled {
 
 function fillWide(values: Values, type: DataType): Filled {
   const target = newValueArray(type.kind, values.length) as BigInt64Array;
+  const halves = new Int32Array(target.buffer);
+  const least = type.kind === "uint64" ? 0 : Number.MIN_SAFE_INTEGER;
   for (let row = 0; row < values.length; row += 1) {
     const value = values[row];
     if (isNullish(value)) continue;
-    const wide = typeof value === "bigint" ? value : typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : undefined;
-    if (wide === undefined) throw misfit(row, value, type);
-    target[row] = wide;
-    if (target[row] !== wide) throw misfit(row, value, type);
+    if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) setWide(halves, row, value);
+    else if (typeof value !== "bigint") throw misfit(row, value, type);
+    else {
+      target[row] = value;
+      if (target[row] !== value) throw misfit(row, value, type);
+    }
   }
   return { values: target };
 }
@@ -249,7 +267,9 @@ function fillDecimals(values: Values, type: TypeOf<"decimal">): Filled {
 }
 
 const MS_PER_DAY = 86_400_000;
-const UNITS_PER_MS: Readonly<Record<TimeUnit, number>> = { s: 0.001, ms: 1, us: 1000, ns: 1_000_000 };
+const NS_PER_US = 1000;
+/** Milliseconds that 64 bits of nanoseconds hold: from 1677-09-21 to 2262-04-11. */
+const NS_RANGE_MS = 9_223_372_036_854;
 
 function fillDates(values: Values, type: DataType): Filled {
   const target = new Int32Array(values.length);
@@ -259,13 +279,41 @@ function fillDates(values: Values, type: DataType): Filled {
   return { values: target };
 }
 
-function fillTimestamps(values: Values, type: TypeOf<"timestamp">): Filled {
+export function fillTimestamps(values: Values, type: TypeOf<"timestamp">): Filled {
   const target = new BigInt64Array(values.length);
-  const factor = UNITS_PER_MS[type.unit];
+  const halves = new Int32Array(target.buffer);
   eachTime(values, type, (row, ms) => {
-    target[row] = factor < 1 ? BigInt(Math.floor(ms * factor)) : BigInt(ms) * BigInt(factor);
+    const count = type.unit === "ns" ? undefined : countOf(values[row] as Date, ms, type.unit);
+    if (count !== undefined && Number.isSafeInteger(count)) setWide(halves, row, count);
+    else target[row] = wideCount(values[row] as Date, ms, type, row);
   });
   return { values: target };
+}
+
+/** The count of a unit, rounded down. */
+function countOf(date: Date, ms: number, unit: "s" | "ms" | "us"): number {
+  if (unit === "us") return ms * 1000 + Math.floor(restOf(date) / NS_PER_US);
+  return unit === "s" ? Math.floor(ms / 1000) : ms;
+}
+
+/** The count of a unit where JavaScript's numbers may not hold it. */
+function wideCount(date: Date, ms: number, type: TypeOf<"timestamp">, row: number): bigint {
+  if (type.unit === "us") return BigInt(ms) * 1000n + BigInt(Math.floor(restOf(date) / NS_PER_US));
+  if (!holdsNanoseconds(ms))
+    throw new MisfitError(row, `is ${date.toISOString()}, and ${typeName(type)} has the moments from 1677-09-21 to 2262-04-11 alone`);
+  return BigInt(ms) * 1_000_000n + BigInt(restOf(date));
+}
+
+/** Whether 64 bits of nanoseconds hold the moment. */
+export function holdsNanoseconds(ms: number): boolean {
+  return ms < NS_RANGE_MS && ms > -NS_RANGE_MS;
+}
+
+/** Writes a safe integer as the two halves of a row of 64 bits: no bigint is made. */
+export function setWide(halves: Int32Array, row: number, value: number): void {
+  const high = Math.floor(value / 4_294_967_296);
+  halves[2 * row] = value - high * 4_294_967_296;
+  halves[2 * row + 1] = high;
 }
 
 function eachTime(values: Values, type: DataType, set: (row: number, ms: number) => void): void {

@@ -453,21 +453,22 @@ function toWhole({ length, values }: Vector, kind: string): ValueArray {
   return target;
 }
 
-/** Times in a finer unit, or moments of another zone. @throws DataError for a time that 64 bits do not hold then */
+/** Times in a finer unit, moments of another zone, or days as their midnights. @throws DataError for a time that 64 bits do not hold then */
 function inUnit(vector: Vector, type: DataType & { readonly unit: TimeUnit }): ValueArray {
   const { length, values } = vector;
-  const from = (vector.type as typeof type).unit;
-  if (from === type.unit) return values as ValueArray;
-  const factor = unitsIn(from, type.unit);
+  const isDay = vector.type.kind === "date";
+  const from = isDay ? "s" : (vector.type as typeof type).unit;
+  if (from === type.unit && !isDay) return values as ValueArray;
+  const factor = unitsIn(from, type.unit) * (isDay ? SECONDS_PER_DAY : 1);
   if (type.kind === "time32") return (values as Int32Array).subarray(0, length).map((value) => value * factor);
   const target = new BigInt64Array(length);
   const wide = BigInt(factor);
   for (let row = 0; row < length; row += 1) {
     if (isNull(vector, row)) continue;
-    const value = ((values as BigInt64Array)[row] as bigint) * wide;
+    const value = BigInt((values as BigInt64Array | Int32Array)[row] as bigint | number) * wide;
     if (BigInt.asIntN(64, value) !== value)
       throw new DataError(
-        `Cannot bring a time to ${typeName(type)}: 64 bits do not hold it: received ${(values as BigInt64Array)[row]} ${from} in row ${row}`,
+        `Cannot bring a time to ${typeName(type)}: 64 bits do not hold it: received ${(values as BigInt64Array)[row]} ${isDay ? "days" : from} in row ${row}`,
         {
           hint: `cast the columns of both to ${typeName(vector.type)} before they meet`,
         },
@@ -476,6 +477,8 @@ function inUnit(vector: Vector, type: DataType & { readonly unit: TimeUnit }): V
   }
   return target;
 }
+
+const SECONDS_PER_DAY = 86_400;
 
 /** Arrays of one shape as ones of any shape: the same elements, and the shape once a row. */
 function withoutShape({ type, values, ...rows }: Vector, target: DataType & { kind: "struct" }): Vector {

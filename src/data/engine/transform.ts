@@ -191,7 +191,7 @@ async function* mapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGe
       throw failureAt(error, name, block, [i, i]);
     }
     yield keepOrigin(
-      blockOfRows(rows, name, (row) => rowPlace(block, row)),
+      blockOfRows(rows, name, (row) => rowPlace(block, row), block),
       block,
     );
   }
@@ -206,7 +206,7 @@ async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): Asy
     let sources: number[] = [];
     const made = (): Block =>
       keepFile(
-        blockOfRows(rows, name, (row) => rowPlace(block, sources[row] as number)),
+        blockOfRows(rows, name, (row) => rowPlace(block, sources[row] as number), block),
         block,
       );
     let i = 0;
@@ -280,8 +280,8 @@ async function* mapBatches(
     try {
       const returned = call(batchOf(block, batchFormat));
       const result = isThenable(returned) ? await returned : returned;
-      if (!isGenerator(result)) yield keepFile(blockOfBatch(result, name, placeOfRow), block);
-      else for await (const batch of result) yield keepFile(blockOfBatch(batch, name, placeOfRow), block);
+      if (!isGenerator(result)) yield keepFile(blockOfBatch(result, name, placeOfRow, block), block);
+      else for await (const batch of result) yield keepFile(blockOfBatch(batch, name, placeOfRow, block), block);
     } catch (error) {
       throw failureAt(error, name, block, [0, block.rowCount - 1]);
     }

@@ -257,6 +257,6 @@ async function* mapGroups(
     } catch (error) {
       throw failureIn(error, name, groupPlace(own, keys));
     }
-    yield blockOfBatch(returned, name);
+    yield blockOfBatch(returned, name, undefined, own);
   }
 }

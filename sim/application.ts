@@ -7,6 +7,8 @@
  */
 import { type ActorOptions, get, type ObjectRef, put, remote, type TaskOptions, wait } from "../src/index.ts";
 import { currentProcess } from "./ambient.ts";
+import { Stopped } from "./guard.ts";
+import { Rests } from "./rests.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
 export interface TaskSpec {
@@ -33,6 +35,8 @@ export interface TaskSpec {
   /** What it asks for of GPUs and of memory. */
   readonly gpus?: number;
   readonly memoryBytes?: number;
+  /** A process takes so many calls of this kind and no more. */
+  readonly maxCalls?: number;
 }
 
 export interface Outcome {
@@ -69,6 +73,17 @@ interface Turn {
   readonly atMs: number;
   /** When another one of the process did last. */
   readonly beforeMs: number;
+}
+
+/** A beginning of a task. */
+interface Attempt {
+  readonly process: SimulatedProcess;
+  /** When its process came to it, which may compute before. */
+  readonly atMs: number;
+}
+
+interface WorkFunction {
+  options(options: TaskOptions): { remote(spec: TaskSpec, ...inputs: Outcome[]): ObjectRef<Outcome> };
 }
 
 interface Host {
@@ -131,7 +146,7 @@ export class Application {
   readonly total: Readonly<Record<string, number>>;
   readonly #machines: ReadonlyMap<string, Readonly<Record<string, number>>>;
   readonly #busy = new Set<Busy>();
-  readonly #begun = new Map<string, SimulatedProcess[]>();
+  readonly #begun = new Map<string, Attempt[]>();
   readonly #callsBegun = new Map<string, number>();
   readonly actors = new Map<string, Host>();
   /** Keys of calls that were cancelled: what is left of them is nobody's. */
@@ -146,20 +161,29 @@ export class Application {
   /** Names of processes that lost the connection to their node, for which they are dead. */
   readonly #cutOff = new Set<string>();
   readonly #members = new Map<string, SimulatedProcess>();
-  readonly #work: { options(options: TaskOptions): { remote(spec: TaskSpec, ...inputs: Outcome[]): ObjectRef<Outcome> } };
+  /** Answers in the outboxes of dead workers. */
+  readonly rests: Rests;
+  /** Begun calls with a limit, counted by process and caller, as each caller has its own function id here. */
+  readonly #limitedIn = new Map<string, number>();
+  /** Nothing more is to begin in these. */
+  readonly #retired = new Set<SimulatedProcess>();
+  /** The task function by its `maxCalls`. */
+  readonly #work = new Map<number | undefined, WorkFunction>();
   readonly #accounts: { options(options: ActorOptions): { remote(plan: ActorPlan): AccountHandle } };
   tasksRun = 0;
   callsRun = 0;
 
   constructor(world: World, machines: ReadonlyMap<string, Readonly<Record<string, number>>>) {
     this.world = world;
+    this.rests = new Rests(world, (one, other) => this.#broken.has(`${one} ${other}`));
     this.#machines = machines;
     this.total = Array.from(machines.values()).reduce((least, one) => ((one["CPU"] ?? 0) < (least["CPU"] ?? 0) ? one : least));
     const app = this;
     const work = async function work(spec: TaskSpec, ...inputs: (Outcome | Borrowed)[]): Promise<Outcome> {
       return await app.runTask(spec, inputs);
     };
-    this.#work = remote(work) as never;
+    for (const maxCalls of [undefined, 1, 2, 3])
+      this.#work.set(maxCalls, remote(work, maxCalls === undefined ? {} : { maxCalls }) as unknown as WorkFunction);
     const Account = class Account {
       readonly #plan: ActorPlan;
 
@@ -191,17 +215,10 @@ export class Application {
 
   async runTask(spec: TaskSpec, inputs: readonly (Outcome | Borrowed)[]): Promise<Outcome> {
     const process = this.#process();
-    process.acts();
-    const attempts = this.#begun.get(spec.key) ?? [];
-    attempts.push(process);
-    this.#begun.set(spec.key, attempts);
-    const begun = attempts.length;
-    this.tasksRun += 1;
-    process.say(`runs ${spec.key}, attempt ${begun}`);
-    // What the node ended for a cancellation, or for memory, uses up no retry of what ran there besides.
-    const counted = attempts.filter((attempt) => !attempt.wasEndedByNode).length;
-    if (spec.maxRetries >= 0 && counted > spec.maxRetries + 1)
-      this.world.violate(`task ${spec.key} began ${counted} times with maxRetries ${spec.maxRetries}`);
+    // The process died earlier in this turn.
+    if (process.isDoomed) return await new Promise(() => {});
+    const begun = this.begins(spec, { hasInputs: inputs.length > 0, isKept: spec.size === "small" && spec.after !== "return" });
+    if (spec.maxCalls !== undefined) this.#beginsLimited(process, spec.line.at(-1) ?? "", spec.maxCalls);
     if (process.setting !== spec.setting && spec.line.length === 1)
       this.world.violate(`task ${spec.key} of environment ${spec.setting ?? "none"} runs in a worker of ${process.setting ?? "none"}`);
     const held: Disposable[] = [];
@@ -233,6 +250,43 @@ export class Application {
     }
   }
 
+  /**
+   * Counts a beginning of a task in the running process. With `isKept` the caller keeps the result, so an answered task never begins again.
+   *
+   * @returns the number of this attempt
+   */
+  begins({ key, maxRetries }: { key: string; maxRetries: number }, { hasInputs, isKept }: { hasInputs: boolean; isKept: boolean }): number {
+    const process = this.#process();
+    process.acts();
+    this.rests.identify(key);
+    const attempts = this.#begun.get(key) ?? [];
+    attempts.push({ process, atMs: process.nowMs() });
+    this.#begun.set(key, attempts);
+    const begun = attempts.length;
+    this.tasksRun += 1;
+    process.say(`runs ${key}, attempt ${begun}`);
+    // A worker that the node ends for a cancellation or for memory uses up no retry of other tasks. A process killed while it computed never reached the tasks behind.
+    const counted = attempts.filter(({ process: ran, atMs }) => !ran.wasEndedByNode && atMs <= ran.diedMs).length;
+    if (maxRetries >= 0 && counted > maxRetries + 1) this.world.violate(`task ${key} began ${counted} times with maxRetries ${maxRetries}`);
+    if (isKept && this.rests.mustHaveArrived(key)) this.world.violate(`task ${key} began again although its answer was in the outbox`);
+    // A task with inputs has begun before it gets them.
+    if (!hasInputs && this.#retired.has(process)) this.world.violate(`task ${key} began in ${process.name}, which takes none any more`);
+    return begun;
+  }
+
+  #beginsLimited(process: SimulatedProcess, caller: string, maxCalls: number): void {
+    const key = `${process.name} ${caller}`;
+    const count = (this.#limitedIn.get(key) ?? 0) + 1;
+    this.#limitedIn.set(key, count);
+    if (count >= maxCalls) this.#retired.add(process);
+  }
+
+  /** The code of a task is stopped here: nothing more is to begin in its process. */
+  stops(options: { isCancelled: boolean }): Stopped {
+    this.#retired.add(this.#process());
+    return new Stopped(options);
+  }
+
   async #runChildren(
     spec: TaskSpec,
     run: { values: number[]; attempt: number; process: SimulatedProcess; held: Disposable[] },
@@ -259,10 +313,10 @@ export class Application {
   }
 
   submit(spec: TaskSpec, inputs: readonly (ObjectRef<Outcome> | Borrowed)[], more: TaskOptions = {}): ObjectRef<Outcome> {
-    const { gpus, memoryBytes } = spec;
+    const { gpus, memoryBytes, maxCalls } = spec;
     const scarce = { ...(gpus === undefined ? {} : { numGpus: gpus }), ...(memoryBytes === undefined ? {} : { memoryBytes }) };
     const options = { numCpus: spec.cpu, resources: { ...spec.resources }, maxRetries: spec.maxRetries, ...scarce, ...more };
-    return this.#work.options(options).remote(spec, ...(inputs as never[]));
+    return (this.#work.get(maxCalls) as WorkFunction).options(options).remote(spec, ...(inputs as never[]));
   }
 
   createActor(plan: ActorPlan): AccountHandle {
@@ -353,6 +407,7 @@ export class Application {
 
   born(plan: ActorPlan): void {
     const process = this.#process();
+    if (process.isDoomed) return;
     process.say(`is actor ${plan.key}`);
     const host = this.actors.get(plan.key);
     if (host === undefined) {
@@ -376,11 +431,14 @@ export class Application {
 
   async runCall(plan: ActorPlan, call: ActorCall, inputs: readonly Outcome[]): Promise<Outcome> {
     const process = this.#process();
+    if (process.isDoomed) return await new Promise(() => {});
     const host = this.actors.get(plan.key) as Host;
     process.acts();
+    this.rests.identify(call.key);
     const begun = (this.#callsBegun.get(call.key) ?? 0) + 1;
     this.#callsBegun.set(call.key, begun);
     this.callsRun += 1;
+    if (this.rests.mustHaveArrived(call.key)) this.world.violate(`call ${call.key} began again although its answer was in the outbox`);
     process.say(`runs call ${call.key} of ${plan.key}, attempt ${begun}`);
     if (host.process !== process)
       this.world.violate(`call ${call.key} of ${plan.key} runs in ${process.name}, not in ${host.process.name}`);

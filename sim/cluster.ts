@@ -22,6 +22,7 @@ export class Cluster {
   readonly network: ClusterNetwork | undefined;
   readonly #workers = new Set<SimulatedProcess>();
   onSpawned: (id: ProcessId, worker: SimulatedProcess) => void = () => {};
+  onUnread: NodeContext["onUnread"] = () => {};
 
   constructor(world: World, options: ClusterOptions) {
     const random = world.random.fork();
@@ -47,6 +48,7 @@ export class Cluster {
           this.onSpawned(id, worker);
         },
         network: this.network,
+        onUnread: (worker, unread) => this.onUnread(worker, unread),
       };
       const folder = isCluster ? join(options.folder, name) : options.folder;
       this.nodes.push(new SimulatedNode(name, context, { ...options, resources, folder }));

@@ -23,7 +23,8 @@ after each step. The same seed does the same in each run.
   --leases           with what the lease manager is told and does, too
   --steps N          how much each program does (default 40)
   --parts A,B        what the programs use besides tasks, actors and objects (default: drawn;
-                     none: nothing): streams, cancellations, groups, actors, environments, memory, scarce
+                     none: nothing): streams, cancellations, groups, actors, environments, memory, scarce,
+                     outbox, retirements
   --nodes N          machines, 1 to 8, with a head of its own from 2 on (default 1)
   --fingerprints     a number for each seed, the same in each run
   --regressions      the seeds that once found something

@@ -184,4 +184,35 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (this.#owesReport) {",
     becomes: "if (this.#owesReport && (this.#slot === undefined || this.#slot === ANY_SHAPE || !this.#slots.runOwn(this.#slot))) {",
   },
+  watchesOutliveDaemon: {
+    file: "core/runtime.ts",
+    text: "this.table.endWatches(error);",
+    becomes: "",
+  },
+  revokedLeaseSkipped: {
+    file: "core/calls/task-submitter.ts",
+    text: "for (const lease of Array.from(group.leases)) if (lease.revoked",
+    becomes: "for (const lease of group.leases) if (lease.revoked",
+  },
+  outboxReadTwice: {
+    file: "runtime/rpc/connection.ts",
+    text: "const rest = bytes.subarray(readTo - from);",
+    becomes: "const rest = bytes;",
+  },
+  outboxNotRead: {
+    file: "runtime/node/workers/node-workers.ts",
+    text: "if (!this.#isClosing) this.#handOver(id, unread, connection);",
+    becomes: "void [connection, unread];",
+  },
+  halfWrittenBelieved: {
+    file: "runtime/wire/frame.ts",
+    text: "this.#end = offset + size;\n    return offset + PREFIX_SIZE;",
+    becomes: "this.#end = offset + size;\n    this.#words[this.#committedAt] = this.#end;\n    return offset + PREFIX_SIZE;",
+  },
+  firstCallSentTwice: {
+    file: "core/calls/task-submitter.ts",
+    text: "if (lease.inFlight === 1) this.#leaveNow(lease.link);",
+    becomes:
+      "if (lease.inFlight === 1) {\n          this.#leaveNow(lease.link);\n          lease.link.push(record, lease.accelerators);\n        }",
+  },
 };

@@ -22,9 +22,12 @@ import type { EnvironmentDescription, EnvironmentResult } from "../src/runtime/n
 import type { WorkerLauncher } from "../src/runtime/node/workers/worker-pool.ts";
 import type { MemoryProbe } from "../src/runtime/os/machine/memory-usage.ts";
 import type { Transport } from "../src/runtime/os/network/transport.ts";
+import type { UnreadFrames } from "../src/runtime/base/outbox.ts";
 import { proven } from "../src/runtime/rpc/handshake.ts";
 import { listen, newInProcessAddress } from "./endpoint.ts";
+import { SimulatedGuard } from "./guard.ts";
 import type { ClusterNetwork } from "./network.ts";
+import { SimulatedOutboxes } from "./outboxes.ts";
 import { SimulatedSpillDisk } from "./spill-disk.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
@@ -36,6 +39,10 @@ export interface NodeOptions {
   readonly failedStarts: number;
   /** Whether the node ends workers for their memory. */
   readonly watchesMemory: boolean;
+  /** Whether what workers send outlives them. */
+  readonly hasOutboxes: boolean;
+  /** Whether code of tasks can be interrupted, and which of them began last is known. */
+  readonly hasGuards: boolean;
 }
 
 /** What the nodes of a run share. */
@@ -51,6 +58,8 @@ export interface NodeContext {
   readonly onSpawned: (id: ProcessId, worker: SimulatedProcess) => void;
   /** Undefined on one machine. */
   readonly network: ClusterNetwork | undefined;
+  /** A worker has ended, and left this in its outboxes. */
+  readonly onUnread: (worker: SimulatedProcess, unread: readonly UnreadFrames[]) => void;
 }
 
 /** The token of all simulated sessions. */
@@ -235,6 +244,7 @@ export class SimulatedNode {
         this.workers.set(workerId, process);
         process.setting = settings?.envVars["SIMULATED"];
         process.onDeath = (death) => {
+          this.#context.onUnread(process, death.unread);
           // The system tells the parent whenever it likes: before or after the sockets close.
           this.process.schedule(random.next() * 20, () => onExit(death));
         };
@@ -278,12 +288,15 @@ export class SimulatedNode {
 
   #startWorker(processId: ProcessId, process: SimulatedProcess): void {
     const address = newInProcessAddress();
+    const { hasOutboxes, hasGuards } = this.#options;
     const host = startWorkerRuntime({
       ...this.#runtimeOptions(process, processId),
       processId,
       address,
       ...(this.#context.network === undefined ? {} : { remoteAddress: address }),
       localFunction: (id) => this.#functionOf(id),
+      outboxes: hasOutboxes ? new SimulatedOutboxes(process) : undefined,
+      guard: hasGuards ? new SimulatedGuard(process) : undefined,
       // As a worker process does (entry/worker.ts): what it has answered is with the system two turns later.
       exit: () => setImmediate(() => setImmediate(() => process.exit(0))),
     });

@@ -21,6 +21,7 @@ import { endDetachedActors } from "./parts/named-actors.ts";
 import { drawParts } from "./parts/index.ts";
 import { SCARCE_RESOURCES } from "./parts/scarce.ts";
 import { type SimulatedProcess, World } from "./world.ts";
+import type { Runtime } from "../src/core/runtime.ts";
 import { Random } from "../soak/random.ts";
 
 interface SimulationOptions {
@@ -57,6 +58,8 @@ const LEASE_OF_DEAD_WITHIN_MS = 10_000;
 const EVENTS_MAX = 400_000;
 const PART_SEED = 0x5eed;
 const LATER_PARTS_SEED = 0x1a7e2;
+const LAST_PARTS_SEED = 0x1a57;
+const JOINS_SEED = 0x1013;
 
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const folder = mkdtempSync(join(tmpdir(), "shoal-simulation-"));
@@ -110,19 +113,25 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   // The parts draw from elsewhere: what a seed meant without them it means still.
   const partRandom = new Random(options.seed ^ PART_SEED);
   const parts: readonly string[] =
-    options.parts === "drawn" ? drawParts(partRandom, new Random(options.seed ^ LATER_PARTS_SEED)) : options.parts;
+    options.parts === "drawn"
+      ? drawParts(partRandom, { later: new Random(options.seed ^ LATER_PARTS_SEED), last: new Random(options.seed ^ LAST_PARTS_SEED) })
+      : options.parts;
   if (parts.length > 0) world.say("program", `uses ${parts.join(", ")}`);
   const scarce = parts.includes("scarce") ? SCARCE_RESOURCES : {};
   const resources = { CPU: random.pick([1, 2, 2, 4]), slot: 1, ...(parts.includes("memory") ? { memory: 1e9 } : {}), ...scarce };
   const plan = drawFaults(random);
   const failedStarts = plan.kills > 0 ? random.pick([0, 0, 0.3]) : 0;
   // What is ended for its memory, or with force, takes along what waits in the same worker and must not be run twice.
-  const endsWorkers = parts.includes("memory") || parts.includes("cancellations");
+  const endsWorkers = ["memory", "cancellations", "outbox"].some((part) => parts.includes(part));
   const watchesMemory = parts.includes("memory");
   const nodes = Array.from({ length: options.nodes }, (_, index) =>
     index === 0 ? resources : { ...resources, CPU: partRandom.pick([1, 2, 4]) },
   );
-  const cluster = new Cluster(world, { folder, resources, nodes, storeBytes: 64 * 1024 * 1024, failedStarts, watchesMemory });
+  const hasOutboxes = parts.includes("outbox");
+  const hasGuards = hasOutboxes || parts.includes("retirements");
+  if (hasGuards) world.joins = new Random(options.seed ^ JOINS_SEED).pick([0, 0.1, 0.5]);
+  const storeBytes = 64 * 1024 * 1024;
+  const cluster = new Cluster(world, { folder, resources, nodes, storeBytes, failedStarts, watchesMemory, hasOutboxes, hasGuards });
   const app = new Application(world, new Map(cluster.nodes.map((node) => [node.process.machine, node.resources])));
   const faults = new Faults(world, cluster, { random: random.fork(), plan });
   const clusterPlan = options.nodes > 1 || parts.length > 0 ? drawClusterFaults(partRandom.fork(), options.nodes) : NO_CLUSTER_FAULTS;
@@ -144,6 +153,12 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
     names.set(id, worker.name);
     processes.set(id, worker);
   };
+  cluster.onUnread = (worker, unread) =>
+    app.rests.found(worker, unread, (reader) => {
+      const process = processes.get(reader);
+      const runtime = process?.runtime as Runtime | undefined;
+      return process === undefined || runtime === undefined ? undefined : { process, prefix: runtime.options.ids.prefix };
+    });
   cluster.start();
   const driverCount = random.pick([1, 1, 2, 3]);
   const programs: DriverProgram[] = [];

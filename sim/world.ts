@@ -6,6 +6,7 @@
  * writes of one turn. Owns time, queue and trace; decides nothing about Shoal. Invariant: no event runs for a process that is dead.
  */
 import { Random } from "../soak/random.ts";
+import type { UnreadFrames } from "../src/runtime/base/outbox.ts";
 import type { Transport } from "../src/runtime/os/network/transport.ts";
 import { type AmbientProcess, Finalizers, runAs, settle } from "./ambient.ts";
 
@@ -36,6 +37,10 @@ export class World {
   /** Broken invariants, the first first. */
   readonly violations: string[] = [];
   nowMs = 0;
+  /** Part of the chunks that arrive while their reader is busy: it reads them together with what arrives soon after. */
+  joins = 0;
+  /** The process of the last event. */
+  turnOf: SimulatedProcess | undefined;
   steps = 0;
   /** A number that two equal runs share: every event goes into it. */
   fingerprint = 0;
@@ -97,7 +102,7 @@ export class World {
         return "late";
       }
       this.nowMs = next.atMs;
-      const pausedMs = this.#pauses.get(next.process.machine) ?? 0;
+      const pausedMs = Math.max(this.#pauses.get(next.process.machine) ?? 0, next.process.busyUntilMs);
       if (pausedMs > next.atMs) {
         next.atMs = pausedMs;
         this.#push(next);
@@ -106,9 +111,11 @@ export class World {
       this.steps += 1;
       this.fingerprint = (Math.imul(this.fingerprint, 31) + next.order + Math.round(next.atMs * 1000)) >>> 0;
       const { action, process } = next;
+      this.turnOf = process;
       process.beginTurn();
       if (action !== undefined) process.run(action);
       await settle();
+      process.endTurn();
       this.onStep(process);
     }
     return "long";
@@ -189,6 +196,31 @@ function isBefore(left: Scheduled, right: Scheduled): boolean {
   return left.atMs < right.atMs || (left.atMs === right.atMs && left.order < right.order);
 }
 
+/** A point of a turn at which a process can die. */
+interface Moment {
+  /** How many writes of the turn had been made. */
+  readonly writes: number;
+  /** How many calls of the turn had been marked. */
+  readonly marks: number;
+  readonly unread: readonly UnreadFrames[];
+}
+
+/** How a process ended, and what it left behind. */
+interface Death {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  /** The rest in its outboxes. */
+  readonly unread: readonly UnreadFrames[];
+  /** Connections, named by their leases, each with the call that began last. */
+  readonly begun: readonly [leaseId: number, callId: number][];
+}
+
+interface Write {
+  /** When the process had made it: a process that computes is ahead of the world. */
+  readonly atMs: number;
+  cancel(): void;
+}
+
 export class SimulatedProcess implements AmbientProcess {
   readonly world: World;
   readonly name: string;
@@ -205,10 +237,25 @@ export class SimulatedProcess implements AmbientProcess {
   setting: string | undefined;
   runtime: unknown = undefined;
   /** Called once, after the process has ended. */
-  onDeath: (death: { exitCode: number | undefined; signal: string | undefined }) => void = () => {};
+  onDeath: (death: Death) => void = () => {};
+  /** Until then it computes, and attends to nothing. */
+  busyUntilMs = 0;
+  /** Reads its outboxes; absent where it has none. */
+  readOutbox: (() => readonly UnreadFrames[]) | undefined;
   readonly #ends = new Set<SimulatedTransport>();
-  /** What was written since the current turn began, in order. */
-  #written: { cancel(): void }[] = [];
+  /** Writes since the current turn began, or since something was seen, in order. */
+  #written: Write[] = [];
+  /** Writes of this turn behind a computation that has not ended. */
+  #ahead: Write[] = [];
+  /** Computations of this turn, each with the rest in the outboxes at its beginning. */
+  #computations: { readonly atMs: number; readonly unread: readonly UnreadFrames[] }[] = [];
+  /** The points of this turn at which its outboxes looked otherwise than now. */
+  #moments: Moment[] = [];
+  #marked: [leaseId: number, callId: number | undefined][] = [];
+  readonly #begun = new Map<number, number>();
+  /** The process dies at this point once the turn is over. The rest of the turn never happened. */
+  #doom: Moment | undefined;
+  #diesInTurn = false;
 
   constructor(world: World, name: string, machine: string) {
     this.world = world;
@@ -217,7 +264,14 @@ export class SimulatedProcess implements AmbientProcess {
   }
 
   nowMs(): number {
-    return this.world.nowMs;
+    return Math.max(this.world.nowMs, this.busyUntilMs);
+  }
+
+  /** Runs code for so long without a pause. */
+  compute(ms: number): void {
+    const atMs = this.nowMs();
+    this.#computations.push({ atMs, unread: this.readOutbox?.() ?? [] });
+    this.busyUntilMs = atMs + ms;
   }
 
   run<T>(body: () => T): T {
@@ -225,7 +279,7 @@ export class SimulatedProcess implements AmbientProcess {
   }
 
   schedule(delayMs: number, action: () => void): { cancel(): void } {
-    return this.world.schedule(this, delayMs, action);
+    return this.world.scheduleAt(this, this.nowMs() + Math.max(0, delayMs), action);
   }
 
   scheduleAt(atMs: number, action: () => void): { cancel(): void } {
@@ -245,29 +299,85 @@ export class SimulatedProcess implements AmbientProcess {
   exit(code: number): void {
     if (!this.isAlive) return;
     this.say(`exits with ${code}`);
-    this.#end({ exitCode: code, signal: undefined });
+    this.#end({ exitCode: code, signal: undefined }, this.#moment());
   }
 
-  /** SIGKILL. With `midTurn` the last writes of the turn that is just over were never made. */
+  /** SIGKILL. With `midTurn` it came at some point of the turn that is just over, and what the process did behind that was never done. */
   kill(options: { midTurn: boolean } = { midTurn: false }): void {
     if (!this.isAlive) return;
-    const unsent = options.midTurn ? this.world.random.below(this.#written.length + 1) : 0;
-    this.say(unsent === 0 ? "is killed" : `is killed before its last ${unsent} writes`);
-    if (unsent > 0) for (const write of this.#written.slice(-unsent)) write.cancel();
-    this.#end({ exitCode: undefined, signal: "SIGKILL" });
+    const { random } = this.world;
+    const now = this.#moment();
+    if (!options.midTurn) this.#killAt(now);
+    else if (this.readOutbox !== undefined) this.#killAt(random.pick([...this.#moments, now]));
+    else this.#killAt({ ...now, writes: this.#written.length - random.below(this.#written.length + 1) });
+  }
+
+  #killAt(moment: Moment): void {
+    const unsent = this.#written.length - moment.writes;
+    const left = moment.unread.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    this.say(
+      `is killed${unsent === 0 ? "" : ` before its last ${unsent} writes`}${left === 0 ? "" : `, with ${left} bytes in its outboxes`}`,
+    );
+    for (const write of this.#written.slice(moment.writes)) write.cancel();
+    for (const [leaseId, before] of this.#marked.slice(moment.marks).toReversed()) {
+      if (before === undefined) this.#begun.delete(leaseId);
+      else this.#begun.set(leaseId, before);
+    }
+    this.#end({ exitCode: undefined, signal: "SIGKILL" }, moment);
   }
 
   beginTurn(): void {
-    this.#written = [];
+    this.#ahead = [];
+    this.#computations = [];
+    this.acts();
   }
 
-  /** The program does something that is seen: what was written in this turn before that has been written, whenever the process dies. */
+  endTurn(): void {
+    if (!this.isAlive) return;
+    if (this.#doom !== undefined) this.#killAt(this.#doom);
+    else if (this.#diesInTurn) this.kill({ midTurn: true });
+  }
+
+  /** The program does something that is seen: the process dies at no point before it. */
   acts(): void {
     this.#written = [];
+    this.#moments = [];
+    this.#marked = [];
   }
 
-  wrote(write: { cancel(): void }): void {
+  /** Notes a point at which the process could die, before its outboxes or its writes change. */
+  passes(): void {
+    if (this.readOutbox !== undefined && this.#doom === undefined) this.#moments.push(this.#moment());
+  }
+
+  /** The program ends its process here and now. */
+  diesHere(): void {
+    this.#doom ??= this.#moment();
+  }
+
+  /** The program ends its process at some later point of the turn. */
+  diesInTurn(): void {
+    this.#diesInTurn = true;
+  }
+
+  /** Whether it has died in this turn, whose rest is not to be seen. */
+  get isDoomed(): boolean {
+    return this.#doom !== undefined;
+  }
+
+  /** A call of a connection begins. */
+  marks(leaseId: number, callId: number): void {
+    this.#marked.push([leaseId, this.#begun.get(leaseId)]);
+    this.#begun.set(leaseId, callId);
+  }
+
+  #moment(): Moment {
+    return { writes: this.#written.length, marks: this.#marked.length, unread: this.readOutbox?.() ?? [] };
+  }
+
+  wrote(write: Write): void {
     this.#written.push(write);
+    if (write.atMs > this.world.nowMs) this.#ahead.push(write);
   }
 
   opened(end: SimulatedTransport): void {
@@ -296,12 +406,18 @@ export class SimulatedProcess implements AmbientProcess {
     return end.peerProcess;
   }
 
-  #end(death: { exitCode: number | undefined; signal: string | undefined }): void {
+  #end(exit: { exitCode: number | undefined; signal: string | undefined }, moment: Moment): void {
     this.isAlive = false;
-    this.diedMs = this.world.nowMs;
+    const { nowMs, turnOf } = this.world;
+    // Killed by another process in the middle of a computation: the rest of the turn never happens.
+    const computation = turnOf === this ? undefined : this.#computations.findLast(({ atMs }) => atMs <= nowMs);
+    const isComputing = computation !== undefined && this.busyUntilMs > nowMs;
+    if (isComputing) for (const write of this.#ahead) if (write.atMs > nowMs) write.cancel();
+    const { unread } = isComputing ? computation : moment;
+    this.diedMs = isComputing ? nowMs : this.nowMs();
     for (const end of this.#ends) end.abandoned();
     this.#ends.clear();
-    this.onDeath(death);
+    this.onDeath({ ...exit, unread, begun: Array.from(this.#begun) });
   }
 }
 
@@ -318,6 +434,8 @@ class SimulatedTransport implements Transport {
   #isEnded = false;
   /** When the last chunk on its way to the peer arrives. */
   #lastMs = 0;
+  /** Arrived chunks that the busy reader has not read. */
+  #arrived: Buffer[] = [];
 
   constructor(world: World, process: SimulatedProcess) {
     this.#world = world;
@@ -329,6 +447,7 @@ class SimulatedTransport implements Transport {
     if (this.#isClosed || this.#isEnded || !this.#process.isAlive) return;
     const bytes = Buffer.from(chunk);
     const { random, weather } = this.#world;
+    this.#process.passes();
     if (bytes.length > 1 && random.next() < weather.splits) {
       const at = 1 + random.below(bytes.length - 1);
       this.#deliver(bytes.subarray(0, at));
@@ -336,19 +455,14 @@ class SimulatedTransport implements Transport {
     } else {
       this.#deliver(bytes);
     }
+    this.#process.passes();
   }
 
   /** Nothing is written any more; what the peer had written still comes, until it has closed its end. */
   end(): void {
     if (this.#isClosed || this.#isEnded) return;
     this.#isEnded = true;
-    const peer = this.peer;
-    peer.#process.scheduleAt(this.#arrival(), () => {
-      if (peer.#isClosed) return;
-      peer.#close();
-      peer.onClose("the connection was closed", true);
-      peer.#tellPeer();
-    });
+    this.peer.#process.scheduleAt(this.#arrival(), () => this.peer.#endArrives({ isAnswered: true }));
   }
 
   destroy(): void {
@@ -379,6 +493,19 @@ class SimulatedTransport implements Transport {
     }
   }
 
+  #endArrives({ isAnswered }: { isAnswered: boolean }): void {
+    if (this.#isClosed) return;
+    if (this.#arrived.length > 0) {
+      // The handlers of the last chunk run to their end first.
+      this.#read();
+      this.#process.schedule(0, () => this.#endArrives({ isAnswered }));
+      return;
+    }
+    this.#close();
+    this.onClose("the connection was closed", true);
+    if (isAnswered) this.#tellPeer();
+  }
+
   #close(): void {
     this.#isClosed = true;
     this.#process.closed(this);
@@ -387,27 +514,38 @@ class SimulatedTransport implements Transport {
   #deliver(bytes: Buffer): void {
     const peer = this.peer;
     const arrival = this.#arrival();
-    this.#process.wrote(
-      peer.#process.scheduleAt(arrival, () => {
-        if (!peer.#isClosed) peer.onChunk(bytes);
-      }),
-    );
+    const { cancel } = peer.#process.scheduleAt(arrival, () => {
+      if (!peer.#isClosed) peer.#arrives(bytes);
+    });
+    this.#process.wrote({ atMs: this.#process.nowMs(), cancel });
+  }
+
+  #arrives(bytes: Buffer): void {
+    const world = this.#world;
+    const isFirst = this.#arrived.length === 0;
+    if (isFirst && (world.joins === 0 || world.random.next() >= world.joins)) {
+      this.onChunk(bytes);
+      return;
+    }
+    this.#arrived.push(bytes);
+    if (isFirst) this.#process.schedule(world.delayMs(), () => this.#read());
+  }
+
+  /** Hands out all arrived chunks as one. */
+  #read(): void {
+    const arrived = this.#arrived.splice(0);
+    if (arrived.length > 0 && !this.#isClosed) this.onChunk(Buffer.concat(arrived));
   }
 
   #tellPeer(): void {
-    const peer = this.peer;
-    peer.#process.scheduleAt(this.#arrival(), () => {
-      if (peer.#isClosed) return;
-      peer.#close();
-      peer.onClose("the connection was closed", true);
-    });
+    this.peer.#process.scheduleAt(this.#arrival(), () => this.peer.#endArrives({ isAnswered: false }));
   }
 
   /** When now's bytes arrive: after all that went before. */
   #arrival(): number {
     const world = this.#world;
     const cutMs = world.cutUntilMs(this.#process.machine, this.peer.#process.machine);
-    this.#lastMs = Math.max(this.#lastMs, Math.max(world.nowMs, cutMs) + world.delayMs());
+    this.#lastMs = Math.max(this.#lastMs, Math.max(this.#process.nowMs(), cutMs) + world.delayMs());
     return this.#lastMs;
   }
 }

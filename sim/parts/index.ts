@@ -7,8 +7,10 @@ import { EnvironmentPart } from "./environments.ts";
 import { GroupPart } from "./groups.ts";
 import { MemoryPart } from "./memory.ts";
 import { NamedActorPart } from "./named-actors.ts";
-import { ScarcePart } from "./scarce.ts";
+import { OutboxPart } from "./outbox.ts";
 import type { PartContext, ProgramPart } from "./part.ts";
+import { RetirementPart } from "./retirements.ts";
+import { ScarcePart } from "./scarce.ts";
 import { StreamPart } from "./streams.ts";
 
 export const PARTS: Readonly<Record<string, new (context: PartContext) => ProgramPart>> = {
@@ -19,10 +21,21 @@ export const PARTS: Readonly<Record<string, new (context: PartContext) => Progra
   environments: EnvironmentPart,
   memory: MemoryPart,
   scarce: ScarcePart,
+  outbox: OutboxPart,
+  retirements: RetirementPart,
 };
 
-/** `later`: from where the parts are drawn that came after the others, whose seeds mean what they meant where none of these is drawn. */
-export function drawParts(random: Random, later: Random): string[] {
+/** Random sources of the parts that were added later, so that older seeds keep their meaning where no later part is drawn. */
+interface LaterSources {
+  readonly later: Random;
+  readonly last: Random;
+}
+
+export function drawParts(random: Random, { later, last }: LaterSources): string[] {
   const chance = random.pick([0.3, 0.6]);
-  return Object.keys(PARTS).filter((name) => (name === "scarce" ? later.next() < 0.3 : random.next() < chance));
+  return Object.keys(PARTS).filter((name) => {
+    if (name === "scarce") return later.next() < 0.3;
+    if (name === "outbox" || name === "retirements") return last.next() < 0.3;
+    return random.next() < chance;
+  });
 }

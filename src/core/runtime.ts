@@ -220,6 +220,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
     if (this.#isClosed) return;
     const error = daemonEnded(reason);
     this.serializer.endStore(error);
+    this.table.endWatches(error);
     for (const record of this.calls.end(() => error)) this.calls.fail(record, error);
     this.options.onDaemonLost(reason);
   }

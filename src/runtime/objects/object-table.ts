@@ -82,6 +82,7 @@ export class ObjectTable {
   readonly #onUnkept: ((entry: ObjectEntry) => void) | undefined;
   readonly #onHandle: (() => void) | undefined;
   #handles = 0;
+  #watchesEnded: Error | undefined;
   /** Everything that has an owner: sent to others or received from them. */
   readonly #published = new Map<ObjectId, ObjectEntry>();
   readonly #unseen = new Set<ObjectEntry>();
@@ -296,7 +297,16 @@ export class ObjectTable {
     if (entry.watched || entry.isSettled || entry.owner === undefined || entry.id === undefined) return;
     if (entry.owner === this.processId || entry.sequence !== 0) return;
     entry.watched = true;
-    this.#channel.watch(entry.id, entry.owner);
+    const ended = this.#watchesEnded;
+    // In a microtask: the caller adds its waiter first.
+    if (ended !== undefined) queueMicrotask(() => entry.fail(ended));
+    else this.#channel.watch(entry.id, entry.owner);
+  }
+
+  /** The daemon has ended, through which owners are asked: every wait for a borrowed ref fails, now and later. */
+  endWatches(failure: Error): void {
+    this.#watchesEnded = failure;
+    for (const entry of Array.from(this.#published.values())) if (entry.watched) entry.fail(failure);
   }
 
   /** What is waited for here and owned by a process of a node. */

@@ -174,6 +174,42 @@ test("what a worker says when it gives up a lease is of the connection for that 
   vi.useRealTimers();
 });
 
+test("a call that was on its way to the worker itself when that closed the connection is queued again", () => {
+  const links: Link[] = [];
+  const events: WorkerLinkEvents[] = [];
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: () => {} } as unknown as Connection,
+    flushDaemon: () => {},
+    connectWorker: () => Promise.reject(new Error("there is no other worker")),
+    ownWorker: {
+      link: (own) => {
+        const link = new Link();
+        links.push(link);
+        events.push(own);
+        return link as unknown as WorkerLink;
+      },
+      isFree: () => true,
+    },
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: () => {},
+    onRefused: () => {},
+    failDependency: () => {},
+    awaitDependencies: () => {},
+    onArgumentsLost: () => {},
+    nowMs: () => 0,
+  });
+  const record = newRecord(1);
+  submitter.submit(record);
+  expect(submitter.runOwn(SHAPE)).toBe(true);
+  links[0]?.close();
+  events[0]?.onClosed?.(links[0] as unknown as WorkerLink, { isWhole: true, sent: 1, reason: "it was idle" });
+  expect(submitter.whereIs(record)).toBeUndefined();
+  expect(submitter.runOwn(SHAPE)).toBe(true);
+  expect(links.map(({ pushed }) => pushed)).toEqual([[record], [record]]);
+});
+
 test("a call whose dependency has failed while it was queued is not sent, and the one behind it is", async () => {
   const link = new Link();
   const failed: [CallRecord, unknown][] = [];

@@ -218,7 +218,7 @@ export class TaskSubmitter {
         id: 0,
         pid: process.pid,
         group,
-        link: own.link({ ...this.linkEvents, onClosed: (link) => void link.finish() }),
+        link: own.link({ ...this.linkEvents, onClosed: (link) => this.#ownLinkClosed(link) }),
         accelerators: undefined,
         inFlight: 0,
         queuedMs: 0,
@@ -230,6 +230,15 @@ export class TaskSubmitter {
     this.#takeHead(group);
     this.#push(this.#ownLease, record);
     return true;
+  }
+
+  /** The worker closes a connection that looks idle: calls that were on their way there have not begun. */
+  #ownLinkClosed(link: WorkerLink): void {
+    const { unanswered } = link.finish();
+    for (const record of unanswered) this.#leaseOf.delete(record);
+    if (this.#isClosed || unanswered.length === 0) return;
+    this.#queueAgain(unanswered);
+    for (const group of this.#groups.values()) this.#pump(group);
   }
 
   granted(grant: LeaseGrantHeader): void {

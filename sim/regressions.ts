@@ -212,4 +212,12 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "watchesOutliveDaemon",
     found: "a driver whose daemon had ended waited for ever for objects that others own",
   },
+  {
+    seed: 3,
+    steps: 6,
+    parts: ["outbox"],
+    mutant: "exitBeforeLastMessages",
+    found:
+      "the node heard of a worker's exit before it had read all that the worker wrote, and dropped the holds of an answer that had arrived",
+  },
 ];

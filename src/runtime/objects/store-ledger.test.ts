@@ -130,6 +130,29 @@ describe("an arena that lost what was in it", () => {
   });
 });
 
+test("a release that overtakes the news of its object leaves the object before that at the same place alone", () => {
+  const before = memoryAt("w-1", 0, 98_432);
+  const next = memoryAt("w-1", 0, 98_368);
+  const ledger = ledgerWith([before], { owner: worker });
+  // The worker has used the pages again, and the driver has had the next object and let go of it.
+  ledger.freed(next);
+  expect(ledger.holds(before)).toBe(true);
+  ledger.freed(before);
+  ledger.sealed({ writer: worker, owner: driver, location: next });
+  expect(ledger.usedBytes).toBe(0);
+});
+
+test("an adoption that overtakes the news of its object leaves the object before that at the same place alone", () => {
+  const before = memoryAt("w-1", 0, 98_432);
+  const next = memoryAt("w-1", 0, 98_368);
+  const ledger = ledgerWith([before], { owner: worker });
+  ledger.adopt({ location: next, owner: daemon });
+  expect(ledger.owners()).toEqual(new Set([worker]));
+  ledger.freed(before);
+  ledger.sealed({ writer: worker, owner: driver, location: next });
+  expect(ledger.owners()).toEqual(new Set([daemon]));
+});
+
 test("an arena that its writer deleted is forgotten", () => {
   const ledger = ledgerWith([memoryAt("w-1")]);
   ledger.freed(memoryAt("w-1"));

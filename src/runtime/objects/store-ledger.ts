@@ -163,7 +163,7 @@ export class StoreLedger {
 
   /** Another process is responsible for the object from now on, so that it outlives the one that wrote it. */
   adopt({ location, owner }: { location: ObjectLocation; owner: ProcessId }): void {
-    const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
+    const object = this.#at(location);
     // The notice comes from the writer and this from another: it may be the first. With the notice's owner, the object would end with that.
     if (object === undefined) {
       this.#earlyAdopters.set(placeOf(location), owner);
@@ -188,7 +188,7 @@ export class StoreLedger {
   /** Nobody needs the object any more. */
   freed(location: ObjectLocation): FreedEffects {
     const arena = this.#arenas.get(keyOf(location));
-    const object = arena?.objects.get(location.offset);
+    const object = this.#at(location);
     if (arena === undefined || object === undefined) return this.#releasedEarly(arena, location);
     const unlink = this.#remove(arena, object);
     const effects = this.#afterFree(arena);
@@ -232,7 +232,7 @@ export class StoreLedger {
 
   /** The owner of an object has never heard of it: its writer died before it had said where it is, or the link to it broke, and another object may be there by now. */
   disowned(owner: ProcessId, location: ObjectLocation, link?: number): FreedEffects {
-    const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
+    const object = this.#at(location);
     return object?.owner === owner && (link === undefined || object.link === link) ? this.freed(location) : NOTHING;
   }
 
@@ -357,7 +357,7 @@ export class StoreLedger {
 
   /** Whether an object is there: its notice has come, and nobody has freed it since. */
   holds(location: ObjectLocation): boolean {
-    return this.#arenas.get(keyOf(location))?.objects.get(location.offset)?.location.sizeBytes === location.sizeBytes;
+    return this.#at(location) !== undefined;
   }
 
   /** Whether an object lies on disk, put there or spilled. */
@@ -374,6 +374,12 @@ export class StoreLedger {
   }
 
   // ---- bookkeeping
+
+  /** The object of this size. Another size means an earlier object, whose writer has used the place again: the word of that is still under way. */
+  #at(location: ObjectLocation): StoredObject | undefined {
+    const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
+    return object?.location.sizeBytes === location.sizeBytes ? object : undefined;
+  }
 
   /** @returns fused files, and indices of spilled arenas, that nobody needs without it */
   #remove(arena: Arena, object: StoredObject): ArenaFile[] {

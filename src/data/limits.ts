@@ -117,6 +117,9 @@ export const INFERENCE_BYTES: number = 4 * 1024 * 1024;
 /** Of one record of a text format. A quote that is never closed makes the rest of the file one record; this ends the search. */
 export const RECORD_BYTES_MAX: number = 256 * 1024 * 1024;
 
+/** Different keys that rows or objects of JSON may have where few of them have each key. Beyond it the keys are ids, and a column for each would take memory with the square of the rows. */
+export const JSON_SPARSE_KEYS_MAX = 1000;
+
 /** How deep arrays and objects of a row of JSON may lie in each other: each is a type within a type, and what walks types calls itself. Some thousands end the stack of a worker. */
 export const JSON_LEVELS_MAX = 1000;
 

@@ -572,3 +572,49 @@ test("texts of any characters come back from quotes", async () => {
     ),
   );
 });
+
+test("moments that one type does not hold together are texts, and those that a coarser unit holds are moments", async () => {
+  const [fine, first, last] = ["2024-01-01T00:00:00.123456789", "0001-01-01", "9999-12-31T23:59:59"];
+  expect((await column(fine, "1678-01-01"))[0]).toBe("timestamp[ns]");
+  expect(await column(fine, first, last)).toEqual(["string", fine, first, last]);
+  const micros = await column("2024-01-01T00:00:00.123456", first, last);
+  expect(micros.map((value) => (value instanceof Date ? value.toISOString() : value))).toEqual([
+    "timestamp[us]",
+    "2024-01-01T00:00:00.123Z",
+    "0001-01-01T00:00:00.000Z",
+    "9999-12-31T23:59:59.000Z",
+  ]);
+  expect((await column(first, "9999-12-31"))[0]).toBe("date");
+});
+
+test("a whole number that a float64 would round is an error with its place, wherever it comes", async () => {
+  const large = "9007199254740993";
+  for (const fields of [
+    ["1.5", large],
+    [large, "1.5"],
+    [...new Array<string>(20_000).fill("0.5"), ` ${large}`],
+  ]) {
+    const error = await column(...fields).then(undefined, (reason: unknown) => reason);
+    expect(error).toMatchObject({
+      name: "DataError",
+      message: expect.stringMatching(`row ${fields.findIndex((field) => field.includes(large)) + 1} .* has " ?${large}" in column "v"`),
+      hint: 'give the column a type that holds it: schema: { "v": "string" }, or "float64", which rounds it',
+    });
+  }
+  expect((await read(`v\n1.5\n${large}\n`, { schema: { v: "float64" } })).rows).toEqual([[1.5], [2 ** 53]]);
+  // Large floats as programs write them: with all digits, or the fewest that tell them apart.
+  expect(await column("0.5", "9007199254740992", "1e20", "100000000000000000000", "123456789012345680000")).toEqual([
+    "float64",
+    0.5,
+    2 ** 53,
+    1e20,
+    1e20,
+    123456789012345680000,
+  ]);
+});
+
+test('`""` alone in the only column is a null, and an empty text beside an empty line', async () => {
+  expect(await read('v\n""\n""\n')).toEqual({ types: { v: "null" }, rows: [[null], [null]] });
+  expect(await read('v\n""\n\n')).toEqual({ types: { v: "string" }, rows: [[""], [null]] });
+  expect(await read('v,w\n"",1\n')).toEqual({ types: { v: "string", w: "int64" }, rows: [["", 1]] });
+});

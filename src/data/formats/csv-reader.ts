@@ -12,7 +12,7 @@ import { DataError } from "../errors.ts";
 import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { type CsvForm, FieldTable, PLAIN, type RaggedRows, tableText } from "./csv-fields.ts";
-import { FieldMisfit, textColumn, type TextColumn } from "./text-columns.ts";
+import { FieldMisfit, ROUNDED, textColumn, type TextColumn } from "./text-columns.ts";
 import { UTF8, utf8Text } from "./text-encoding.ts";
 import { ColumnInference } from "./text-inference.ts";
 
@@ -246,7 +246,7 @@ class CsvBlocks {
     this.#inferredRows = this.#infer(inference, hasCommas);
     this.#columns = selectedColumns(window.file, names, options).map((name) => {
       const field = names.indexOf(name);
-      const type = fixed.get(name) ?? inference[field]?.type(window.isLast) ?? STRING;
+      const type = fixed.get(name) ?? inference[field]?.type(window.isLast, names.length === 1) ?? STRING;
       const column = textColumn(type, !fixed.has(name));
       if (column === undefined) throw new DataError(`${window.file}: column ${JSON.stringify(name)} cannot be ${typeName(type)} in CSV`);
       const isText = valueType(type).kind === "string" || type.kind === "null";
@@ -381,8 +381,9 @@ class CsvBlocks {
     const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
     const origin = isInferred ? `, as the first ${this.#inferredRows} rows say` : "";
     const where = `${file}: row ${row} (line ${line}) has ${shown} in column ${JSON.stringify(name)}`;
+    const other = remedy === ROUNDED ? `, or ${JSON.stringify("float64")}, which rounds it` : "";
     return new DataError(`${where}, and the column is ${typeName(column.type)}${origin}`, {
-      hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(remedy)} }`,
+      hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(remedy === ROUNDED ? "string" : remedy)} }${other}`,
     });
   }
 }

@@ -2,9 +2,12 @@
  * The types of columns of JSON, from their values.
  *
  * Whole numbers are int64, as bigint where one is beyond 2^53; numbers of which one is not whole are float64. Arrays are lists, objects are structs with the parts of all.
+ * A whole number that a float64 would round does not go together with numbers that are not whole. Objects whose keys are ids become texts of JSON.
  * Nulls fit everywhere. A text is a text, whatever it says. Rows that come later may add parts and make int64 to float64, which the blocks before go together with.
  */
 import { BIG_INT64, BOOL, type DataType, FLOAT64, INT64, NULL, STRING, typeName } from "../blocks/data-type.ts";
+import { JSON_SPARSE_KEYS_MAX } from "../limits.ts";
+import { holdsWhole } from "./number-text.ts";
 
 const INTEGER = 1;
 const BIG_INTEGER = 2;
@@ -20,6 +23,13 @@ export class JsonInference {
   #seen = 0;
   #elements: JsonInference | undefined;
   #parts: Map<string, JsonInference> | undefined;
+  /** A whole number that a float64 would round. */
+  #inexact: bigint | undefined;
+  /** How many objects came, and how many parts they have together. */
+  #objects = 0;
+  #filled = 0;
+  /** The objects have so many keys that their JSON is taken. */
+  #isText = false;
   /** Blocks of the type as it was have been given out. */
   #isSettled = false;
 
@@ -30,9 +40,15 @@ export class JsonInference {
     const seen = this.#seen;
     const isSame = (seen & form) !== 0 || seen === 0 || ((seen & NUMBERS) !== 0 && (form & NUMBERS) !== 0);
     if (!isSame) return `is ${nameOfForm(form)}, and the rows before are ${typeName(this.type())}`;
+    if (this.#isText && form === STRUCT) return undefined;
+    if (form === FLOAT && this.#inexact !== undefined) return `is not whole, and float64 would round ${this.#inexact} in a row before`;
     if (form === BIG_INTEGER) {
       const wide = value as bigint;
       if (BigInt.asIntN(64, wide) !== wide && (seen & FLOAT) === 0) return `is ${wide}, which no int64 holds`;
+      if (!holdsWhole(String(wide))) {
+        if ((seen & FLOAT) !== 0) return `is ${wide}, which a float64 would round, and rows before are not whole`;
+        this.#inexact = wide;
+      }
       if (this.#isSettled && seen === INTEGER) return `is ${wide}, and numbers beyond 2^53 would be rounded`;
     }
     this.#seen |= form;
@@ -55,14 +71,27 @@ export class JsonInference {
     if (seen === BOOLEAN) return BOOL;
     if (seen === TEXT) return STRING;
     if (seen === LIST) return { kind: "list", of: this.#elements?.type() ?? NULL, as: "array" };
+    if (this.#isText) return STRING;
     if (seen === STRUCT) return { kind: "struct", fields: Array.from(this.#parts ?? [], ([name, part]) => ({ name, type: part.type() })) };
     return NULL;
+  }
+
+  /** Whether it is an object, or has one inside, that became a text as it has too many keys. */
+  get hasManyKeys(): boolean {
+    return this.#isText || this.#elements?.hasManyKeys === true || Array.from(this.#parts?.values() ?? []).some((part) => part.hasManyKeys);
   }
 
   /** Whether whole numbers beyond 2^53 stand among numbers that are not whole, here or further inside. */
   get hasBigFloats(): boolean {
     if ((this.#seen & (FLOAT | BIG_INTEGER)) === (FLOAT | BIG_INTEGER)) return true;
     return this.#elements?.hasBigFloats === true || Array.from(this.#parts?.values() ?? []).some((part) => part.hasBigFloats);
+  }
+
+  #becomeText(): string | undefined {
+    if (this.#isSettled) return `has objects with more than ${JSON_SPARSE_KEYS_MAX} different keys`;
+    this.#isText = true;
+    this.#parts = undefined;
+    return undefined;
   }
 
   #addElements(values: readonly unknown[]): string | undefined {
@@ -76,15 +105,27 @@ export class JsonInference {
 
   #addParts(value: Readonly<Record<string, unknown>>): string | undefined {
     const parts = (this.#parts ??= new Map<string, JsonInference>());
+    this.#objects += 1;
     for (const name in value) {
+      this.#filled += 1;
       let part = parts.get(name);
-      if (part === undefined) parts.set(name, (part = new JsonInference()));
+      if (part === undefined) {
+        if (isSparse(parts.size, this.#objects, this.#filled)) return this.#becomeText();
+        parts.set(name, (part = new JsonInference()));
+      }
       const problem = part.add(value[name]);
       if (problem !== undefined) return `does not fit: its part ${JSON.stringify(name)} ${problem}`;
     }
     return undefined;
   }
 }
+
+/** Whether keys are ids: there are many, and few objects have each. */
+export function isSparse(keys: number, objects: number, filled: number): boolean {
+  return keys >= JSON_SPARSE_KEYS_MAX && filled * SPARSE < objects * keys;
+}
+
+const SPARSE = 8;
 
 function formOf(value: unknown): number {
   switch (typeof value) {

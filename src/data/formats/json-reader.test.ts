@@ -1,6 +1,6 @@
 /** JSON lines, arrays and objects, cut at every byte, with faults and with numbers that JavaScript would round. */
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Block, concatBlocks, rowsOf, schemaOf } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
 import { DataError } from "../errors.ts";
@@ -231,4 +231,55 @@ test("a row is nested up to 1000 levels deep, and beyond it is an error with fil
       for (const text of [`{"a":[]}\n${row(levels, value)}\n`, `[{"a":[]},\n${row(levels, value)}]`])
         expect((await errorOf(text)).message).toBe("a.json: line 2 is nested more than 1000 levels deep");
   expect((await errorOf(row(20_000), { schema: { a: "string" } })).message).toContain("line 1 is nested more than 1000");
+});
+
+test.each([
+  ["behind a fraction", '{"v":1.5}\n{"v":9007199254740993}', 'column "v" is 9007199254740993, which a float64 would round'],
+  ["before a fraction", '{"v":9007199254740993}\n{"v":1.5}', 'column "v" is not whole, and float64 would round 9007199254740993'],
+  ["in a list", '{"v":[1.5]}\n{"v":[9007199254740993]}', 'column "v" does not fit: an element is 9007199254740993'],
+])("a whole number that a float64 would round is an error %s", async (_, text, message) => {
+  const error = await errorOf(text);
+  expect(error.message).toContain(`a.json: line 2: ${message}`);
+  expect(error.hint).toBe('give the column a type that holds it: schema: { "v": "string" }');
+});
+
+test("large floats are read as programs write them", async () => {
+  const values = [0.5, 2 ** 53, 1e20, 123456789012345680000, 1e300];
+  const text = values.map((v) => `${JSON.stringify({ v })}\n`).join("");
+  expect(await read(text)).toEqual({ types: { v: "float64" }, rows: values.map((v) => ({ v })) });
+});
+
+/** Rows that each have one key of their own. */
+const ofIds = (count: number, row: (id: Record<string, number>) => unknown): string =>
+  Array.from({ length: count }, (_, i) => JSON.stringify(row({ [`id${i}`]: i }))).join("\n");
+
+test("objects whose keys are ids are read as their JSON, with a warning that names `schema`", async () => {
+  using write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  const { types, rows } = await read(ofIds(20_000, (users) => ({ n: 1, users })));
+  expect(types).toEqual({ n: "int64", users: "string" });
+  expect([rows.length, rows[0], rows[19_999]]).toEqual([20_000, { n: 1, users: '{"id0":0}' }, { n: 1, users: '{"id19999":19999}' }]);
+  expect(write.mock.calls.map(([text]) => text)).toEqual([
+    'shoal: warning: a.json: column "users" has objects with more than 1000 different keys, and their JSON is read as text; schema: { "users": "string" } does so without this warning\n',
+  ]);
+});
+
+test("objects with new keys in a later block are an error, as are rows whose keys are ids", async () => {
+  const few = `${ofIds(8, (users) => ({ pad: "x".repeat(1024 * 1024), users }))}\n`;
+  const later = await errorOf(few + ofIds(2000, (users) => ({ pad: "", users })), { blockBytes: 1024 });
+  expect(later.message).toBe('a.json: line 1009: column "users" has objects with more than 1000 different keys');
+  expect(later.hint).toContain('schema: { "users": "string" }');
+  const rows = await errorOf(ofIds(20_000, (row) => row));
+  expect(rows.message).toContain("a.json: line 1001: the rows have more than 1000 different keys");
+  expect(
+    await read(
+      ofIds(20_000, (row) => row),
+      { columns: ["id7"] },
+    ),
+  ).toMatchObject({ types: { id7: "int64" } });
+});
+
+test("many keys that most rows have are columns and parts", async () => {
+  const wide = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`k${i}`, i]));
+  const { types, rows } = await read(`${JSON.stringify({ ...wide, o: wide })}\n`.repeat(3));
+  expect([Object.keys(types).length, rows]).toEqual([3001, Array.from({ length: 3 }, () => ({ ...wide, o: wide }))]);
 });

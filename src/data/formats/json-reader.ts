@@ -11,10 +11,10 @@ import { type DataType, parseType, TYPE_NAMES, typeName, valueType } from "../bl
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
-import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
+import { INFERENCE_BYTES, JSON_SPARSE_KEYS_MAX, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { conform } from "./json-values.ts";
-import { JsonInference } from "./json-inference.ts";
+import { isSparse, JsonInference } from "./json-inference.ts";
 import { type JsonRow, type RecordReader, recordReader } from "./json-records.ts";
 import { numberWord } from "./number-text.ts";
 
@@ -102,6 +102,9 @@ class JsonColumns {
   /** Of each row, where it begins. */
   #lines: number[] = [];
   bytes = 0;
+  #rows = 0;
+  #filled = 0;
+  #hasWarned = false;
 
   constructor(file: string, { schema = {}, columns }: JsonOptions) {
     this.#file = file;
@@ -119,7 +122,9 @@ class JsonColumns {
     const index = this.#lines.length;
     this.#lines.push(line);
     this.bytes += bytes;
+    this.#rows += 1;
     for (const name in row) {
+      this.#filled += 1;
       const column = this.#columns.get(name) ?? (this.#isSelection ? undefined : this.#begin(name));
       if (column === undefined) continue;
       const value = row[name];
@@ -145,6 +150,13 @@ class JsonColumns {
   }
 
   #begin(name: string): JsonColumn {
+    if (isSparse(this.#columns.size, this.#rows, this.#filled))
+      throw new DataError(
+        `${this.#file}: line ${this.#lines.at(-1)}: the rows have more than ${this.#columns.size} different keys, of which most are in few rows, and each would be a column`,
+        {
+          hint: "name the wanted ones: columns: [ … ]; where keys are ids, read the lines with readText, and make rows of them: flatMap(({ text }) => Object.entries(JSON.parse(text)).map(([id, value]) => ({ id, value })))",
+        },
+      );
     const fixed = this.#fixed.get(name);
     const column: JsonColumn = { name, fixed, inference: fixed === undefined ? new JsonInference() : undefined, values: [] };
     this.#columns.set(name, column);
@@ -156,11 +168,22 @@ class JsonColumns {
     while (values.length < rowCount) values.push(null);
     const type = fixed ?? (inference as JsonInference).type();
     try {
-      return fixed !== undefined || inference?.hasBigFloats === true ? conform(values, type) : buildVector(values, type);
+      const hasManyKeys = inference?.hasManyKeys === true;
+      if (hasManyKeys) this.#warnOfKeys(column.name);
+      return fixed !== undefined || hasManyKeys || inference?.hasBigFloats === true ? conform(values, type) : buildVector(values, type);
     } catch (error) {
       if (error instanceof MisfitError) throw this.#misfit(column, error.row, error.problem, "string");
       throw error;
     }
+  }
+
+  #warnOfKeys(name: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const shown = JSON.stringify(name);
+    process.stderr.write(
+      `shoal: warning: ${this.#file}: column ${shown} has objects with more than ${JSON_SPARSE_KEYS_MAX} different keys, and their JSON is read as text; schema: { ${shown}: "string" } does so without this warning\n`,
+    );
   }
 
   #misfit({ name }: JsonColumn, row: number, problem: string, type: string): DataError {
@@ -173,6 +196,7 @@ class JsonColumns {
 /** A type that holds the value and those before, which had `type`: Spark and pandas write numbers that JSON has not as texts, such as `"NaN"`. */
 function remedyFor(value: unknown, type: DataType | undefined): string {
   if (type === undefined || !NUMBER_KINDS.includes(type.kind)) return "string";
+  if (typeof value === "bigint" && type.kind === "float64") return "string";
   if (typeof value === "bigint") return BigInt.asIntN(64, value) === value ? "int64 as bigint" : "string";
   return typeof value === "string" && numberWord(value) !== undefined ? "float64" : "string";
 }

@@ -2,7 +2,7 @@
  * Vectors from values of JSON where those are not just what the type says: texts of times, and numbers that another type holds.
  *
  * A column of strings takes every value, as its JSON; days and times come from texts of ISO 8601, days and moments also from milliseconds (or seconds) since 1970. A whole number beyond
- * 2^53 in a column of floats is the float that is nearest, as everywhere in JSON.
+ * 2^53 in a column that options call one of floats is the nearest float.
  */
 import { type DataType, typeName, valueType } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";

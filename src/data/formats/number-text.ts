@@ -57,6 +57,14 @@ export function parseFloat64(bytes: Uint8Array, start: number, end: number): num
   return isNegative ? -magnitude : magnitude;
 }
 
+/**
+ * Whether a float64 holds the whole number of a text: exactly, or as the number whose shortest text this is, as programs write large floats.
+ */
+export function holdsWhole(digits: string): boolean {
+  const nearest = Number(digits);
+  return BigInt(nearest) === BigInt(digits) || String(nearest) === digits;
+}
+
 /** The exponent that stands at the end of a number, from its `e` on; NaN where it is none. */
 function parseExponent(bytes: Uint8Array, start: number, end: number): number {
   if (((bytes[start] as number) | 32) !== 101) return Number.NaN;

@@ -10,15 +10,18 @@ import { parseDecimal, setUnscaled } from "../blocks/decimals.ts";
 import { newValueArray, nullVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { encodeVector } from "../blocks/vector-builder.ts";
 import { ESCAPED, type Fields, fieldText, PLAIN, unescapeInto } from "./csv-fields.ts";
-import { numberWord, parseFloat64, TOO_LARGE, writeInt64, WRITTEN, WRITTEN_UNSAFE } from "./number-text.ts";
+import { holdsWhole, numberWord, parseFloat64, TOO_LARGE, writeInt64, WRITTEN, WRITTEN_UNSAFE } from "./number-text.ts";
 import { booleanWord, hasLeadingZero, trimmed } from "./text-inference.ts";
 import { DIGITS_OF_UNIT, parseDay, parseTimeOfDay, TOO_FINE, writeMoment } from "./time-text.ts";
+
+/** Remedy for a whole number that a float64 would round. */
+export const ROUNDED = "rounded";
 
 /** A field that is no value of its column. */
 export class FieldMisfit extends Error {
   /** The field in its table. */
   readonly field: number;
-  /** The type that would hold it; undefined where a text alone does. */
+  /** The type that would hold it, or {@link ROUNDED}. */
   readonly remedy: string;
 
   constructor(field: number, remedy = "string") {
@@ -190,10 +193,19 @@ class NumberColumn extends ArrayColumn<Float64Array> {
         value = odd;
       }
       if (isInferred && hasLeadingZero(bytes, start, end)) throw new FieldMisfit(field);
+      if (isInferred && isRounded(value, bytes, start, end)) throw new FieldMisfit(field, ROUNDED);
       values[length + row] = value;
       if (isWhole && values[length + row] !== value) this.misfit(length + row, field, Number.isInteger(value) ? "int64" : "float64");
     }
   }
+}
+
+/** Whether a field is a whole number that is another one as a float64. */
+function isRounded(value: number, bytes: Uint8Array, start: number, end: number): boolean {
+  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER || !Number.isFinite(value)) return false;
+  const [first, last] = trimmed(bytes, start, end);
+  const text = fieldText(bytes, first, last);
+  return /^[+-]?[0-9]+$/.test(text) && !holdsWhole(text.replace("+", ""));
 }
 
 /** A number with spaces around it, or a word for one; undefined for anything else. */

@@ -8,9 +8,10 @@
  * | whole numbers | int64; as bigint where one is beyond 2^53 |
  * | numbers; also `NaN` and `inf` beside numbers | float64 |
  * | `true`, `false`, also as Python and Excel write them | bool |
- * | days; moments, also beside days | date; timestamp in the coarsest unit that holds all |
+ * | days; moments, also beside days | date; timestamp in the coarsest unit that holds all, string where none does |
  * | anything else, numbers with leading zeros | string |
  * | nothing at all | null where this is the whole file, which fits to what other files have; else string |
+ * | `""` alone, in the only column | the same: many programs write nulls so, as they skip empty lines |
  */
 import { BIG_INT64, BOOL, DATE, type DataType, FLOAT64, INT64, NULL, STRING } from "../blocks/data-type.ts";
 import { type FieldTable, PLAIN } from "./csv-fields.ts";
@@ -27,12 +28,15 @@ const DAY = 64;
 const MILLISECONDS = 128;
 const MICROSECONDS = 256;
 const NANOSECONDS = 512;
-const TEXT = 1024;
+/** A day or a moment that 64 bits of nanoseconds do not hold. */
+const FAR = 1024;
+const TEXT = 2048;
 
 /** What the fields of one column may be. */
 export class ColumnInference {
   #seen = 0;
   #hasEmptyTexts = false;
+  #hasEmptyFields = false;
 
   /** Looks at the fields of one column of a table. */
   add({ starts, ends, kinds, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
@@ -40,22 +44,27 @@ export class ColumnInference {
       const start = starts[field] as number;
       const end = ends[field] as number;
       if (start < end) this.#seen |= formOf(bytes, start, end);
-      else if (kinds[field] !== PLAIN) this.#hasEmptyTexts = true;
+      else if (kinds[field] === PLAIN) this.#hasEmptyFields = true;
+      else this.#hasEmptyTexts = true;
     }
   }
 
-  /** @param isWhole - there are no more fields than those */
-  type(isWhole: boolean): DataType {
+  /**
+   * @param isWhole - there are no more fields than those
+   * @param isOnlyColumn - the file has no other column
+   */
+  type(isWhole: boolean, isOnlyColumn: boolean): DataType {
     const seen = this.#seen;
-    if (seen === 0) return isWhole && !this.#hasEmptyTexts ? NULL : STRING;
+    if (seen === 0) return isWhole && (!this.#hasEmptyTexts || (isOnlyColumn && !this.#hasEmptyFields)) ? NULL : STRING;
     const isOnly = (forms: number): boolean => (seen & ~forms) === 0;
     if (isOnly(INTEGER)) return INT64;
     if (isOnly(INTEGER | UNSAFE_INTEGER)) return BIG_INT64;
     if (isOnly(INTEGER | UNSAFE_INTEGER | HUGE_INTEGER | FLOAT | WORD) && (seen & (FLOAT | WORD)) !== 0 && seen !== WORD) return FLOAT64;
     if (isOnly(BOOLEAN)) return BOOL;
-    if (isOnly(DAY)) return DATE;
-    if (isOnly(DAY | MILLISECONDS | MICROSECONDS | NANOSECONDS))
-      return { kind: "timestamp", unit: seen >= NANOSECONDS ? "ns" : seen >= MICROSECONDS ? "us" : "ms" };
+    if (isOnly(DAY | FAR)) return DATE;
+    if ((seen & NANOSECONDS) !== 0 && (seen & FAR) !== 0) return STRING;
+    if (isOnly(DAY | MILLISECONDS | MICROSECONDS | NANOSECONDS | FAR))
+      return { kind: "timestamp", unit: (seen & NANOSECONDS) !== 0 ? "ns" : (seen & MICROSECONDS) !== 0 ? "us" : "ms" };
     return STRING;
   }
 }
@@ -94,9 +103,10 @@ function formOfExact(bytes: Uint8Array, start: number, end: number): number {
 
 function formOfNumber(bytes: Uint8Array, start: number, end: number): number {
   if (end - start >= 10 && bytes[start + 4] === 45) {
-    if (end - start === 10 && !Number.isNaN(parseDay(bytes, start, end))) return DAY;
+    const far = isFar(bytes, start) ? FAR : 0;
+    if (end - start === 10 && !Number.isNaN(parseDay(bytes, start, end))) return DAY | far;
     const digits = fractionDigits(bytes, start, end);
-    if (digits >= 0 && digits <= 9) return digits > 6 ? NANOSECONDS : digits > 3 ? MICROSECONDS : MILLISECONDS;
+    if (digits >= 0 && digits <= 9) return far | (digits > 6 ? NANOSECONDS : digits > 3 ? MICROSECONDS : MILLISECONDS);
   }
   const whole = writeInt64(bytes, start, end, scratch, 0, false);
   if (whole !== NO_INTEGER) {
@@ -108,6 +118,13 @@ function formOfNumber(bytes: Uint8Array, start: number, end: number): number {
   if (hasLeadingZero(bytes, start, end)) return TEXT;
   if (!Number.isNaN(parseFloat64(bytes, start, end))) return FLOAT;
   return numberWord(asciiText(bytes, start, Math.min(end, start + 10))) === undefined ? TEXT : WORD;
+}
+
+/** Years of which nanoseconds hold no moment, or not each. */
+function isFar(bytes: Uint8Array, start: number): boolean {
+  let year = 0;
+  for (let at = start; at < start + 4; at += 1) year = year * 10 + (bytes[at] as number) - 48;
+  return year < 1678 || year > 2261;
 }
 
 function isDigit(byte: number | undefined): boolean {

@@ -375,7 +375,7 @@ export class StoreLedger {
 
   // ---- bookkeeping
 
-  /** The object of this size. Another size means an earlier object, whose writer has used the place again: the word of that is still under way. */
+  /** The object of this size. Another size means an earlier object, whose release is still under way: the writer has used the place again. */
   #at(location: ObjectLocation): StoredObject | undefined {
     const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
     return object?.location.sizeBytes === location.sizeBytes ? object : undefined;

@@ -130,11 +130,11 @@ describe("an arena that lost what was in it", () => {
   });
 });
 
-test("a release that overtakes the news of its object leaves the object before that at the same place alone", () => {
+test("a release that comes before the notice leaves the object before that at the same place alone", () => {
   const before = memoryAt("w-1", 0, 98_432);
   const next = memoryAt("w-1", 0, 98_368);
   const ledger = ledgerWith([before], { owner: worker });
-  // The worker has used the pages again, and the driver has had the next object and let go of it.
+  // The worker has used the pages again, and the driver has released the next object already.
   ledger.freed(next);
   expect(ledger.holds(before)).toBe(true);
   ledger.freed(before);
@@ -142,7 +142,7 @@ test("a release that overtakes the news of its object leaves the object before t
   expect(ledger.usedBytes).toBe(0);
 });
 
-test("an adoption that overtakes the news of its object leaves the object before that at the same place alone", () => {
+test("an adoption that comes before the notice leaves the object before that at the same place alone", () => {
   const before = memoryAt("w-1", 0, 98_432);
   const next = memoryAt("w-1", 0, 98_368);
   const ledger = ledgerWith([before], { owner: worker });

@@ -160,7 +160,8 @@ export class Session {
     runtime.daemon.setKeepsProcessAlive(true);
     const left = runtime.close(options);
     if (left > 0) printWarning(`${left} ${left === 1 ? "call was" : "calls were"} still pending and ended with the driver.`);
-    await runtime.daemon.request(MESSAGE.SHUTDOWN, undefined, { timeoutMs: SHUTDOWN_WITHIN_MS }).catch(() => {
+    const within = { timeoutMs: SHUTDOWN_WITHIN_MS, isOfSilence: true };
+    await runtime.daemon.request(MESSAGE.SHUTDOWN, undefined, within).catch(() => {
       // It is gone already; what it left is removed below.
     });
     await runtime.reportUnseenFailures();

@@ -301,8 +301,14 @@ export class NodeDaemon {
     }
     void this.close().then(() => {
       peer.connection.reply(callId, undefined);
-      this.#peers.local.get(peer.id)?.connection.close();
-      this.#options.onAbandoned();
+      const connection = this.#peers.local.get(peer.id)?.connection;
+      if (connection === undefined) {
+        this.#options.onAbandoned();
+        return;
+      }
+      // Much output may lie before the reply, and a driver that prints it to a slow terminal reads slowly. The end of this process would cut it off.
+      connection.onClose = () => this.#options.onAbandoned();
+      connection.close();
     });
   }
 }

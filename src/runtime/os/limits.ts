@@ -27,8 +27,10 @@ export const EXECUTION_LEASE_LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
 /** After so long without an answer it ends. */
 export const EXECUTION_LEASE_GIVES_UP_MS = 30_000;
 
-/** How long output is waited for after the process that writes it has ended: a program that it has started may keep its pipes. */
+/** How long more output is waited for after the process that writes it has ended: a program that it has started may keep its pipes. */
 export const OUTPUT_OPEN_MAX_MS = 500;
+/** Such a program may write without an end. The last output of the process itself lies in pipes of some hundred kilobytes. */
+export const OUTPUT_AFTER_END_MAX_MS = 10_000;
 /** A program that is asked something short, such as its version, answers in this time. */
 export const PROGRAM_ANSWERS_WITHIN_MS = 20_000;
 /** Of what npm and pip print: they name the cause first and print their own usage after it. */

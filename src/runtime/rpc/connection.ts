@@ -202,14 +202,20 @@ export class Connection implements PeerConnection {
         return;
       }
       const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
-      const takeBack =
-        timeoutMs === 0
-          ? undefined
-          : timeoutAfterIo(timeoutMs, () => {
-              this.#requests.delete(id);
-              reject(new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms`));
-            });
-      this.#requests.set(id, { ...openRequest(type, resolve, reject), takeBack });
+      const pending: PendingRequest = { ...openRequest(type, resolve, reject), takeBack: undefined };
+      const limit = (readBytes: number): void => {
+        pending.takeBack = timeoutAfterIo(timeoutMs, () => {
+          const { wholeBytes } = this.#parser;
+          if (options.isOfSilence === true && wholeBytes > readBytes) {
+            limit(wholeBytes);
+            return;
+          }
+          this.#requests.delete(id);
+          reject(new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms`));
+        });
+      };
+      if (timeoutMs > 0) limit(this.#parser.wholeBytes);
+      this.#requests.set(id, pending);
       this.send(type, header, { callId: id, ...(options.parts === undefined ? {} : { parts: options.parts }) });
     });
   }

@@ -46,6 +46,8 @@ export interface SendOptions {
 export interface RequestOptions {
   readonly parts?: readonly Uint8Array[];
   readonly timeoutMs?: number;
+  /** The time begins anew with each message that comes over this connection. Links between nodes leave it as it is. */
+  readonly isOfSilence?: boolean;
 }
 
 export interface PeerConnection {

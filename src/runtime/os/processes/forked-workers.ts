@@ -6,8 +6,9 @@
  */
 import { rmSync } from "node:fs";
 import net from "node:net";
-import { MESSAGE_LENGTH_MAX, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
+import { MESSAGE_LENGTH_MAX } from "../limits.ts";
 import { endProcessGroup } from "./process-group.ts";
+import { afterRemainingOutput } from "./remaining-output.ts";
 import { Child, type ChildExit, type ChildOptions, onLines } from "./worker-process.ts";
 
 interface ForkedWorker {
@@ -150,10 +151,10 @@ export class ForkedWorkers {
     // Until it is forked, the number is that of the process which forks.
     if (fork.pid !== this.#child.pid) endProcessGroup(fork.pid);
     // As with other children, a grandchild may hold the streams open for ever.
-    setTimeout(() => {
+    afterRemainingOutput(fork.sockets, () => {
       fork.openStreams = 0;
       this.#report(number, fork);
-    }, OUTPUT_OPEN_MAX_MS).unref();
+    });
     this.#report(number, fork);
   }
 

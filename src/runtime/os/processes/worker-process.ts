@@ -8,10 +8,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
 import { StringDecoder } from "node:string_decoder";
-import { MESSAGE_LENGTH_MAX, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
+import { MESSAGE_LENGTH_MAX } from "../limits.ts";
 import { describeSystemFailure } from "../machine/open-files.ts";
 import { childEnvironment } from "./child-environment.ts";
 import { endProcessGroup } from "./process-group.ts";
+import { afterRemainingOutput } from "./remaining-output.ts";
 
 const PARENT_FD = 3;
 
@@ -71,7 +72,10 @@ export class Child {
     child.on("close", report);
     child.on("exit", (code, signal) => {
       endProcessGroup(this.pid);
-      setTimeout(report, OUTPUT_OPEN_MAX_MS, code, signal).unref();
+      afterRemainingOutput(
+        [stdout, stderr].filter((stream) => stream != null),
+        () => report(code, signal),
+      );
     });
   }
 

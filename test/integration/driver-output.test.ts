@@ -1,5 +1,5 @@
 /**
- * A driver whose standard output nobody reads any more, as behind `| head`: what its workers print does not end it.
+ * The output of workers at a driver whose standard output is read slowly, or not at all any more, as behind `| head`.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -36,4 +36,21 @@ test("a task that prints after the reader has gone fails nobody", async () => {
   expect(run.stderr).not.toContain("EPIPE");
   expect(existsSync(done)).toBe(true);
   expect(readFileSync(done, "utf8")).toBe("0,1,2,3,4");
+});
+
+test("all of a large output has been printed when shutdown is over", async () => {
+  const program = join(folder, "much.mjs");
+  writeFileSync(
+    program,
+    `import { get, init, remote, shutdown } from ${JSON.stringify(join(REPOSITORY, "dist", "index.js"))};
+    await init({ numCpus: 2 });
+    const print = remote((count) => {
+      for (let line = 0; line < count; line += 1) console.log("line", line);
+    });
+    await get([print.remote(100_000), print.remote(100_000)]);
+    await shutdown();
+    `,
+  );
+  const run = await runProgram(["-c", `"${process.execPath}" "${program}" | wc -l`], { program: "sh" });
+  expect([run.stdout.trim(), run.stderr]).toEqual(["200000", ""]);
 });

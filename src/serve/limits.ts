@@ -154,6 +154,8 @@ export const COMPONENT_START_WITHIN_MS = 60_000;
 export const API_RETRY_MS = 1_000;
 /** Where the REST API listens, as Ray's dashboard does. */
 export const API_PORT = 8265;
+/** A replica is replaced within a second: its cause of death would be gone before anybody asks for the status. */
+export const DEATH_SHOWN_MS = 600_000;
 /** The text of a configuration, which is kept as one value in the cluster's store, of 1 MiB at most. A configuration has thousands of deployments at this size. */
 export const CONFIG_BYTES_MAX = 1_000_000;
 /** The record of an application in the cluster's store, where a value takes 1 MiB, less what joins it later: the reason of a failure, and what the encoding adds. */

@@ -232,6 +232,7 @@ test("a replica that dies is replaced; only what was in flight fails, or runs ag
   expect(again.failures).toEqual([]);
   expect(CountingClient.twice(log)).toEqual([]);
   await until(async () => (await serve.status()).applications["dies"]?.status === "RUNNING", "the status to be RUNNING");
+  expect((await serve.status()).applications["dies"]?.message).toMatch(/^\w+: replica dies#\w+#\w+ died: its process ended \(SIGKILL\)$/);
   // An argument whose own actor has died says nothing of the replicas.
   const handle = await serve.getAppHandle<typeof Base>("dies");
   await until(async () => (await handle.broadcast("place")).length === 2, "this process to know both");

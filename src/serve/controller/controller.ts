@@ -710,6 +710,11 @@ export class Controller {
         this.#forgetCode();
         break;
       }
+      case "died":
+        console.error(
+          `Replica ${effect.replica} of deployment ${effect.deployment} of application ${effect.app} died: ${effect.reason}. Another is started in its place.`,
+        );
+        break;
       case "publishRoutes":
       case "publishReplicas":
         break;

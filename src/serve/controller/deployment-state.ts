@@ -8,6 +8,7 @@
 import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
 import {
+  DEATH_SHOWN_MS,
   ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
   OUTDATED_CONFIG_WITHIN_MS,
@@ -78,6 +79,8 @@ export class DeploymentState {
   /** A replica that takes long to start, and the resources that it waits for, as last heard. */
   #waiting: { readonly replica: string; readonly reason: string } | undefined;
   #nextExplainMs = 0;
+  /** The last death of a replica: the status shows it for a while. */
+  #death: { readonly text: string; readonly atMs: number } | undefined;
   #lacks: readonly string[] = [];
   /** Why the version that was wanted is given up. */
   #failure: string | undefined;
@@ -187,6 +190,7 @@ export class DeploymentState {
       this.#nextStartMs = 0;
     }
     this.#failure = undefined;
+    this.#death = undefined;
     this.#message = "";
     this.#isDeleting = false;
     this.#capacity = capacity;
@@ -333,9 +337,10 @@ export class DeploymentState {
     const effects: ServeEffect[] = [];
     if (replica.phase === "starting") effects.push(...this.failed(replica, reason, nowMs).filter(({ kind }) => kind !== "kill"));
     else if (replica.phase !== "retiring") {
-      effects.push(this.#publish());
+      effects.push(this.#publish(), { kind: "died", app: this.app, deployment: this.name, replica: replica.id, reason });
       this.#status = "UNHEALTHY";
       this.#message = `replica ${replica.id} died: ${reason}`;
+      this.#death = { text: this.#message, atMs: nowMs };
       // Replicas that die soon after their start are started again with a growing delay.
       if (nowMs - replica.sinceMs < START_RETRY_MAX_MS) {
         this.#startFailures += 1;
@@ -714,7 +719,8 @@ export class DeploymentState {
     // A young replica may still die: the count of failures is reset once all replicas are old enough.
     if (live.every(({ sinceMs }) => nowMs - sinceMs >= START_RETRY_MAX_MS)) this.#startFailures = 0;
     this.#status = this.#failure === undefined ? "HEALTHY" : "DEPLOY_FAILED";
-    this.#message = this.#failure ?? "";
+    if (this.#death !== undefined && nowMs - this.#death.atMs >= DEATH_SHOWN_MS) this.#death = undefined;
+    this.#message = this.#failure ?? this.#death?.text ?? "";
     return told;
   }
 }

@@ -341,6 +341,16 @@ export function reasonOf(error: unknown): string {
   const isWrapped = (error instanceof TaskError || error instanceof ActorDiedError) && cause instanceof Error;
   const shown: unknown = isWrapped ? cause : error;
   if (!(shown instanceof Error)) return String(shown);
+  // The names of the controller's own calls say nothing to users.
+  if (shown instanceof ShoalError && /^(?:Call|Task) Replica\./.test(shown.message))
+    return `${shown.reason ?? shown.message}${endOf(shown)}`;
   const hint = shown instanceof ShoalError && shown.hint !== undefined ? `. ${shown.hint}` : "";
   return isWrapped ? `${shown.name}: ${shown.message}${hint}` : `${shown.message}${hint}`;
+}
+
+/** How the process of the replica ended, where the error knows. */
+function endOf({ signal, exitCode, lastOutput = [] }: ShoalError): string {
+  const end = signal ?? (exitCode === undefined ? "" : `exit code ${exitCode}`);
+  const isHeapFull = lastOutput.some((line) => line.includes("heap out of memory"));
+  return end === "" ? "" : ` (${end}${isHeapFull ? ": JavaScript heap out of memory" : ""})`;
 }

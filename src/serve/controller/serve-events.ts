@@ -92,6 +92,8 @@ export type ServeEffect =
   | { readonly kind: "publishRoutes" }
   /** The replicas of a deployment have changed, as routers see them. */
   | { readonly kind: "publishReplicas"; readonly app: string; readonly deployment: string }
+  /** A replica that ran has ended, and nobody wanted it. */
+  | { readonly kind: "died"; readonly app: string; readonly deployment: string; readonly replica: string; readonly reason: string }
   | { readonly kind: "save"; readonly app: string }
   | { readonly kind: "forget"; readonly app: string };
 

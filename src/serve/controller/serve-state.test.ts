@@ -798,6 +798,22 @@ test("a rank that a replica failed to take is told again by the next controller,
   expect([...world.settings].map(([id, { rank, worldSize }]) => [id, rank, worldSize])).toEqual([[first.start.id, first.start.rank, 2]]);
 });
 
+test("the death of a replica stays in the message of its deployment for ten minutes, or until the next deploy", () => {
+  const world = running("v1", { numReplicas: 2 });
+  const [dying] = world.replicas.keys();
+  world.replicas.delete(dying as string);
+  world.apply({ kind: "ended", replica: dying as string, reason: "it was ended by SIGKILL" });
+  world.until(() => world.status("app") === "RUNNING");
+  const message = `D: replica ${dying} died: it was ended by SIGKILL`;
+  expect(world.state.status("app")?.message).toBe(message);
+  world.nowMs += 599_000;
+  world.step();
+  expect(world.state.status("app")?.message).toBe(message);
+  world.nowMs += 1000;
+  world.step();
+  expect(world.state.status("app")?.message).toBe("");
+});
+
 test("the time that reconfigure may take is an option, which changes without new replicas", () => {
   const world = running("v1", { numReplicas: 1, userConfig: 1 });
   const [id] = world.replicas.keys() as Iterable<string> as [string];

@@ -29,6 +29,7 @@ import { outgoingTrace } from "../tracing.ts";
 import { type CallInProgress, callBehind, DeploymentResponse, DeploymentResponseGenerator } from "./deployment-response.ts";
 import type { HandleOptions, HandleOptionsInput } from "./handle-types.ts";
 import { withAnswers } from "./nested-responses.ts";
+import { nameCall } from "./shown-error.ts";
 
 /** The state of a handle; all of it is serialized. */
 interface HandleState {
@@ -400,7 +401,9 @@ class DeploymentCall {
 
   #shown(error: unknown): unknown {
     if (error instanceof TaskCancelledError && this.#cancelled !== undefined) return this.#cancelled;
-    return error;
+    // A call that was refused by a full replica and is not tried again was cancelled meanwhile.
+    if (error instanceof ReplicaBusyError) return this.#stopped ?? error;
+    return nameCall(error, this.#name);
   }
 
   #replica(): Promise<RoutedReplica> {

@@ -143,8 +143,9 @@ export class HttpRequests {
 
 /** Answers with an error that user code threw before it answered. */
 export function respondToError(error: unknown, stream: ServedStream, { onError, showsErrors, ongoing }: RequestFailures): void {
-  onError(error, stream);
   const status = statusOf(error);
+  // A status below 500 is the application's answer to a mistake of the client.
+  if (status >= 500) onError(error, stream);
   const detail = showsErrors ? textOfError(error) : undefined;
   stream.respond({ status, statusText: "", ongoing: ongoing(), headers: JSON_TYPE }, errorBody(status, stream.head.requestId, detail));
 }

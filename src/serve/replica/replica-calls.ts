@@ -10,7 +10,7 @@ export class ReplicaBusyError extends ShoalError {
   static override readonly code = "REPLICA_BUSY";
 
   static with(ongoing: number): ReplicaBusyError {
-    return new ReplicaBusyError("The replica is at its limit", { reason: "maxOngoingRequests", details: { ongoing } });
+    return new this("The replica is at its limit", { reason: "maxOngoingRequests", details: { ongoing } });
   }
 
   get ongoing(): number {

@@ -89,6 +89,10 @@ export const OWN_FILES_PART = 0.25;
 /** Where a request waits in a router whose replicas are all busy as far as is known, how soon it asks one again. Ray: backoff from 25 ms. */
 export const BUSY_RETRY_MIN_MS = 10;
 export const BUSY_RETRY_MAX_MS = 500;
+/** A request that waited so long for a place is reported in a log and in the status. Streams and sockets may hold all places for good. */
+export const LONG_WAIT_MS = 5_000;
+/** How often the log of one process repeats that. */
+export const LONG_WAIT_AGAIN_MS = 60_000;
 /** A replica whose connection broke gets nothing for that long, unless the controller says before what has become of it. */
 export const LOST_FOR_MS = 1_000;
 /** Replicas that one call may meet which die while they have it, before its failure is the caller's: it may be what they die of. */

@@ -11,6 +11,7 @@ import {
   DEATH_SHOWN_MS,
   ENDED_REPLICAS_KEPT,
   HEALTH_FAILURES_MAX,
+  LONG_WAIT_MS,
   OUTDATED_CONFIG_WITHIN_MS,
   RANK_AGAIN_MS,
   SLOW_START_AGAIN_MS,
@@ -19,7 +20,7 @@ import {
   START_RETRY_MIN_MS,
   SURGE_PATIENCE_MS,
 } from "../limits.ts";
-import type { DeploymentRoutes } from "../routing/deployment-router.ts";
+import { type DeploymentRoutes, waitCause } from "../routing/deployment-router.ts";
 import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
 import type { DeploymentStatus, FoundReplica, ReplicaStart, ReplicaState, ServeEffect } from "./serve-events.ts";
 import { configAt } from "./target-capacity.ts";
@@ -79,6 +80,9 @@ export class DeploymentState {
   /** A replica that takes long to start, and the resources that it waits for, as last heard. */
   #waiting: { readonly replica: string; readonly reason: string } | undefined;
   #nextExplainMs = 0;
+  /** Since when requests have waited; undefined while none does. */
+  #queuedSinceMs: number | undefined;
+  #queueText = "";
   /** The last death of a replica: the status shows it for a while. */
   #death: { readonly text: string; readonly atMs: number } | undefined;
   #lacks: readonly string[] = [];
@@ -129,9 +133,9 @@ export class DeploymentState {
   /** The last failure, and the reason why a replica has not started. */
   get message(): string {
     const waiting = this.#waiting;
-    if (waiting === undefined || this.replicas.get(waiting.replica)?.phase !== "starting") return this.#message;
-    const text = `replica ${waiting.replica} ${waiting.reason}`;
-    return this.#message === "" ? text : `${this.#message}; ${text}`;
+    const isStarting = waiting !== undefined && this.replicas.get(waiting.replica)?.phase === "starting";
+    const texts = [this.#message, isStarting ? `replica ${waiting.replica} ${waiting.reason}` : "", this.#queueText];
+    return texts.filter((text) => text !== "").join("; ");
   }
 
   /** Methods that the last started replica lacks to answer clients of a proxy; empty where it answers them. */
@@ -300,6 +304,13 @@ export class DeploymentState {
     if (!isWanted) return [];
     this.#giveUp(reason);
     return [{ kind: "save", app: this.app }, this.#publish()];
+  }
+
+  /** Requests of all processes that wait for a place, as last reported. */
+  queued(requests: number, nowMs: number): void {
+    this.#queuedSinceMs = requests === 0 ? undefined : (this.#queuedSinceMs ?? nowMs);
+    const isLong = this.#queuedSinceMs !== undefined && nowMs - this.#queuedSinceMs >= LONG_WAIT_MS;
+    this.#queueText = isLong ? `${requests} requests wait: ${waitCause(this.#serving.size, this.#target.config.maxOngoingRequests)}` : "";
   }
 
   explained(replica: ReplicaRecord, reason: string): void {

@@ -4,7 +4,11 @@ import { reasonOf } from "./replica-starter.ts";
 
 function died(fields: object): ActorDiedError {
   const reason = "its process ended";
-  return new ActorDiedError(`Call Replica.alive failed: the actor died: ${reason}`, { reason, hint: "Create the actor again.", ...fields });
+  return new ActorDiedError(`Call Replica.alive failed: the actor died: ${reason}`, {
+    reason,
+    details: { call: "Replica.alive" },
+    ...fields,
+  });
 }
 
 test.each([

@@ -342,10 +342,13 @@ export function reasonOf(error: unknown): string {
   const shown: unknown = isWrapped ? cause : error;
   if (!(shown instanceof Error)) return String(shown);
   // The names of the controller's own calls say nothing to users.
-  if (shown instanceof ShoalError && /^(?:Call|Task) Replica\./.test(shown.message))
-    return `${shown.reason ?? shown.message}${endOf(shown)}`;
+  if (shown instanceof ShoalError && isReplicaCall(shown.details?.["call"])) return `${shown.reason ?? shown.message}${endOf(shown)}`;
   const hint = shown instanceof ShoalError && shown.hint !== undefined ? `. ${shown.hint}` : "";
   return isWrapped ? `${shown.name}: ${shown.message}${hint}` : `${shown.message}${hint}`;
+}
+
+function isReplicaCall(call: unknown): boolean {
+  return typeof call === "string" && call.startsWith("Replica.");
 }
 
 /** How the process of the replica ended, where the error knows. */

@@ -1023,6 +1023,23 @@ describe("load", () => {
     expect(world.status("app")).toBe("RUNNING");
   });
 
+  test("that waits for places appears in the status after five seconds, with the limit", () => {
+    const world = running("v1", { numReplicas: 2, maxOngoingRequests: 5 });
+    const report = (queued: number): void => world.apply({ kind: "load", source: "p1", report: [["app", "D", queued, 10]] });
+    const told: string[] = [];
+    for (let step = 0; step < 60; step += 1) {
+      report(3);
+      world.step();
+      told.push(world.state.status("app")?.message ?? "");
+    }
+    expect(told.findIndex((text) => text !== "")).toBe(50);
+    expect(told.at(-1)).toMatch(/^D: 3 requests wait: its 2 replicas have maxOngoingRequests \(5\) under way\. /);
+    expect(world.status("app")).toBe("RUNNING");
+    report(0);
+    world.step();
+    expect(world.state.status("app")?.message).toBe("");
+  });
+
   test("of processes that are gone does not count", () => {
     const world = running("v1", { autoscalingConfig: { ...autoscalingConfig, minReplicas: 1 } });
     world.apply({ kind: "load", source: "p1", report: [["app", "D", 0, 20]] });

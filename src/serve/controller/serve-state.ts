@@ -286,9 +286,11 @@ export class ServeState {
   #tick(nowMs: number): ServeEffect[] {
     for (const [source, { atMs }] of this.#reports) if (nowMs - atMs > REPORT_VALID_MS) this.#reports.delete(source);
     const loads = this.#loads();
+    const queues = this.#queues();
     const effects: ServeEffect[] = [];
     for (const { deployments } of this.#apps.values()) {
       for (const deployment of deployments.values()) {
+        deployment.queued(queues.get(`${deployment.app}/${deployment.name}`) ?? 0, nowMs);
         effects.push(...this.#scale(deployment, loads, nowMs), ...this.#reconcile(deployment, nowMs));
       }
     }
@@ -310,6 +312,13 @@ export class ServeState {
     for (const { report } of this.#reports.values())
       for (const [app, name, queued, ongoing] of report) loads.set(`${app}/${name}`, (loads.get(`${app}/${name}`) ?? 0) + queued + ongoing);
     return loads;
+  }
+
+  #queues(): Map<string, number> {
+    const queues = new Map<string, number>();
+    for (const { report } of this.#reports.values())
+      for (const [app, name, queued] of report) if (queued > 0) queues.set(`${app}/${name}`, (queues.get(`${app}/${name}`) ?? 0) + queued);
+    return queues;
   }
 
   #reconcile(deployment: DeploymentState, nowMs: number): ServeEffect[] {

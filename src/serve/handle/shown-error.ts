@@ -22,7 +22,8 @@ export function nameCall(error: unknown, name: string): unknown {
     if (typeof text === "string") replace(error, key, named(ownFrames(text)));
   }
   if ("taskName" in error && typeof error.taskName === "string") replace(error, "taskName", named(error.taskName));
-  if (error.details?.["call"] !== undefined) replace(error, "details", { ...error.details, call: named(String(error.details["call"])) });
+  const call = error.details?.["call"];
+  if (typeof call === "string") replace(error, "details", { ...error.details, call: named(call) });
   if (isInner && error.code === "ACTOR_DIED" && error.hint !== undefined)
     replace(error, "hint", "Another replica takes its place. Name the method in idempotentMethods to have such calls sent again.");
   if (error.cause instanceof Error && typeof error.cause.stack === "string") replace(error.cause, "stack", ownFrames(error.cause.stack));

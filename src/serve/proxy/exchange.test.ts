@@ -5,7 +5,7 @@ import { FRAME } from "../wire/frames.ts";
 import { Exchange, type IncomingRequest, type ReplyPort } from "./exchange.ts";
 import type { ReplicaLinks } from "./replica-links.ts";
 
-const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {}, over: () => {} };
+const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {}, warn: () => {}, over: () => {} };
 const request = (method: string): IncomingRequest => ({
   kind: FRAME.REQUEST,
   head: { method, url: "/", requestId: "one", timeoutMs: 0, modelId: "", client: "", headers: [] },

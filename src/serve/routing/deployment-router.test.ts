@@ -5,7 +5,7 @@ import { measureRouters } from "../metrics/router-metrics.ts";
 import { type DeploymentRoutes, DeploymentRouter } from "./deployment-router.ts";
 import type { RoutedReplica } from "./replica-set.ts";
 
-const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {}, over: () => {} };
+const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {}, warn: () => {}, over: () => {} };
 const request = { modelId: "", sessionId: "", method: "GET" };
 
 function routes(maxQueuedRequests: number, replicas: readonly string[]): DeploymentRoutes {
@@ -126,4 +126,34 @@ test("a router is settled once routes hold whose own router was to be loaded, al
     "Cannot make the requestRouter of a deployment, so power of two choices is used:",
   ]);
   failed.mockRestore();
+});
+
+test("a request that waits for a place is reported after five seconds, with the deployment and the limit, and not again for a minute", async () => {
+  vi.useFakeTimers();
+  try {
+    const warned: string[] = [];
+    const router = new DeploymentRouter("room", "Chat", { ...ports, warn: (text) => void warned.push(text) });
+    router.update(routes(-1, ["a"]));
+    const held = router.assign(request) as RoutedReplica;
+    const waits = [router.assign(request), router.assign(request)];
+    vi.advanceTimersByTime(4_900);
+    expect(warned).toEqual([]);
+    vi.advanceTimersByTime(1_200);
+    expect(warned).toEqual([
+      expect.stringMatching(
+        /^2 requests wait for deployment Chat of application room, the first for [56] s: its replica has maxOngoingRequests \(1\) under way\. Raise /,
+      ),
+    ]);
+    vi.advanceTimersByTime(50_000);
+    expect(warned.length).toBe(1);
+    vi.advanceTimersByTime(12_000);
+    expect(warned.length).toBe(2);
+    router.ended(held);
+    router.close();
+    await outcomes(waits);
+    vi.advanceTimersByTime(120_000);
+    expect([warned.length, vi.getTimerCount()]).toEqual([2, 0]);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -7,7 +7,7 @@
  */
 import { Fifo } from "../../core/internal.ts";
 import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
-import { BUSY_RETRY_MAX_MS, BUSY_RETRY_MIN_MS, CALL_ATTEMPTS_MAX, LOST_FOR_MS } from "../limits.ts";
+import { BUSY_RETRY_MAX_MS, BUSY_RETRY_MIN_MS, CALL_ATTEMPTS_MAX, LONG_WAIT_AGAIN_MS, LONG_WAIT_MS, LOST_FOR_MS } from "../limits.ts";
 import { LATENCY_BOUNDARIES, Series } from "../metrics/registry.ts";
 import { loadRequestRouter } from "./load-request-router.ts";
 import type { RequestToRoute } from "./request-router.ts";
@@ -47,6 +47,8 @@ interface RouterPorts {
   released(replica: RoutedReplica): void;
   /** A request begins to wait, and there is no replica. */
   needed(): void;
+  /** Requests have waited for a long time. */
+  warn(text: string): void;
   /** The deployment does not exist, and nothing of this process waits or runs there any more. */
   over(): void;
 }
@@ -74,6 +76,9 @@ export class DeploymentRouter {
   #handleCalls = 0;
   #notPlacedAtOnce = 0;
   #retry: NodeJS.Timeout | undefined;
+  /** Looks at the first request that waits, while one does. */
+  #watch: NodeJS.Timeout | undefined;
+  #warnedMs = Number.NEGATIVE_INFINITY;
   #retryMs = BUSY_RETRY_MIN_MS;
 
   constructor(app: string, deployment: string, ports: RouterPorts) {
@@ -222,6 +227,7 @@ export class DeploymentRouter {
 
   close(): void {
     clearTimeout(this.#retry);
+    clearTimeout(this.#watch);
     this.#refuseAll(() => unavailable(this.app, this.deployment));
   }
 
@@ -260,6 +266,7 @@ export class DeploymentRouter {
     const waiting: Waiting = { request, isGone: false, sinceMs: performance.now(), resolve, reject };
     this.#waiting.push(waiting);
     this.#waitingCount += 1;
+    this.#watch ??= setTimeout(() => this.#lookAtWaits(), LONG_WAIT_MS).unref();
     if (this.#set.size === 0) this.#ports.needed();
     else if (!this.#set.hasRoom) this.#retryLater();
     const leave = (): void => {
@@ -294,6 +301,21 @@ export class DeploymentRouter {
     }
   }
 
+  #lookAtWaits(): void {
+    this.#watch = undefined;
+    let first = this.#waiting.peek();
+    for (; first?.isGone === true; first = this.#waiting.peek()) this.#waiting.shift();
+    if (first === undefined) return;
+    const nowMs = performance.now();
+    const waitedMs = nowMs - first.sinceMs;
+    this.#watch = setTimeout(() => this.#lookAtWaits(), Math.max(LONG_WAIT_MS - waitedMs, 1000)).unref();
+    if (waitedMs < LONG_WAIT_MS || nowMs - this.#warnedMs < LONG_WAIT_AGAIN_MS) return;
+    this.#warnedMs = nowMs;
+    this.#ports.warn(
+      `${this.#waitingCount} requests wait for deployment ${this.deployment} of application ${this.app}, the first for ${Math.round(waitedMs / 1000)} s: ${waitCause(this.#set.size, this.#routes?.maxOngoingRequests ?? 0)}`,
+    );
+  }
+
   /** All that is known to have room is taken, by this process or by others: whoever is full is asked again after a pause. */
   #retryLater(): void {
     if (this.#retry !== undefined || this.#waitingCount === 0) return;
@@ -321,6 +343,13 @@ export class DeploymentRouter {
     }
     for (const waiting of stay) this.#waiting.push(waiting);
   }
+}
+
+/** Why requests wait, with the remedy: for the log and for the status. */
+export function waitCause(replicas: number, maxOngoingRequests: number): string {
+  if (replicas === 0) return "no replica runs";
+  const busy = replicas === 1 ? "its replica has" : `its ${replicas} replicas have`;
+  return `${busy} maxOngoingRequests (${maxOngoingRequests}) under way. Raise that limit, as open streams and sockets hold a place each, or add replicas`;
 }
 
 function routerKey({ routerId, requestRouterArgs = "" }: DeploymentRoutes): string {

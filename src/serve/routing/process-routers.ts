@@ -56,6 +56,7 @@ class ProcessRouters {
           for (const watcher of this.#watchers.get(key) ?? []) watcher.released(replica);
           this.#link.released(key, replica.id);
         },
+        warn: (text) => console.warn(text),
         needed: () => this.#link.report(),
         over: () => this.#remove(key, made),
       });

@@ -47,7 +47,7 @@ interface DataIteratorFacts {
 /**
  * A part of a dataset's rows that streams to one consumer. Each iteration is an epoch: it begins when all parts are iterated again, and the pipeline runs once more.
  *
- * Not to be iterated by two at a time.
+ * Not to be iterated by two at a time: where another reader begins the part, the former one gets a `DataError`.
  */
 export class DataIterator<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   readonly #coordinator: ActorHandle<SplitCoordinator>;

@@ -35,6 +35,19 @@ describe("reading", () => {
       expect(image.shape).toEqual([2, 3, 5, 3]);
   });
 
+  test("turns them as EXIF says, and shows grey ones in three channels", async () => {
+    const path = join(folder, "turned.png");
+    const grey = Buffer.from([0, 50, 100, 150, 200, 250]);
+    // 6: the first row is at the right.
+    await sharp(grey, { raw: { height: 2, width: 3, channels: 1 } })
+      .toColourspace("b-w")
+      .withMetadata({ orientation: 6 })
+      .toFile(path);
+    const [{ image }] = (await data.readImages(path).takeAll()) as [{ image: NdArray }];
+    const pixels = [150, 0, 200, 50, 250, 100];
+    expect(image).toEqual(new NdArray(Uint8Array.from(pixels.flatMap((pixel) => [pixel, pixel, pixel])), [3, 2, 3]));
+  });
+
   test("brings them to one size and mode", async () => {
     const grey = await save("grey.png", picture(8, 8, 1));
     const clear = await save("clear.webp", picture(6, 9, 4));

@@ -94,6 +94,8 @@ export class SplitCoordinator {
   readonly #arrivals = new Map<number, Arrival>();
   #epoch: Epoch | undefined;
   #epochs = 0;
+  /** For each split, the last epoch in which another reader took its place. */
+  readonly #replaced = new Map<number, number>();
   #change = Promise.withResolvers<void>();
 
   constructor(request: SplitRequest) {
@@ -105,6 +107,7 @@ export class SplitCoordinator {
 
   /** Waits until all consumers have asked for the next epoch. Resolves to its number. */
   begin(split: number): Promise<number> {
+    if (this.#epoch?.splits[split]?.hasLeft === false) this.#replaced.set(split, this.#epoch.number);
     this.leave(split, this.#epoch?.number ?? 0);
     this.#withdraw(
       split,
@@ -117,14 +120,20 @@ export class SplitCoordinator {
     });
   }
 
-  /** The next piece of a split; undefined at its end, and where another epoch has begun. */
+  /**
+   * The next piece of a split; undefined at its end, and where another epoch has begun.
+   *
+   * @throws DataError where another reader has begun the split meanwhile: the rest of the rows would be missed without a word
+   */
   async next(split: number, number: number): Promise<SplitPiece | undefined> {
     const epoch = this.#epoch;
+    this.#refuseReplaced(split, number);
     if (epoch?.number !== number) return undefined;
     const own = epoch.splits[split] as Split;
     this.#release(own);
     for (let pulls = 0; ; pulls += 1) {
       if (epoch.failure !== undefined) throw epoch.failure.error;
+      this.#refuseReplaced(split, number);
       if (own.hasLeft || epoch !== this.#epoch) return undefined;
       const piece = own.waiting.shift() ?? this.#takeFree(epoch, split, pulls < this.#window && !epoch.hasEnded);
       if (piece !== undefined) {
@@ -137,6 +146,13 @@ export class SplitCoordinator {
       if (full >= 0) await this.#waitFor(full, split);
       else await (epoch.pulling ??= this.#pull(epoch).finally(() => (epoch.pulling = undefined)));
     }
+  }
+
+  #refuseReplaced(split: number, epoch: number): void {
+    if (this.#replaced.get(split) !== epoch) return;
+    throw new DataError(`Cannot read split ${split} of streamingSplit to its end: another reader has begun the split meanwhile`, {
+      hint: "give each consumer a split of its own",
+    });
   }
 
   /** The consumer takes nothing more of the epoch, and does not wait for it. */

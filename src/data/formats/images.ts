@@ -1,6 +1,7 @@
 /**
  * Images from and to tensors of uint8: height, width and channels. `sharp`, which decodes and encodes in native code, is an optional package, loaded by the first image.
  *
+ * Pixels are as viewers show them: turned as EXIF says, with 8 bits a channel; grey ones have three equal channels.
  * A worker has one CPU, so sharp is held to one thread there, and decodes one image after the other.
  * What is no image is an error that names the file; a column that holds no images names its row.
  */
@@ -62,7 +63,7 @@ export async function* readImageFile(path: string, { size, mode }: ImageOptions 
   const isFile = isWorker() && schemeOf(path) === "file" && compressionOf(path) === undefined;
   const source = isFile ? readLocalFile(path) : await readWhole(path);
   try {
-    const image = sharp(source);
+    const image = sharp(source).rotate();
     // As Ray does: to the very size, whatever the proportions, by bilinear interpolation.
     if (size !== undefined) image.resize(size[1], size[0], { fit: "fill", kernel: "linear" });
     if (mode === "L") image.removeAlpha().grayscale().toColourspace("b-w");

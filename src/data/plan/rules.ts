@@ -24,6 +24,14 @@ export function physicalPlan(plan: LogicalPlan, needed?: readonly string[]): Phy
   return planned(pushDown(plan, needed));
 }
 
+/** Tasks have names of at most 1,000 characters, to which operators add a few. */
+const NAME_LENGTH = 800;
+
+/** The name of the tasks of one step or of many: of a long one the beginning and the end. */
+function taskName(name: string): string {
+  return name.length <= NAME_LENGTH ? name : `${name.slice(0, NAME_LENGTH / 2)} … ${name.slice(-NAME_LENGTH / 2)}`;
+}
+
 function planned(plan: LogicalPlan): PhysicalPlan {
   switch (plan.kind) {
     case "input":
@@ -31,7 +39,7 @@ function planned(plan: LogicalPlan): PhysicalPlan {
     case "iterable":
       return plan;
     case "read":
-      return { ...plan, chain: [] };
+      return { ...plan, name: taskName(plan.name), chain: [] };
     case "map":
       return fuse(planned(plan.input), plan.name, plan.transform, plan.options, plan.compute);
     case "limit":
@@ -42,7 +50,7 @@ function planned(plan: LogicalPlan): PhysicalPlan {
       const prepared = before === undefined ? input : fuse(input, before.name, before, {});
       return {
         kind: "exchange",
-        name,
+        name: taskName(name),
         inputs: [{ plan: prepared, partitioning }],
         combine: undefined,
         partitions,
@@ -53,7 +61,7 @@ function planned(plan: LogicalPlan): PhysicalPlan {
     case "combine": {
       const { name, combine, partitions } = plan;
       const inputs = plan.inputs.map((input, i) => ({ plan: planned(input), partitioning: partitioningOf(combine, i) }));
-      return { kind: "exchange", name, inputs, combine, partitions, chain: [], options: {} };
+      return { kind: "exchange", name: taskName(name), inputs, combine, partitions, chain: [], options: {} };
     }
     case "blockOrder":
       return { ...plan, input: planned(plan.input) };
@@ -70,7 +78,7 @@ function partitioningOf(combine: Combine, input: number): Partitioning {
 
 function fuse(input: PhysicalPlan, name: string, transform: Transform, options: TaskOptions<1>, compute?: Compute): PhysicalPlan {
   const fused = compute === undefined ? appended(input, transform, options) : undefined;
-  return fused ?? { kind: "map", name, input: withCut(input, transform, compute), chain: [transform], options, compute };
+  return fused ?? { kind: "map", name: taskName(name), input: withCut(input, transform, compute), chain: [transform], options, compute };
 }
 
 /** A read cuts what it reads for a function in other tasks: whole batches, or rows. */
@@ -94,7 +102,7 @@ function appended(input: PhysicalPlan, transform: Transform, options: TaskOption
   if (transform.kind === "write" && (transform.minRowsPerFile ?? transform.minBytesPerFile) !== undefined) return undefined;
   // Batches of a number of rows are cut from all blocks that a task has, so such a task takes as many rows as it needs.
   if (transform.kind === "rebatch" || (transform.kind === "mapBatches" && transform.batchSize !== undefined)) return undefined;
-  return { ...input, name: `${input.name}->${transform.name}`, chain: [...input.chain, transform] };
+  return { ...input, name: taskName(`${input.name}->${transform.name}`), chain: [...input.chain, transform] };
 }
 
 function sameOptions(a: TaskOptions<1>, b: TaskOptions<1>): boolean {

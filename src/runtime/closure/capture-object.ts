@@ -109,6 +109,14 @@ function refuseProcessBound(graph: GraphBuilder, value: object, { step, classNam
       hint: "Its memory belongs to this process: copy it into an ordinary buffer.",
     });
   }
+  if (types.isArrayBuffer(buffer) && buffer.detached) {
+    graph.fail(step, {
+      what: `(${className}) cannot be sent: its buffer was transferred away`,
+      hint: "Send it before the transfer, or a copy.",
+    });
+  }
+  if (types.isSymbolObject(value))
+    graph.fail(step, { what: "(Symbol object) cannot be sent", hint: "Send the symbol itself: `value.valueOf()`." });
   if (types.isGeneratorObject(value) || types.isExternal(value) || value instanceof WeakRef) {
     graph.fail(step, { what: `(${className}) cannot be sent`, tied: tiedTo(className) });
   }

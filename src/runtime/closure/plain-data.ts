@@ -51,7 +51,7 @@ function isPlainItem(item: object, inner: object[]): boolean {
   }
   if (prototype === Date.prototype) return types.isDate(item);
   if (prototype === RegExp.prototype) return types.isRegExp(item);
-  return prototype === ArrayBuffer.prototype && types.isArrayBuffer(item);
+  return prototype === ArrayBuffer.prototype && types.isArrayBuffer(item) && !item.detached;
 }
 
 function isPlainArray(array: readonly unknown[], inner: object[]): boolean {
@@ -78,7 +78,8 @@ function isPlainRecord(record: object, inner: object[]): boolean {
 }
 
 function isPlainView(view: ArrayBufferView, prototype: object | null): boolean {
-  if (types.isSharedArrayBuffer(view.buffer)) return false;
+  // Memory that is shared, or was transferred away, is refused with its path.
+  if (types.isSharedArrayBuffer(view.buffer) || view.buffer.detached) return false;
   if (Buffer.isBuffer(view)) return prototype === Buffer.prototype;
   const name = types.isDataView(view) ? "DataView" : (view as Uint8Array)[Symbol.toStringTag];
   const constructor = (globalThis as unknown as Record<string, { prototype?: object } | undefined>)[name as string];

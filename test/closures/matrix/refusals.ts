@@ -34,6 +34,21 @@ const timer = setTimeout(() => {}, 0);
 refuses("a timer", () => run(() => timer), /captured `timer` \(Timeout\) cannot be sent/);
 
 const sharedMemory = new Int32Array(new SharedArrayBuffer(8));
+const transferred = new Uint8Array(8);
+structuredClone(transferred.buffer, { transfer: [transferred.buffer] });
+const holdsTransferred = { rows: [{ bytes: transferred }, { buffer: transferred.buffer }] };
+refuses(
+  "memory that was transferred away",
+  () => run(() => holdsTransferred.rows.length),
+  /captured `holdsTransferred` → \.rows → \[0\] → \.bytes \(Uint8Array\) cannot be sent: its buffer was transferred away/,
+);
+refuses(
+  "an argument whose memory was transferred away",
+  () => run((value: unknown) => value, { buffer: transferred.buffer }),
+  /the arguments of anonymous → \[0\] → \.buffer \(ArrayBuffer\) cannot be sent: its buffer was transferred away/,
+);
+const boxed: unknown = Object(Symbol("boxed"));
+refuses("an object around a symbol", () => run(() => boxed), /captured `boxed` \(Symbol object\) cannot be sent/);
 refuses("shared memory", () => run(() => sharedMemory[0]), /captured `sharedMemory` \(SharedArrayBuffer\) cannot be sent/);
 
 refuses(

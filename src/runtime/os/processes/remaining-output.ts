@@ -1,7 +1,7 @@
 /**
  * The end of a process's output, once the process itself has ended.
  *
- * A stream closes by itself when all of it has been read, but a program that the process had started may hold it open for ever. So the wait ends when nothing has
+ * A stream closes by itself at its end, but a program that the process had started may hold it open for ever. So the wait ends when nothing has
  * come for a while. A daemon that has much to read counts no time in which it was busy with that.
  */
 import { timeoutAfterIo } from "../../base/timeout-after-io.ts";

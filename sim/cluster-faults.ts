@@ -43,6 +43,8 @@ export function drawClusterFaults(random: Random, nodeCount: number): ClusterFau
 interface ClusterFaultsOptions {
   readonly random: Random;
   readonly plan: ClusterFaultPlan;
+  /** Connections to the only machine's own daemon do not break. */
+  readonly sparesNode: boolean;
   /** A connection between the two broke. */
   readonly onBroken: (one: SimulatedProcess, other: SimulatedProcess) => void;
 }
@@ -54,6 +56,7 @@ export class ClusterFaults {
   readonly #cluster: Cluster;
   readonly #random: Random;
   readonly #rate: number;
+  readonly #sparesNode: boolean;
   readonly #onBroken: ClusterFaultsOptions["onBroken"];
   readonly #left: Record<Fault, number>;
 
@@ -62,6 +65,7 @@ export class ClusterFaults {
     this.#cluster = cluster;
     this.#random = options.random;
     this.#onBroken = options.onBroken;
+    this.#sparesNode = options.sparesNode;
     const { rate, ...left } = options.plan;
     this.#rate = rate;
     this.#left = left;
@@ -117,7 +121,9 @@ export class ClusterFaults {
         return `${one} and ${other} are cut off from each other for ${ms.toFixed(0)} ms`;
       }
       case "breaks": {
-        const to = process.isAlive ? process.breakConnection({ toOtherMachines: this.#cluster.nodes.length > 1 }) : undefined;
+        const to = process.isAlive
+          ? process.breakConnection({ toOtherMachines: this.#cluster.nodes.length > 1, sparesNode: this.#sparesNode })
+          : undefined;
         if (to !== undefined) this.#onBroken(process, to);
         return to === undefined ? undefined : `a connection of ${process.name} to ${to.name} breaks`;
       }

@@ -140,6 +140,7 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
       ? new ClusterFaults(world, cluster, {
           random: partRandom.fork(),
           plan: clusterPlan,
+          sparesNode: hasOutboxes && options.nodes === 1,
           onBroken: (one, other) => app.connectionBroke(one, other),
         })
       : undefined;

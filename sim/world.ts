@@ -398,8 +398,12 @@ export class SimulatedProcess implements AmbientProcess {
   }
 
   /** Breaks one of its connections, or one of those to other machines. @returns to which process; undefined when there is none */
-  breakConnection(options: { toOtherMachines: boolean }): SimulatedProcess | undefined {
-    const ends = Array.from(this.#ends).filter((end) => !options.toOtherMachines || end.peerProcess.machine !== this.machine);
+  breakConnection(options: { toOtherMachines: boolean; sparesNode: boolean }): SimulatedProcess | undefined {
+    const isNode = ({ name, machine }: SimulatedProcess): boolean => name === machine;
+    const ends = Array.from(this.#ends).filter(({ peerProcess }) => {
+      if (options.sparesNode && (isNode(this) || isNode(peerProcess))) return false;
+      return !options.toOtherMachines || peerProcess.machine !== this.machine;
+    });
     if (ends.length === 0) return undefined;
     const end = this.world.random.pick(ends);
     end.breaks();

@@ -280,8 +280,10 @@ export function resolveDeploymentOptions(
 ): { config: DeploymentConfig; functions: DeploymentFunctions } {
   const read = readOptions(given, DEPLOYMENT);
   const name = read.name ?? targetName;
-  if (name === "" || /[#/\s]/.test(name))
-    throw new RangeError(`Cannot make a deployment: its name is text without spaces, "#" and "/": received ${describeValue(name)}`);
+  if (name === "" || /[#/\s]/.test(name) || name === "__proto__")
+    throw new RangeError(
+      `Cannot make a deployment: its name is text without spaces, "#" and "/", and other than "__proto__": received ${describeValue(name)}`,
+    );
   const autoscaling = autoscalingOf(read.numReplicas, read.autoscalingConfig);
   const gang = read.gangConfig === undefined ? undefined : readOptions(read.gangConfig, GANG);
   const numReplicas = autoscaling?.initialReplicas ?? autoscaling?.minReplicas ?? (read.numReplicas as number | undefined) ?? 1;

@@ -83,7 +83,7 @@ const RUN = {
   of: "serve.run",
   otherNames: { route_prefix: "it is routePrefix", logging_config: "it is loggingConfig" },
   options: {
-    name: { allowed: 'text without "/" and "#" is needed', fallback: "default", check: checkName },
+    name: { allowed: 'text without "/" and "#", and other than "__proto__", is needed', fallback: "default", check: checkName },
     routePrefix: {
       allowed: 'a path such as "/api" without a slash at its end, or null, is needed',
       fallback: "/" as string | null,
@@ -415,7 +415,7 @@ function anyObject(): { allowed: string; fallback: object | undefined; check: (v
 
 function checkName(value: unknown): "ok" | "wrong type" | "out of range" {
   if (typeof value !== "string") return "wrong type";
-  return value.length >= 1 && value.length <= 200 && !/[/#]/.test(value) ? "ok" : "out of range";
+  return value.length >= 1 && value.length <= 200 && !/[/#]/.test(value) && value !== "__proto__" ? "ok" : "out of range";
 }
 
 function checkPrefix(value: unknown): "ok" | "wrong type" | "out of range" {

@@ -136,6 +136,10 @@ test.each([
     'line 2: applications[0].name: text of 1 to 200 characters without "/" and "#"',
   ],
   [
+    "applications:\n- {name: __proto__, import_path: 'a.ts:app'}",
+    'line 2: applications[0].name: text of 1 to 200 characters without "/" and "#", and other than "__proto__", is needed: received "__proto__"',
+  ],
+  [
     "applications:\n- import_path: a.ts:app\n  runtime_env:\n    working_dir: https://example.com/app.zip",
     'line 4: applications[0].runtime_env.working_dir: a folder is needed, as archives are not fetched: a path, or local:///FOLDER: received "https://example.com/app.zip"',
   ],

@@ -135,8 +135,11 @@ function readApplications(whole: Fields, reader: Reader): ConfigApplication[] {
     const name = (fields["name"] ?? "default") as string;
     const refuse = (key: string, problem: string): ServeConfigError =>
       reader.error(reader.lineOf(`${at}.${key}`, at), `${at}.${key}`, problem);
-    if (name === "" || name.length > 200 || /[/#]/.test(name))
-      throw refuse("name", `text of 1 to 200 characters without "/" and "#" is needed: received ${describeValue(name)}`);
+    if (name === "" || name.length > 200 || /[/#]/.test(name) || name === "__proto__")
+      throw refuse(
+        "name",
+        `text of 1 to 200 characters without "/" and "#", and other than "__proto__", is needed: received ${describeValue(name)}`,
+      );
     if (routePrefix !== null && routePrefix !== "/" && !isPath(routePrefix as string))
       throw refuse(
         "route_prefix",

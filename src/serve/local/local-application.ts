@@ -9,6 +9,7 @@ import { buildApplication } from "../build/application-graph.ts";
 import { withHandles } from "../build/handle-marks.ts";
 import type { Application } from "../deployment.ts";
 import { DeploymentResponse, DeploymentResponseGenerator } from "../handle/deployment-response.ts";
+import { withAnswers } from "../handle/nested-responses.ts";
 import { asReplica } from "../replica/replica-context.ts";
 import { type DeploymentCode, UserObject } from "../replica/user-object.ts";
 
@@ -31,7 +32,11 @@ export async function runLocally(application: Application<any>, name: string): P
     handles.set(
       deployment,
       localHandle((method, given, stream) => {
-        const call = async (): Promise<unknown> => asReplica(context, () => user.method(method)(...given));
+        const call = async (): Promise<unknown> => {
+          // As between processes: a response that is passed on unawaited arrives as its value.
+          const values = (await withAnswers(given)) ?? given;
+          return await asReplica(context, () => user.method(method)(...values));
+        };
         return stream || streaming.includes(method) ? localStream(call) : localResponse(call);
       }),
     );

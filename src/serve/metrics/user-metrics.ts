@@ -42,6 +42,11 @@ abstract class UserMetric {
 
   constructor(kind: MetricKind, name: string, options: object | undefined) {
     const { description, tagKeys, boundaries } = readOptions(options, METRIC);
+    const own = tagKeys.find((key) => OWN_KEYS.includes(key));
+    if (own !== undefined)
+      throw new TypeError(
+        `Cannot make metric ${name}: the tags ${OWN_KEYS.join(", ")} are set for each replica: received ${describeValue(own)} in tagKeys. Leave it out`,
+      );
     this.#keys = tagKeys;
     this.metric = metricOf(
       kind,

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { batch, END_OF_STREAM } from "./batch.ts";
 import { ModelCache } from "./multiplexed.ts";
 import { endRequest, type RequestContext } from "./request-context.ts";
@@ -8,6 +8,8 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   for await (const item of items) found.push(item);
   return found;
 }
+
+afterEach(() => void vi.useRealTimers());
 
 test("a batch begins when it is full, and as many run at a time as may", async () => {
   const sizes: number[] = [];
@@ -149,4 +151,59 @@ test("a model that goes is disposed of when the requests that asked for it are o
   await askedBy(undefined, "f");
   await settle();
   expect(log).toEqual(["b", "a", "c", "d"]);
+});
+
+test("an item that has waited for a place does not wait again once one comes free", async () => {
+  const sizes: number[] = [];
+  const begun: PromiseWithResolvers<void>[] = [];
+  const run = batch(
+    async (items: number[]) => {
+      sizes.push(items.length);
+      const release = Promise.withResolvers<void>();
+      begun.push(release);
+      await release.promise;
+      return items;
+    },
+    { maxBatchSize: 2, batchWaitTimeoutMs: 50 },
+  );
+  vi.useFakeTimers();
+  const full = [run(1), run(2)];
+  const later = run(3);
+  await vi.advanceTimersByTimeAsync(60);
+  expect(sizes).toEqual([2]);
+  begun[0]?.resolve();
+  await Promise.all(full);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(sizes).toEqual([2, 1]);
+  begun[1]?.resolve();
+  expect(await later).toBe(3);
+});
+
+test("an Error among the results of a stream fails its item, and the others go on", async () => {
+  const count = batch(
+    async function* (limits: number[]): AsyncGenerator<(number | Error)[], void, undefined> {
+      yield limits.map(() => 1);
+      yield limits.map((limit) => (limit === 1 ? new RangeError("enough") : 2));
+      yield limits.map(() => 3);
+    },
+    { maxBatchSize: 2 },
+  );
+  const [failing, going] = [count(1), count(9)];
+  const got: unknown[] = [];
+  const failed = (async () => {
+    for await (const item of failing) got.push(item);
+  })();
+  const others = all(going);
+  await expect(failed).rejects.toThrow("enough");
+  expect([got, await others]).toEqual([[1], [1, 2, 3]]);
+});
+
+test("a size that is no number fails its item, and full batches begin at once as before", async () => {
+  const join = batch((items: string[]) => items, {
+    maxBatchSize: 2,
+    batchWaitTimeoutMs: 60_000,
+    batchSizeFn: (text) => (text === "bad" ? Number.NaN : text.length),
+  });
+  await expect(join("bad")).rejects.toThrow("Cannot batch an item: batchSizeFn gives a finite number from 0: received NaN");
+  expect(await Promise.all(["a", "b"].map((text) => join(text)))).toEqual(["a", "b"]);
 });

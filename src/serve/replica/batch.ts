@@ -125,7 +125,10 @@ class Batcher {
 
   /** @returns what takes it out again while it waits */
   add(item: unknown, outcome: Pick<Entry, "result" | "failed" | "ended">): () => void {
-    const entry: Entry = { item, size: this.#options.batchSizeFn?.(item) ?? 1, sinceMs: performance.now(), ...outcome };
+    const size = this.#options.batchSizeFn?.(item) ?? 1;
+    if (!(size >= 0 && size < Number.POSITIVE_INFINITY))
+      throw new RangeError(`Cannot batch an item: batchSizeFn gives a finite number from 0: received ${describeValue(size)}`);
+    const entry: Entry = { item, size, sinceMs: performance.now(), ...outcome };
     const metrics = (this.#metrics ??= batchMetrics(replicaTags(), this.#fn.name || "anonymous"));
     this.#waiting.add(entry);
     this.#size += entry.size;
@@ -140,13 +143,16 @@ class Batcher {
   }
 
   #look(): void {
-    if (this.#waiting.size === 0 || this.#running >= this.#options.maxConcurrentBatches) return;
-    if (this.#size >= this.#options.maxBatchSize || this.#options.batchWaitTimeoutMs === 0) this.#begin();
+    const first = this.#waiting.values().next().value;
+    if (first === undefined || this.#running >= this.#options.maxConcurrentBatches) return;
+    // The first item may have waited for a place already.
+    const leftMs = first.sinceMs + this.#options.batchWaitTimeoutMs - performance.now();
+    if (this.#size >= this.#options.maxBatchSize || leftMs <= 0) this.#begin();
     else
       this.#timer ??= setTimeout(() => {
         this.#timer = undefined;
-        if (this.#running < this.#options.maxConcurrentBatches) this.#begin();
-      }, this.#options.batchWaitTimeoutMs);
+        this.#look();
+      }, leftMs);
   }
 
   #begin(): void {
@@ -191,16 +197,16 @@ class Batcher {
     try {
       const returned = this.#fn(entries.map(({ item }) => item));
       if (!isThenable(returned) && typeof returned === "object" && returned !== null && Symbol.asyncIterator in returned) {
-        for await (const results of returned as AsyncIterable<unknown>) deliver(entries, results, { isLast: false });
+        for await (const results of returned as AsyncIterable<unknown>) deliver(entries, results);
         for (const entry of entries) entry.ended();
-      } else deliver(entries, await returned, { isLast: true });
+      } else deliver(entries, await returned);
     } catch (error) {
       for (const entry of entries) entry.failed(error);
     }
   }
 }
 
-function deliver(entries: readonly Entry[], results: unknown, { isLast }: { isLast: boolean }): void {
+function deliver(entries: readonly Entry[], results: unknown): void {
   if (!Array.isArray(results) || results.length !== entries.length)
     throw new TypeError(
       `Cannot give back a batch: as many results as items are needed, in their order: received ${Array.isArray(results) ? results.length : describeValue(results)} for ${entries.length}`,
@@ -209,14 +215,20 @@ function deliver(entries: readonly Entry[], results: unknown, { isLast }: { isLa
     const result: unknown = results[index];
     if (result === END_OF_STREAM) entry.ended();
     // An item may fail alone.
-    else if (isLast && result instanceof Error) entry.failed(result);
+    else if (result instanceof Error) entry.failed(result);
     else entry.result(result);
   }
 }
 
 function resultOf(batcher: Batcher, item: unknown): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  const leave = batcher.add(item, { result: resolve, failed: reject, ended: () => resolve(undefined) });
+  let leave: () => void;
+  try {
+    leave = batcher.add(item, { result: resolve, failed: reject, ended: () => resolve(undefined) });
+  } catch (error) {
+    reject(error);
+    return promise;
+  }
   const stay = onAbort(leave);
   promise.then(stay, stay);
   return promise;
@@ -233,7 +245,7 @@ async function* streamOf(batcher: Batcher, item: unknown): AsyncGenerator<unknow
   };
   const leave = batcher.add(item, {
     result: (value) => {
-      if (!isOver) results.push(value);
+      if (!isOver && failure === undefined) results.push(value);
       changed();
     },
     failed: (error) => {

@@ -11,7 +11,7 @@ import { type Block, blockOfRows, columnReader, sliceBlock, takeBlock, unifySche
 import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { ByteSink } from "../formats/byte-sink.ts";
-import { csvChunks } from "../formats/csv-writer.ts";
+import { CsvTable } from "../formats/csv-writer.ts";
 import { jsonLines } from "../formats/json-writer.ts";
 import { type ImageFormat, imageFiles } from "../formats/images.ts";
 import { npyFile } from "../formats/numpy-writer.ts";
@@ -112,6 +112,7 @@ async function openFile(partition: string, { stagingFolder, extension, format }:
   const writer = await FileWriter.open(`${stagingFolder}/${crypto.randomUUID()}${extension}`);
   let rowCount = 0;
   const collected: Block[] = [];
+  const table = format.kind === "csv" ? new CsvTable(format) : undefined;
   const end = async (): Promise<WrittenFile[]> => {
     if (format.kind === "parquet") await writer.write(await parquetFile(aligned(collected), format.codec));
     if (format.kind === "numpy") for (const part of npyFile(collected, format.column)) await writer.write(part);
@@ -119,7 +120,7 @@ async function openFile(partition: string, { stagingFolder, extension, format }:
     return [{ staged: path, partition, rowCount, sizeBytes }];
   };
   const add = async (block: Block): Promise<void> => {
-    if (format.kind === "csv") await writer.write(csvChunks(block, { header: format.header && rowCount === 0 }));
+    if (table !== undefined) await writer.write(table.add(block));
     else if (format.kind === "json") await writer.write(jsonLines(block));
     else collected.push(block);
     rowCount += block.rowCount;

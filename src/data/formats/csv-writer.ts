@@ -4,9 +4,10 @@
  * A null is an empty field, an empty text is `""`, so that they differ. NaN and the infinities are `NaN`, `inf` and `-inf`, as pandas and Polars read them. Lists, structs and
  * tensors are their JSON in a field. In a single column a null that is no text is `""`, since many programs skip empty lines.
  */
-import type { Block } from "../blocks/block.ts";
-import { valueType } from "../blocks/data-type.ts";
+import { alignBlock, type Block, schemaOf, unifySchemas } from "../blocks/block.ts";
+import { type Field, valueType } from "../blocks/data-type.ts";
 import { codesOf, dictionaryOf, isNull, type Vector } from "../blocks/vector.ts";
+import { DataError } from "../errors.ts";
 import { ByteSink } from "./byte-sink.ts";
 import { jsonWriter } from "./json-writer.ts";
 import { plainWriter, type ValueWriter } from "./value-text.ts";
@@ -32,6 +33,33 @@ export function csvChunks(block: Block, { header }: { header: boolean }): Uint8A
     sink.byte(LF);
   }
   return sink.taken();
+}
+
+/** Writes blocks behind each other in one file: all rows have the columns of the header, in the header's order. */
+export class CsvTable {
+  readonly #hasHeader: boolean;
+  #fields: readonly Field[] | undefined;
+
+  constructor({ header }: { header: boolean }) {
+    this.#hasHeader = header;
+  }
+
+  /**
+   * Returns the lines of a block, the first one behind the header. Columns that the block lacks are null.
+   *
+   * @throws DataError for a column that the first block lacks: the header is written by then
+   */
+  add(block: Block): Uint8Array {
+    const isFirst = this.#fields === undefined;
+    const fields = (this.#fields ??= schemaOf(block));
+    const all = unifySchemas([fields, schemaOf(block)]);
+    const late = all[fields.length]?.name;
+    if (late !== undefined)
+      throw new DataError(`Cannot go on writing CSV: the column ${JSON.stringify(late)} first comes behind the header`, {
+        hint: "give each row all columns, with null where it has no value",
+      });
+    return csvChunks(alignBlock(block, all), { header: this.#hasHeader && isFirst });
+  }
 }
 
 function writeHeader(names: readonly string[], sink: ByteSink): void {

@@ -4,6 +4,7 @@
 import { getEventListeners } from "node:events";
 import { writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { actors, get, getActor } from "shoal";
 import * as serve from "shoal/serve";
@@ -198,6 +199,27 @@ test("a body that is too large is refused, whether its size is said or not", asy
     more();
   });
   expect([413, "write EPIPE", "read ECONNRESET", "socket hang up"]).toContain(status);
+});
+
+test("an answer that is given before a large body is read reaches the client that still sends", async () => {
+  const unread = serve.deployment(() => Response.json({ error: "no" }, { status: 403 }), { name: "Unread", actorOptions: { numCpus: 0 } });
+  await serve.run(unread.bind(), { name: "unread", routePrefix: "/unread" });
+  const { promise: outcome, resolve } = Promise.withResolvers<string>();
+  const socket = connect({ port: Number(new URL(address).port), host: "127.0.0.1", allowHalfOpen: true });
+  let answer = "";
+  socket.on("data", (piece: Buffer) => {
+    // The client sends the rest after the answer arrived.
+    if (answer === "") socket.write(new Uint8Array(4_900_000));
+    answer += piece.toString("latin1");
+  });
+  socket.on("error", (error) => resolve(error.message));
+  socket.on("end", () => socket.end(() => resolve("all was sent")));
+  socket.write("POST /unread HTTP/1.1\r\nhost: x\r\ncontent-length: 5000000\r\n\r\n");
+  socket.write(new Uint8Array(100_000));
+  expect(await outcome).toBe("all was sent");
+  expect(answer).toMatch(/^HTTP\/1\.1 403 [^]*\{"error":"no"\}$/);
+  socket.destroy();
+  await serve.delete("unread");
 });
 
 test("the proxy tells its health and its routes", async () => {

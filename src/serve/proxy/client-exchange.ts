@@ -189,7 +189,10 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     const { sink } = this;
     this.#writtenBytes = body.byteLength;
     const view = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
-    if (view.length === 0 || this.method === "HEAD" || sink.writableEnded) sink.end();
+    if (!this.isRead && !sink.writableEnded) {
+      if (view.length > 0 && this.method !== "HEAD") sink.write(Buffer.from(view));
+      this.end([]);
+    } else if (view.length === 0 || this.method === "HEAD" || sink.writableEnded) sink.end();
     // As a string, in which each byte is a character: head and body leave in one write, and nothing keeps the view, which is valid now only.
     else if (view.length <= JOINED_BODY_BYTES) sink.end(view.toString("latin1"), "latin1");
     else sink.end(Buffer.from(view));

@@ -122,7 +122,8 @@ class Http1Exchange extends ClientExchange {
 
   protected end(trailers: readonly string[]): void {
     if (trailers.length > 0) this.sink.addTrailers(pairs(trailers));
-    this.sink.end();
+    if (this.isRead) this.sink.end();
+    else this.#linger("");
   }
 
   protected endRefusal(status: number, headers: string[], body: string): void {
@@ -150,8 +151,12 @@ class Http1Exchange extends ClientExchange {
       sink.end();
     };
     const timer = setTimeout(end, LINGER_MS).unref();
-    sink.write(body);
-    source.on("end", end).on("close", end).resume();
+    if (body !== "") sink.write(body);
+    // The upload to the replica may still read the body: `resume` has no effect then, a listener has.
+    source
+      .on("data", () => {})
+      .on("end", end)
+      .on("close", end);
   }
 }
 

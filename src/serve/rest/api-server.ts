@@ -7,7 +7,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { CONFIG_BYTES_MAX, API_BODY_WITHIN_MS } from "../limits.ts";
+import { API_BODY_WITHIN_MS, CONFIG_BYTES_MAX, LINGER_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import type { ResolvedApiOptions } from "./api-options.ts";
 
@@ -78,7 +78,8 @@ export class ApiServer {
     // The unread rest of a body would be taken for the next request.
     const end = request.complete ? {} : { connection: "close" };
     response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body), ...headers, ...end });
-    response.end(request.method === "HEAD" ? "" : body);
+    if (request.complete) response.end(request.method === "HEAD" ? "" : body);
+    else endBehindBody(request, response, body);
   }
 
   #refusal({ headers }: IncomingMessage): Answer | undefined {
@@ -141,6 +142,20 @@ export class ApiServer {
       return { status: 400, body };
     }
   }
+}
+
+/** A connection that closes while its client still sends loses the answer. */
+function endBehindBody(request: IncomingMessage, response: ServerResponse, body: string): void {
+  const end = (): void => {
+    clearTimeout(timer);
+    response.end();
+  };
+  const timer = setTimeout(end, LINGER_MS).unref();
+  response.write(body);
+  request
+    .on("data", () => {})
+    .on("end", end)
+    .on("close", end);
 }
 
 function json(value: object): Answer {

@@ -32,7 +32,7 @@ describe.skipIf(problem !== undefined)(`batches of tensors${unless(problem)}`, (
     const part = await partOf(many.repartition(1));
     const columns = torch<(part: unknown, options?: object) => Columns>("columns");
     expect(await columns.remote(part)).toEqual({
-      id: ["torch.float64", [40], [0, 1, 2, 3, 4, 5]],
+      id: ["torch.int64", [40], [0, 1, 2, 3, 4, 5]],
       whole: ["torch.int32", [40], [0, 1, 2, 3, 4, 5]],
       flag: ["torch.bool", [40], [true, false, true, false, true, false]],
       image: ["torch.uint8", [40, 2, 3], [0, 1, 2, 3, 4, 5]],

@@ -48,11 +48,11 @@ test("seeds that have found a defect find none any more", async () => {
 
 test("the same seed gives the same run", async () => {
   const fingerprints = async (): Promise<string[]> => {
-    const { output } = await simulate("--seeds", "25", "--steps", "20", "--fingerprints");
+    const { output } = await simulate("--seeds", "12", "--steps", "20", "--fingerprints");
     return output.split("\n").filter((line) => line.startsWith("seed "));
   };
   const first = await fingerprints();
-  expect(first).toHaveLength(25);
+  expect(first).toHaveLength(12);
   expect(await fingerprints()).toEqual(first);
 });
 
@@ -74,7 +74,9 @@ test.concurrent.each(REGRESSIONS)(
     const found = /^seed (\d+) breaks an invariant/m.exec(output)?.[1];
     if (found === undefined) expect.fail(output);
     expect(exitCode).toBe(1);
-    // Otherwise it has found something else, and nothing is known of the mutant.
+    // The test of all regressions has run the seed itself without the mutant.
+    if (found === String(seed)) return;
+    // A seed that fails without the mutant shows nothing about the mutant.
     const without = await simulate(...run, "--seed", found);
     if (without.exitCode !== 0) expect.fail(without.output);
   },

@@ -73,6 +73,16 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (job.context.isFinished) {",
     becomes: "if (job.context === undefined) {",
   },
+  parkedCountedTwice: {
+    file: "runtime/node/leases/task-workers.ts",
+    text: "worker.wanted === undefined && !worker.isRetiring) count += 1;",
+    becomes: "worker.wanted === undefined && !worker.isRetiring) count += 2;",
+  },
+  parkedWithoutBound: {
+    file: "runtime/node/leases/task-workers.ts",
+    text: "Math.min(room + this.#parkedCount, room + parkedMax)",
+    becomes: "room + this.#parkedCount",
+  },
   groupSharesWorker: {
     file: "runtime/node/leases/task-workers.ts",
     text: "worker.environment === environment && worker.group === demand.group",

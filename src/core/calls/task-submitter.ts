@@ -119,6 +119,12 @@ export class TaskSubmitter {
     return count;
   }
 
+  /** Whether calls wait for a lease. */
+  get hasQueued(): boolean {
+    for (const group of this.#groups.values()) if (group.queue.size > group.dropped) return true;
+    return false;
+  }
+
   /** The calls that have been submitted and not answered. */
   *openCalls(): Generator<CallRecord> {
     yield* this.#leaseOf.keys();

@@ -54,6 +54,8 @@ export interface WorkerHostOptions {
   table: ObjectTable;
   /** Runs a nested task of this process under the worker's own slot, if there is one. */
   runOwn: (shape: string) => boolean;
+  /** Whether calls of this process wait for a lease. */
+  hasQueued: () => boolean;
   localFunction: (id: string) => ((...args: unknown[]) => unknown) | undefined;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
@@ -116,6 +118,7 @@ export class WorkerHost {
       park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
       runOwn: (shape) => this.#retiring?.isRetiring !== true && options.runOwn(shape),
+      hasQueued: options.hasQueued,
       useAccelerators: options.useAccelerators,
     });
   }
@@ -147,7 +150,7 @@ export class WorkerHost {
     [MESSAGE.HELD_ENDED]: ([sender, link, asker]) =>
       void this.#read.readOver(sender, -link).then((number) => this.#options.table.heldRead({ sender, link, number, asker })),
     [MESSAGE.WORKER_EXIT]: () => {
-      if (this.#retiring?.isRetiring === true && this.actors.actorId === undefined) this.#endRetiring();
+      if (this.#retiring !== undefined && this.actors.actorId === undefined) this.#endRetiring();
       else this.actors.whenIdle(() => void this.#disposeAndExit());
     },
   };
@@ -189,7 +192,7 @@ export class WorkerHost {
     for (const server of this.#callers.values()) server.decline();
   }
 
-  /** Nobody has a lease on it, and nothing is parked here. What its tasks have called and not awaited, and the actors that they created, go on all the same. */
+  /** Nobody has a lease on this worker any more, and nothing is parked here. What its tasks have called and not awaited, and the actors that they created, go on all the same. */
   #endRetiring(): void {
     if (this.#options.isNeeded?.() === true) setTimeout(() => this.#endRetiring(), LOOK_FOR_OPEN_CALLS_MS);
     else void this.#disposeAndExit();

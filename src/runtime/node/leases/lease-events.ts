@@ -49,6 +49,8 @@ export type LeaseEvent =
   | { kind: "groupCommit" | "groupAbort"; group: string; attempt: number }
   /** What runs in it ends, what waits for it is refused. */
   | { kind: "groupReleased"; group: string }
+  /** Workers in excess that have had no work since the last such event end. */
+  | { kind: "trim" }
   | { kind: "tick"; nowMs: number };
 
 export type LeaseEffect =

@@ -1,7 +1,8 @@
 /**
  * The task workers of a node: which one is leased to whom, how many are started, and which have to end.
  *
- * A part of the lease manager, which decides about leases and resources. A worker *retires* when it has run some function as often as a process may run it. A
+ * A part of the lease manager, which decides about leases and resources. A *parked* worker keeps its process for the task that waits there, and
+ * another is started in its place while fewer than `parkedMax` are parked; beyond that parked workers are shared. A worker *retires* when it has run some function as often as a process may run it. A
  * retiring worker is not leased and not counted any more, so another one is started at once. It finishes what it has begun, and leaves the pool when it has no
  * lease and nothing is parked there. Pure. Invariant: a worker leaves the pool before it is told to end.
  */
@@ -15,6 +16,10 @@ interface TaskWorkersOptions {
   readonly target: number;
   /** So many of the default environment are there before anybody asks. */
   readonly prewarmed: number;
+  /** So many parked workers are replaced by others. */
+  readonly parkedMax: number;
+  /** Whether the machine has memory for a process more than its pool. */
+  readonly mayGrow: () => boolean;
   readonly emit: (effect: LeaseEffect) => void;
 }
 
@@ -74,10 +79,14 @@ export class TaskWorkers {
       held: undefined,
       parked: false,
       wanted: undefined,
+      wantsSinceMs: undefined,
+      isOverdrawn: false,
       group: undefined,
       mayHaveOwn: false,
       isCreator: false,
       isUnsure: false,
+      isParent: false,
+      isSurplus: false,
     };
     this.all.set(id, { id, environment, leases: new Set(), isRetiring: false, ...nothing });
   }
@@ -121,16 +130,54 @@ export class TaskWorkers {
     return undefined;
   }
 
+  /** How many more the pool may start: as many as CPUs have no worker, and beyond one per CPU only in the place of parked ones. */
+  get #room(): number {
+    const { target, parkedMax, mayGrow } = this.#options;
+    const room = target - this.#count - this.starting.count;
+    if (room > 0 || !mayGrow()) return room;
+    return Math.min(room + this.#parkedCount, room + parkedMax);
+  }
+
+  /** Those that wait for a CPU count as running. */
+  get #parkedCount(): number {
+    let count = 0;
+    for (const worker of this.all.values()) if (worker.parked && worker.wanted === undefined && !worker.isRetiring) count += 1;
+    return count;
+  }
+
+  /** A task that has called others is parked: a worker is started in its place before its children ask for one. */
+  keepSpare(environment: string): void {
+    if (this.idle(environment) === undefined && this.starting.of(environment) === 0 && this.#room > 0) this.spawnUpTo(environment, 1);
+  }
+
+  /** Whether more workers are there than the pool has CPUs. */
+  get hasSurplus(): boolean {
+    return this.#count > this.#options.target;
+  }
+
+  /** Ends the workers beyond the pool's size that have had no work since the last time. */
+  trim(): void {
+    for (const worker of this.all.values()) {
+      if (!isIdle(worker) || worker.isCreator || worker.isRetiring) continue;
+      if (!worker.isSurplus) worker.isSurplus = true;
+      else if (this.hasSurplus) this.retire(worker);
+    }
+  }
+
   /** No worker is idle: start one while the pool is small, else share one whose tasks all wait. */
   toShare(demand: Demand): PoolWorker | undefined {
     const { environment } = demand.spec;
     const starting = this.starting.of(environment);
-    const room = this.#options.target - this.#count - this.starting.count;
+    const room = this.#room;
     if (room > 0) {
-      this.spawnUpTo(environment, starting + (environment === "" ? room : Math.min(room, Math.max(0, demand.backlog - starting))));
+      const isFilling = environment === "" && this.#count < this.#options.target;
+      this.spawnUpTo(environment, starting + (isFilling ? room : Math.min(room, Math.max(0, demand.backlog - starting))));
       return undefined;
     }
-    for (const worker of this.all.values()) {
+    // One that starts is worth the wait.
+    if (starting > 0 && this.#options.parkedMax > 0 && this.#options.mayGrow()) return undefined;
+    const keepsApart = this.#options.mayGrow() && this.#parkedCount < this.#options.parkedMax && this.all.size < POOL_SIZE_MAX;
+    for (const worker of keepsApart ? [] : this.all.values()) {
       const isFree = worker.parked && worker.wanted === undefined && !worker.isUnsure && !worker.isRetiring;
       if (isFree && worker.environment === environment && worker.group === demand.group) return worker;
     }

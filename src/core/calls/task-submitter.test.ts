@@ -56,6 +56,7 @@ test("a worker makes a new connection to itself when the last was dropped while 
     flushDaemon: () => {},
     connectWorker: () => Promise.reject(new Error("there is no other worker")),
     ownWorker: {
+      id: "self" as ProcessId,
       link: () => {
         const link = new Link();
         links.push(link);
@@ -183,6 +184,7 @@ test("a call that was on its way to the worker itself when that closed the conne
     flushDaemon: () => {},
     connectWorker: () => Promise.reject(new Error("there is no other worker")),
     ownWorker: {
+      id: "self" as ProcessId,
       link: (own) => {
         const link = new Link();
         links.push(link);
@@ -218,7 +220,7 @@ test("a call whose dependency has failed while it was queued is not sent, and th
     daemon: { send: () => {} } as unknown as Connection,
     flushDaemon: () => {},
     connectWorker: () => Promise.resolve(link as unknown as WorkerLink),
-    ownWorker: { link: () => link as unknown as WorkerLink, isFree: () => true },
+    ownWorker: { id: "self" as ProcessId, link: () => link as unknown as WorkerLink, isFree: () => true },
     onPlainResult: () => {},
     onResult: () => {},
     onWorkerLost: () => {},

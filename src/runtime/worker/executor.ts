@@ -78,8 +78,10 @@ export class Executor implements WaitParking {
   #stepScheduled = false;
   #parkTimer: NodeJS.Timeout | undefined;
   #declineTimer: NodeJS.Timeout | undefined;
-  /** The daemon has leased this worker while a task was parked here. */
+  /** Further tasks begin here while others are parked. */
   #isShared = false;
+  /** The daemon has leased this worker while a task was parked here, and has not said yet that processes may be had again. */
+  #isCrowded = false;
   /** The last task that was parked. Until it ends, only a shared worker begins another. */
   #holder: TaskContext | undefined;
   #overtakeTimer: NodeJS.Timeout | undefined;
@@ -144,7 +146,7 @@ export class Executor implements WaitParking {
     if (this.#overtaken.size > 0) this.#overtaken.delete(context);
     this.#shapes.delete(context);
     if (this.#holder === context) this.#holder = undefined;
-    if (this.#parked.size === 0) this.#isShared = false;
+    if (this.#parked.size === 0) this.#isShared = this.#isCrowded;
     if (this.#running !== context) return;
     this.#running = undefined;
     // On a worker that only runs plain tasks there is nothing to decide; the turn of the loop would cost each of them.
@@ -194,9 +196,18 @@ export class Executor implements WaitParking {
     this.#owesReport = false;
     this.#slotIsBorrowed = !isLeased;
     this.#slot = shape;
-    if (!isAnswer && this.#parked.size > 0) this.#isShared = true;
+    if (!isAnswer && this.#parked.size > 0) {
+      this.#isShared = true;
+      this.#isCrowded = true;
+    }
     this.#step();
     if (isAnswer) this.#parkIfIdle();
+  }
+
+  /** Processes may be had again: a task that waits from now on has this one for itself. */
+  keepApart(): void {
+    this.#isCrowded = false;
+    if (this.#parked.size === 0) this.#isShared = false;
   }
 
   /** A lease on this worker ended: nothing may be coming any more. After the last one the daemon waits to hear what is left here. */
@@ -367,7 +378,10 @@ export class Executor implements WaitParking {
 
   #park(): void {
     if (this.#isReserved) this.declineQueued();
-    if (this.#parked.size <= 1) this.#isShared = false;
+    if (this.#parked.size <= 1 && !this.#isCrowded) {
+      this.#isShared = false;
+      this.#holder = this.#parked.values().next().value;
+    }
     // Without a lease and with nothing left the worker is as at its start: the daemon holds what is needed for whoever comes.
     this.#slot = this.#owesReport && this.#parked.size === 0 ? ANY_SHAPE : undefined;
     this.#slotIsBorrowed = false;

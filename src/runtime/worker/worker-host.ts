@@ -91,6 +91,7 @@ export interface WorkerOutboxes {
 
 type WorkerMessage =
   | typeof MESSAGE.WORKER_SLOT
+  | typeof MESSAGE.WORKER_APART
   | typeof MESSAGE.ACTOR_START
   | typeof MESSAGE.LEASE_RECLAIM
   | typeof MESSAGE.HELD_ENDED
@@ -140,6 +141,7 @@ export class WorkerHost {
       else if (this.#constructorSlot !== undefined) this.#constructorSlot(slot[3]);
       else this.executor.slotGranted({ shape: slot[0], isAnswer: slot[1], isLeased: slot[2] });
     },
+    [MESSAGE.WORKER_APART]: () => this.executor.keepApart(),
     [MESSAGE.ACTOR_START]: (header, { body }) => {
       const reader = new PayloadReader(body, { copy: true });
       const args = reader.next(header.args);

@@ -419,6 +419,7 @@ export class LeaseManager {
     this.#grantDemands();
     this.#effects.push(...this.#ended.endWorkers(this.#workers.all, (environment) => this.#workers.starting.of(environment) > 0));
     this.#workers.endRetiring();
+    this.#workers.keepApart();
     this.#workers.keepPrewarmed();
   }
 
@@ -556,7 +557,10 @@ export class LeaseManager {
     worker.wanted = undefined;
     worker.group = group;
     worker.held = { key: spec.key, pool, allocation: pool.allocate(spec.cpus) };
-    if (wasParked) this.#effects.push({ kind: "slot", worker: worker.id, shape: spec.key, isAnswer: false, isLeased: true });
+    if (wasParked) {
+      this.#workers.share(worker);
+      this.#effects.push({ kind: "slot", worker: worker.id, shape: spec.key, isAnswer: false, isLeased: true });
+    }
     this.#effects.push({ kind: "grant", leaseId: lease.id, owner, worker: worker.id, spec, accelerators: unitIds(rest) });
     return true;
   }

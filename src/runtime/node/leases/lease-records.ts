@@ -38,6 +38,8 @@ export interface PoolWorker {
   mayHaveOwn: boolean;
   /** Tasks of it have submitted others. */
   isParent: boolean;
+  /** It was leased while tasks were parked there, and lets further ones begin beside parked ones until it hears otherwise. */
+  isShared: boolean;
   /** It has had no work since the pool was last looked through for workers in excess. */
   isSurplus: boolean;
   /** It has created actors, which end with the process that created them. */

@@ -150,6 +150,9 @@ export class NodeLeases {
           // The accelerators only where it is an actor's, as those of a task came with its lease.
           send(effect.worker, MESSAGE.WORKER_SLOT, slotHeader(effect));
           break;
+        case "apart":
+          send(effect.worker, MESSAGE.WORKER_APART, undefined);
+          break;
         case "leaseEnded":
           send(effect.worker, MESSAGE.WORKER_SLOT, effect.isLast);
           break;

@@ -68,6 +68,7 @@ export class TaskWorkers {
   readonly starting: StartingWorkers = new StartingWorkers();
   readonly #options: TaskWorkersOptions;
   readonly #retiring = new Set<PoolWorker>();
+  readonly #shared = new Set<PoolWorker>();
 
   constructor(options: TaskWorkersOptions) {
     this.#options = options;
@@ -86,6 +87,7 @@ export class TaskWorkers {
       isCreator: false,
       isUnsure: false,
       isParent: false,
+      isShared: false,
       isSurplus: false,
     };
     this.all.set(id, { id, environment, leases: new Set(), isRetiring: false, ...nothing });
@@ -100,6 +102,7 @@ export class TaskWorkers {
   delete(worker: PoolWorker): void {
     this.all.delete(worker.id);
     this.#retiring.delete(worker);
+    this.#shared.delete(worker);
   }
 
   /** It takes no call any more. */
@@ -145,6 +148,24 @@ export class TaskWorkers {
     return count;
   }
 
+  /** It is leased although tasks are parked there. */
+  share(worker: PoolWorker): void {
+    worker.isShared = true;
+    this.#shared.add(worker);
+  }
+
+  /** Shared workers hear when a process could be started for the children of what parks there next. */
+  keepApart(): void {
+    if (this.#shared.size === 0 || !this.#options.mayGrow()) return;
+    const parked = this.#parkedCount;
+    for (const worker of this.#shared) {
+      if (parked - (worker.parked ? 1 : 0) >= this.#options.parkedMax) continue;
+      this.#shared.delete(worker);
+      worker.isShared = false;
+      this.#options.emit({ kind: "apart", worker: worker.id });
+    }
+  }
+
   /** A task that has called others is parked: a worker is started in its place before its children ask for one. */
   keepSpare(environment: string): void {
     if (this.idle(environment) === undefined && this.starting.of(environment) === 0 && this.#room > 0) this.spawnUpTo(environment, 1);
@@ -177,10 +198,8 @@ export class TaskWorkers {
     // One that starts is worth the wait.
     if (starting > 0 && this.#options.parkedMax > 0 && this.#options.mayGrow()) return undefined;
     const keepsApart = this.#options.mayGrow() && this.#parkedCount < this.#options.parkedMax && this.all.size < POOL_SIZE_MAX;
-    for (const worker of keepsApart ? [] : this.all.values()) {
-      const isFree = worker.parked && worker.wanted === undefined && !worker.isUnsure && !worker.isRetiring;
-      if (isFree && worker.environment === environment && worker.group === demand.group) return worker;
-    }
+    const shared = keepsApart ? undefined : this.#parkedFor(demand);
+    if (shared !== undefined) return shared;
     if (starting >= demand.backlog) return undefined;
     // An idle worker of another environment makes room for one of this, unless actors would end with it.
     const other = Array.from(this.all.values()).find((worker) => worker.environment !== environment && isIdle(worker) && !worker.isCreator);
@@ -192,6 +211,18 @@ export class TaskWorkers {
     }
     // It fits, and yet every worker of the pool is in use: some hold less than a CPU.
     if (starting === 0 && this.all.size < POOL_SIZE_MAX) this.spawnUpTo(environment, 1);
+    return undefined;
+  }
+
+  /** The one whose task calls comes first: what runs there calls further ones without the daemon. */
+  #parkedFor({ owner, group, spec: { environment } }: Demand): PoolWorker | undefined {
+    const mayTake = (worker: PoolWorker): boolean => {
+      const isFree = worker.parked && worker.wanted === undefined && !worker.isUnsure && !worker.isRetiring;
+      return isFree && worker.environment === environment && worker.group === group;
+    };
+    const own = this.all.get(owner);
+    if (own !== undefined && mayTake(own)) return own;
+    for (const worker of this.all.values()) if (mayTake(worker)) return worker;
     return undefined;
   }
 

@@ -92,6 +92,11 @@ class TaskSubmitter:
     def has_open_calls(self):
         return bool(self._lease_of) or bool(self._came_back) or any(group.queue for group in self._groups.values()) or bool(self._waiting)
 
+    @property
+    def has_queued(self):
+        """Whether calls wait for a lease."""
+        return any(group.queue for group in self._groups.values())
+
     def open_calls(self):
         calls = [*self._lease_of, *self._came_back]
         for group in self._groups.values():

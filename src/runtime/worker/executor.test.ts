@@ -144,11 +144,12 @@ describe("the executor", () => {
     expect(log).toEqual(["first begins", "second begins"]);
   });
 
-  test("is reserved again when one parked task is left and the slot goes back", async () => {
+  test("is reserved again when processes may be had, one parked task is left and the slot goes back", async () => {
     const { executor, log, slots, task } = fixture();
     executor.enqueue(task("first", (context) => executor.waitBegins(context)));
     await until(() => slots.length === 1);
     share(executor);
+    executor.keepApart();
     const second = task("second", () => {});
     executor.enqueue(second);
     executor.finished(second.context);
@@ -156,6 +157,25 @@ describe("the executor", () => {
     executor.enqueue(task("third", () => {}));
     await until(() => log.includes("third goes back"));
     expect(log).toEqual(["first begins", "second begins", "third goes back"]);
+  });
+
+  test("stays shared for the tasks that wait next, until processes may be had", async () => {
+    const { executor, log, slots, task } = fixture();
+    const first = task("first", (context) => executor.waitBegins(context));
+    executor.enqueue(first);
+    await until(() => slots.length === 1);
+    share(executor);
+    executor.finished(first.context);
+    const second = task("second", (context) => executor.waitBegins(context));
+    executor.enqueue(second);
+    executor.enqueue(task("third", (context) => executor.finished(context)));
+    await until(() => log.includes("third begins"));
+    executor.keepApart();
+    executor.finished(second.context);
+    executor.enqueue(task("fourth", (context) => executor.waitBegins(context)));
+    executor.enqueue(task("fifth", () => {}));
+    await until(() => log.includes("fifth goes back"));
+    expect(log).toEqual(["first begins", "second begins", "third begins", "fourth begins", "fifth goes back"]);
   });
 
   test("when shared, starts the next task while one waits, and goes on with it before anything new", async () => {

@@ -130,12 +130,17 @@ describe("a worker whose task waits", () => {
     manager.handle(ready(2));
     manager.handle(nested(worker(2)));
     expect(manager.handle(parked(2))).toMatchObject([
-      { kind: "slot", worker: worker(1), isAnswer: false, isLeased: true },
-      { kind: "grant", owner: worker(2), worker: worker(1) },
+      { kind: "slot", worker: worker(2), isAnswer: false, isLeased: true },
+      { kind: "grant", owner: worker(2), worker: worker(2) },
     ]);
-    // Before the parked one goes on, the other gives back what it does not use.
+    // Its own lease has the CPU by which its task goes on.
     expect(manager.handle({ kind: "unpark", worker: worker(2), spec })).toEqual([
-      { kind: "revoke", leaseId: 3, worker: worker(1), owner: worker(2) },
+      { kind: "slot", worker: worker(2), shape: spec.key, isAnswer: true, isLeased: true },
+    ]);
+    // The first has its process for itself no more: the next that waits in the second could have another one.
+    expect(manager.handle({ kind: "unpark", worker: worker(1), spec })).toMatchObject([
+      { kind: "revoke", leaseId: 2, worker: worker(2), owner: worker(1) },
+      { kind: "apart", worker: worker(2) },
     ]);
   });
 

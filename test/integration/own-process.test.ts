@@ -3,8 +3,9 @@
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { get, remote, TaskTimeoutError, WorkerCrashedError } from "shoal";
+import { get, python, remote, TaskTimeoutError, WorkerCrashedError } from "shoal";
 import { describe, expect, test } from "vitest";
+import { unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
@@ -97,6 +98,30 @@ describe.each([1, 2])("on %i CPUs, a task that awaits a child", (numCpus) => {
     const others = await get(Array.from({ length: 50 }, () => pidOf.remote()));
     writeFileSync(gate, "");
     expect(others).not.toContain(await pid);
+  });
+});
+
+describe.skipIf(WITHOUT_PYTHON !== undefined)(`on one CPU, a task of Python that waits for a child${unless(WITHOUT_PYTHON)}`, () => {
+  useSession({ numCpus: 1 });
+  const call = async (name: string, ...args: unknown[]): Promise<unknown> =>
+    await python
+      .task<(...values: unknown[]) => unknown>(new URL("python/own_process.py", import.meta.url), name, { maxRetries: 0 })
+      .remote(...args);
+
+  test("may hold a lock that the child takes", async () => {
+    expect(await call("locked")).toBe("taken");
+  });
+
+  test("keeps its working directory, its environment and its globals", async () => {
+    expect(await call("kept", folder)).toEqual([true, null, false]);
+  });
+
+  test("catches that the child's process ended", async () => {
+    expect(await call("survives")).toBeGreaterThan(0);
+  });
+
+  test("waits no longer than it says", async () => {
+    for (const seconds of (await call("timed_out")) as number[]) expect(seconds).toBeLessThan(3);
   });
 });
 

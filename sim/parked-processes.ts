@@ -15,6 +15,7 @@ interface Account {
   readonly overdrawn: Set<ProcessId>;
   /** Which of the parked cannot be shared: they want to go on, take no call, or have not said what is left there. */
   readonly unfree: Set<ProcessId>;
+  readonly retiring: Set<ProcessId>;
   hasPlaces: boolean;
 }
 
@@ -35,21 +36,22 @@ export class ParkedProcesses {
 
   see(event: LeaseEvent, effects: readonly LeaseEffect[]): void {
     const node = currentProcess();
-    const account = this.#accounts.get(node) ?? { parked: new Set(), overdrawn: new Set(), unfree: new Set(), hasPlaces: false };
+    const account = this.#accounts.get(node) ?? { parked: new Set(), overdrawn: new Set(), unfree: new Set(), retiring: new Set(), hasPlaces: false };
     this.#accounts.set(node, account);
     this.#hear(event, account);
     const bound = Math.max(1, Math.ceil(this.#cpus(node))) * PARKED_PER_CPU;
     for (const effect of effects) this.#check(event, effect, account, bound);
   }
 
-  #hear(event: LeaseEvent, { parked, overdrawn, unfree }: Account): void {
+  #hear(event: LeaseEvent, { parked, overdrawn, unfree, retiring }: Account): void {
     if (event.kind === "parked" || event.kind === "unpark" || event.kind === "workerRetiring") overdrawn.delete(event.worker);
+    if (event.kind === "workerRetiring") retiring.add(event.worker);
     if (event.kind === "parked" && event.left > 0) {
       parked.add(event.worker);
-      unfree.delete(event.worker);
+      if (!retiring.has(event.worker)) unfree.delete(event.worker);
     } else if (event.kind === "unpark" || event.kind === "workerRetiring") unfree.add(event.worker);
     else if (event.kind === "parked") parked.delete(event.worker);
-    else if (event.kind === "processGone") for (const set of [parked, overdrawn, unfree]) set.delete(event.process);
+    else if (event.kind === "processGone") for (const set of [parked, overdrawn, unfree, retiring]) set.delete(event.process);
   }
 
   #check(event: LeaseEvent, effect: LeaseEffect, account: Account, bound: number): void {

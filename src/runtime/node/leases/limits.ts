@@ -7,7 +7,7 @@ import { WAIT_BEFORE_REVOKE_MS } from "../../scheduling/limits.ts";
 export const PREWARMED_MAX = 2;
 /**
  * Processes that parked tasks keep for themselves by default, for each CPU of the pool; beyond that a parked process is shared. Each costs memory, and a
- * parent whose children run elsewhere some messages: three levels of 10 tasks take 1.5 times as long as on shared processes with 2, and 2.5 times with 4.
+ * parent whose children run elsewhere some messages: three levels of 10 tasks take 1.25 times as long as on shared processes with 1, and 1.9 times with 2.
  */
 export const PARKED_PER_CPU = 2;
 /** A task that may go on waits for a CPU for so long, and then runs beside what has it. */

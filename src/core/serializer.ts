@@ -136,7 +136,7 @@ function lostFor(payload: Payload): ObjectLostError {
 /** The folder of this package: its frames below the user's say nothing to the user. */
 const OWN_FOLDER = CODE_URL.href;
 const MACHINERY =
-  /\((?:node:internal\/|node:async_hooks)|at (?:async )?node:internal\/|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
+  /\((?:node:internal\/|node:async_hooks|node:vm:)|at (?:async )?node:internal\/|at shoal:interruptible:|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
 
 /** The stack of what a task threw, without the frames that ran the task. */
 export function userStack(error: unknown): string | undefined {

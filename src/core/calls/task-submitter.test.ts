@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import type { NodeTag, ObjectId, ProcessId } from "../../runtime/base/ids.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
-import type { CallRecord } from "./call-record.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
+import type { CallRecord } from "./call-record.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
 import type { WorkerLink, WorkerLinkEvents } from "./worker-link.ts";
 
@@ -48,21 +48,14 @@ function newRecord(sequence: number): CallRecord {
   } as never;
 }
 
-test("a worker makes a new connection to itself when the last was dropped while it was idle", () => {
-  const links: Link[] = [];
-  const submitter = new TaskSubmitter({
+/** Makes a submitter without any worker whose callbacks do nothing; options replace these defaults. */
+function newSubmitter(given: Partial<ConstructorParameters<typeof TaskSubmitter>[0]>): TaskSubmitter {
+  return new TaskSubmitter({
     node: "here" as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
     flushDaemon: () => {},
     connectWorker: () => Promise.reject(new Error("there is no other worker")),
-    ownWorker: {
-      link: () => {
-        const link = new Link();
-        links.push(link);
-        return link as unknown as WorkerLink;
-      },
-      isFree: () => true,
-    },
+    ownWorker: undefined,
     onPlainResult: () => {},
     onResult: () => {},
     onWorkerLost: () => {},
@@ -71,6 +64,21 @@ test("a worker makes a new connection to itself when the last was dropped while 
     awaitDependencies: () => {},
     onArgumentsLost: () => {},
     nowMs: () => 0,
+    ...given,
+  });
+}
+
+test("a worker makes a new connection to itself when the last was dropped while it was idle", () => {
+  const links: Link[] = [];
+  const submitter = newSubmitter({
+    ownWorker: {
+      link: () => {
+        const link = new Link();
+        links.push(link);
+        return link as unknown as WorkerLink;
+      },
+      isFree: () => true,
+    },
   });
   const runNext = (sequence: number): void => {
     submitter.submit(newRecord(sequence));
@@ -93,23 +101,13 @@ test.each([
   const lost: unknown[] = [];
   let events: WorkerLinkEvents | undefined;
   const link = new Link();
-  const submitter = new TaskSubmitter({
+  const submitter = newSubmitter({
     node: "a".repeat(16) as NodeTag,
-    daemon: { send: () => {} } as unknown as Connection,
-    flushDaemon: () => {},
     connectWorker: (_target, given) => {
       events = given;
       return Promise.resolve(link as unknown as WorkerLink);
     },
-    ownWorker: undefined,
-    onPlainResult: () => {},
-    onResult: () => {},
     onWorkerLost: (record, exit) => lost.push([record.sequence, exit]),
-    onRefused: () => {},
-    failDependency: () => {},
-    awaitDependencies: () => {},
-    onArgumentsLost: () => {},
-    nowMs: () => 0,
   });
   const records = [newRecord(1), newRecord(2), newRecord(3)];
   submitter.submit(records[0] as CallRecord);
@@ -135,24 +133,13 @@ test("what a worker says when it gives up a lease is of the connection for that 
   vi.useFakeTimers();
   const lost: number[] = [];
   const links: { link: Link; events: WorkerLinkEvents }[] = [];
-  const submitter = new TaskSubmitter({
-    node: "here" as NodeTag,
-    daemon: { send: () => {} } as unknown as Connection,
-    flushDaemon: () => {},
+  const submitter = newSubmitter({
     connectWorker: (_target, events) => {
       const link = new Link();
       links.push({ link, events });
       return Promise.resolve(link as unknown as WorkerLink);
     },
-    ownWorker: undefined,
-    onPlainResult: () => {},
-    onResult: () => {},
     onWorkerLost: (record) => lost.push(record.sequence),
-    onRefused: () => {},
-    failDependency: () => {},
-    awaitDependencies: () => {},
-    onArgumentsLost: () => {},
-    nowMs: () => 0,
   });
   const grant = async (leaseId: number): Promise<void> => {
     submitter.granted({ leaseId, shape: SHAPE, workerId: "w" as ProcessId, address: "tcp://h:1", pid: 1, accelerators: undefined });
@@ -177,11 +164,7 @@ test("what a worker says when it gives up a lease is of the connection for that 
 test("a call that was on its way to the worker itself when that closed the connection is queued again", () => {
   const links: Link[] = [];
   const events: WorkerLinkEvents[] = [];
-  const submitter = new TaskSubmitter({
-    node: "here" as NodeTag,
-    daemon: { send: () => {} } as unknown as Connection,
-    flushDaemon: () => {},
-    connectWorker: () => Promise.reject(new Error("there is no other worker")),
+  const submitter = newSubmitter({
     ownWorker: {
       link: (own) => {
         const link = new Link();
@@ -191,14 +174,6 @@ test("a call that was on its way to the worker itself when that closed the conne
       },
       isFree: () => true,
     },
-    onPlainResult: () => {},
-    onResult: () => {},
-    onWorkerLost: () => {},
-    onRefused: () => {},
-    failDependency: () => {},
-    awaitDependencies: () => {},
-    onArgumentsLost: () => {},
-    nowMs: () => 0,
   });
   const record = newRecord(1);
   submitter.submit(record);
@@ -213,20 +188,10 @@ test("a call that was on its way to the worker itself when that closed the conne
 test("a call whose dependency has failed while it was queued is not sent, and the one behind it is", async () => {
   const link = new Link();
   const failed: [CallRecord, unknown][] = [];
-  const submitter = new TaskSubmitter({
-    node: "here" as NodeTag,
-    daemon: { send: () => {} } as unknown as Connection,
-    flushDaemon: () => {},
+  const submitter = newSubmitter({
     connectWorker: () => Promise.resolve(link as unknown as WorkerLink),
     ownWorker: { link: () => link as unknown as WorkerLink, isFree: () => true },
-    onPlainResult: () => {},
-    onResult: () => {},
-    onWorkerLost: () => {},
-    onRefused: () => {},
     failDependency: (record, dependency) => void failed.push([record, dependency]),
-    awaitDependencies: () => {},
-    onArgumentsLost: () => {},
-    nowMs: () => 0,
   });
   const dependency = { state: "ready" };
   const needing = [1, 2].map((sequence) => ({ ...newRecord(sequence), dependencies: [dependency as never] }));
@@ -256,23 +221,13 @@ test("calls that a worker declines wait again, in their order before those that 
   const sent: unknown[] = [];
   const link = new Link();
   let events: WorkerLinkEvents | undefined;
-  const submitter = new TaskSubmitter({
-    node: "here" as NodeTag,
+  const submitter = newSubmitter({
     daemon: { send: (type: number, header: unknown) => void sent.push([type, header]) } as unknown as Connection,
-    flushDaemon: () => {},
     connectWorker: (_target, given) => {
       events = given;
       return Promise.resolve(link as unknown as WorkerLink);
     },
-    ownWorker: undefined,
-    onPlainResult: () => {},
-    onResult: () => {},
     onWorkerLost: () => expect.unreachable("no worker has died"),
-    onRefused: () => {},
-    failDependency: () => {},
-    awaitDependencies: () => {},
-    onArgumentsLost: () => {},
-    nowMs: () => 0,
   });
   // Five milliseconds of work are sent ahead, and two tasks wait.
   const records = Array.from({ length: 6 }, (_, index) => newRecord(index + 1));
@@ -301,23 +256,14 @@ test("a call whose dependency is made again is not sent, and one that comes back
   const awaited: CallRecord[] = [];
   const lost: unknown[] = [];
   let events: WorkerLinkEvents | undefined;
-  const submitter = new TaskSubmitter({
-    node: "here" as NodeTag,
+  const submitter = newSubmitter({
     daemon: { send: (...message: unknown[]) => void sent.push(message) } as unknown as Connection,
-    flushDaemon: () => {},
     connectWorker: (_target, given) => {
       events = given;
       return Promise.resolve(link as unknown as WorkerLink);
     },
-    ownWorker: undefined,
-    onPlainResult: () => {},
-    onResult: () => {},
-    onWorkerLost: () => {},
-    onRefused: () => {},
-    failDependency: () => {},
     awaitDependencies: (record) => void awaited.push(record),
     onArgumentsLost: (...told) => void lost.push(told),
-    nowMs: () => 0,
   });
   const dependency = { state: "ready" };
   const needing = [1, 2].map((sequence) => ({ ...newRecord(sequence), dependencies: [dependency as never] }));
@@ -341,23 +287,13 @@ test("leases that were revoked are all returned when their last answers arrive t
   const link = new Link();
   const returned: unknown[] = [];
   let events: WorkerLinkEvents | undefined;
-  const submitter = new TaskSubmitter({
-    node: "here" as NodeTag,
+  const submitter = newSubmitter({
     daemon: { send: (type: number, header: unknown) => type === MESSAGE.LEASE_RETURN && returned.push(header) } as unknown as Connection,
-    flushDaemon: () => {},
     connectWorker: (_target, given) => {
       events = given;
       return Promise.resolve(link as unknown as WorkerLink);
     },
-    ownWorker: undefined,
-    onPlainResult: () => {},
-    onResult: () => {},
     onWorkerLost: () => expect.unreachable("no worker has died"),
-    onRefused: () => {},
-    failDependency: () => {},
-    awaitDependencies: () => {},
-    onArgumentsLost: () => {},
-    nowMs: () => 0,
   });
   const worker = "w" as ProcessId;
   const records = [1, 2, 3].map((sequence) => newRecord(sequence));

@@ -53,7 +53,7 @@ export class TakenSettings {
     return this.#isRankTold;
   }
 
-  /** @throws what the user's `reconfigure` throws; an error where the code is not healthy with a new configuration */
+  /** @throws the error of the user's `reconfigure`, or one that says that the code is unhealthy with the new configuration */
   take(settings: ReplicaSettings, user: ReconfiguredCode | undefined): Promise<void> {
     const taken = this.#last.then(() => this.#take(settings, user));
     this.#last = taken.catch(() => {});

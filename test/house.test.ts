@@ -19,6 +19,9 @@ const UTIL = /^util\//;
 const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/;
 const WORDS_OF_UNFINISHED_CODE = /\b(TODO|FIXME|XXX|HACK|not implemented|placeholder)\b/i;
 
+/** Calls of Vitest, Jest and Node's runner that replace modules. */
+const MODULE_MOCKS = /\b(vi|jest)\.(mock|doMock)\(|\bmock\.module\(/;
+
 /** Files whose exports nobody needs to import: their names are what is tested, or a transform keeps them. */
 const EXPORTS_FOR_THEMSELVES = /\.test\.ts$|\.d\.mts$|^test\/(types|closures\/matrix)\//;
 
@@ -61,6 +64,13 @@ test("files are named in kebab-case, and none after nothing in particular", () =
 test("no comment promises to finish something later", () => {
   const breaches = readSources({ tests: true }).flatMap(({ path, text }) =>
     text.split("\n").flatMap((line, index) => (WORDS_OF_UNFINISHED_CODE.test(line) ? [`src/${path}:${index + 1}: ${line.trim()}`] : [])),
+  );
+  expect(breaches).toEqual([]);
+});
+
+test("no test replaces a module: modules take their parts as parameters", () => {
+  const breaches = readCode().flatMap(({ path, text }) =>
+    text.split("\n").flatMap((line, index) => (MODULE_MOCKS.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
   );
   expect(breaches).toEqual([]);
 });

@@ -131,22 +131,22 @@ export async function discardCheckpoint(to: string): Promise<void> {
 }
 
 /** Removes a checkpoint. What is left of it if that breaks off is not listed, and readers take it for removed. */
-export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">): Promise<void> {
+export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">, remove: typeof removeFiles = removeFiles): Promise<void> {
   // The record goes first, so that a half removed one is none. Where the storage can, all the rest goes in one step, so that nobody takes what is left for a checkpoint without a record.
-  await removeFiles([joinPath(path, CHECKPOINT_RECORD)]);
+  await remove([joinPath(path, CHECKPOINT_RECORD)]);
   const cut = path.lastIndexOf("/");
   const aside = `${path.slice(0, cut)}/.${path.slice(cut + 1)}.removed${STAGED_SUFFIX}`;
   const isAside = schemeOf(path) === "file" && (await renameFolder(path, aside).catch(() => false));
-  if (!isAside) await removeContents(path);
+  if (!isAside) await removeContents(path, remove);
   await removeFolder(isAside ? aside : path);
 }
 
 /** Removes the files one by one, while a mark says so. */
-async function removeContents(path: string): Promise<void> {
+async function removeContents(path: string, remove: typeof removeFiles): Promise<void> {
   const files = (await folderFiles(path)).filter(({ name }) => name !== REMOVAL_MARK);
   if (files.length === 0) return;
   await writeWhole(joinPath(path, REMOVAL_MARK), "removed\n");
-  await removeFiles(files.map(({ name }) => joinPath(path, name)));
+  await remove(files.map(({ name }) => joinPath(path, name)));
 }
 
 /** A complete checkpoint of a run. */

@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
 import { openAppended } from "./appended-file.ts";
-import { UPLOADED_EVERY_MS } from "./limits.ts";
+import { UploadSchedule } from "./upload-schedule.ts";
 
-// A test need not wait for seconds.
-vi.mock("./limits.ts", async (original) => ({ ...(await original<object>()), UPLOADED_EVERY_MS: 100 }));
+/** A test need not wait for seconds. */
+const UPLOADED_EVERY_MS = 100;
+const schedule = new UploadSchedule(UPLOADED_EVERY_MS);
 
 const folder = mkdtempSync(join(tmpdir(), "appended-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -72,11 +73,11 @@ async function fakeS3() {
 test("a file in S3 is sent while it grows, with few requests, and another opening goes on with what was sent", async () => {
   await using s3 = await fakeS3();
   const startedMs = performance.now();
-  const killed = await openAppended("s3://bucket/run/rows");
+  const killed = await openAppended("s3://bucket/run/rows", { schedule });
   for (let row = 0; row < 1000; row += 1) await killed.append(`${row}\n`);
   await vi.waitFor(() => expect(s3.puts.at(-1)?.endsWith("\n999\n")).toBe(true), WITHIN);
   expect(s3.puts.length).toBeLessThanOrEqual(1 + (performance.now() - startedMs) / UPLOADED_EVERY_MS);
-  const next = await openAppended("s3://bucket/run/rows");
+  const next = await openAppended("s3://bucket/run/rows", { schedule });
   await next.append("more\n");
   await next.close();
   expect(s3.objects.get("/bucket/run/rows")?.toString()).toBe(`${Array.from({ length: 1000 }, (_, row) => `${row}\n`).join("")}more\n`);
@@ -86,7 +87,7 @@ test("what changes while a file is sent comes with the next upload, and the end 
   await using s3 = await fakeS3();
   const held = Promise.withResolvers<void>();
   s3.hold = held.promise;
-  const file = await openAppended("s3://bucket/run/changed", { isNew: true });
+  const file = await openAppended("s3://bucket/run/changed", { isNew: true, schedule });
   await file.append("aa\n");
   await vi.waitFor(() => expect(s3.puts).toEqual(["aa\n"]), WITHIN);
   // As long as what is there, so that its size tells nothing.
@@ -101,7 +102,7 @@ test("what changes while a file is sent comes with the next upload, and the end 
 test("a file whose uploads are refused goes on, and is sent when they are taken again", async () => {
   await using s3 = await fakeS3();
   s3.isAway = true;
-  const file = await openAppended("s3://bucket/run/refused", { isNew: true });
+  const file = await openAppended("s3://bucket/run/refused", { isNew: true, schedule });
   await file.append("a\n");
   await vi.waitFor(() => expect(s3.puts.length).toBeGreaterThan(1), WITHIN);
   await file.append("b\n");

@@ -15,7 +15,7 @@ import { fileSystemOf } from "./file-systems.ts";
 import { fileExists, writeWhole } from "./folders.ts";
 import { READ_CHUNK_BYTES } from "./limits.ts";
 import { schemeOf, shownPath } from "./paths.ts";
-import { type GrowingFile, uploadSchedule } from "./upload-schedule.ts";
+import { type GrowingFile, type UploadSchedule, uploadSchedule } from "./upload-schedule.ts";
 
 /** An open file. Callers await each call before the next. */
 export interface AppendedFile {
@@ -33,13 +33,18 @@ export interface AppendedFile {
 interface AppendedFileOptions {
   /** Whether the caller knows that there is no such file yet: nothing is looked up then. Default: false. */
   readonly isNew?: boolean;
+  /** Decides when a file of a storage without appends is sent. Default: the schedule of this process. */
+  readonly schedule?: UploadSchedule;
 }
 
 /** Goes on at the end of a file, or begins it. The folder is there. */
-export async function openAppended(path: string, { isNew = false }: AppendedFileOptions = {}): Promise<AppendedFile> {
+export async function openAppended(
+  path: string,
+  { isNew = false, schedule = uploadSchedule }: AppendedFileOptions = {},
+): Promise<AppendedFile> {
   const files = await fileSystemOf(path);
   const full = files.fullPath(path);
-  return schemeOf(path) === "file" ? new LocalAppended(full, isNew) : await UploadedAppended.open(full, isNew);
+  return schemeOf(path) === "file" ? new LocalAppended(full, isNew) : await UploadedAppended.open(full, { isNew, schedule });
 }
 
 class LocalAppended implements AppendedFile {
@@ -101,6 +106,7 @@ class LocalAppended implements AppendedFile {
 class UploadedAppended implements AppendedFile, GrowingFile {
   readonly folder: string;
   readonly #path: string;
+  readonly #schedule: UploadSchedule;
   readonly #temporaryFolder: string;
   readonly #local: string;
   #sizeBytes: number;
@@ -110,20 +116,21 @@ class UploadedAppended implements AppendedFile, GrowingFile {
   /** Tail of the queue of whatever changes the local file or begins to read it. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  private constructor(path: string, temporaryFolder: string, sizeBytes: number) {
+  private constructor(path: string, local: { readonly folder: string; readonly sizeBytes: number }, schedule: UploadSchedule) {
     this.#path = path;
+    this.#schedule = schedule;
     this.folder = path.slice(0, path.lastIndexOf("/"));
-    this.#temporaryFolder = temporaryFolder;
-    this.#local = join(temporaryFolder, "file");
-    this.#sizeBytes = sizeBytes;
+    this.#temporaryFolder = local.folder;
+    this.#local = join(local.folder, "file");
+    this.#sizeBytes = local.sizeBytes;
   }
 
-  static async open(path: string, isNew: boolean): Promise<UploadedAppended> {
+  static async open(path: string, { isNew, schedule }: Required<AppendedFileOptions>): Promise<UploadedAppended> {
     const folder = newTemporaryFolder("shoal-upload-");
     const local = join(folder, "file");
     await appendFile(local, "");
     if (!isNew && (await fileExists(path))) for await (const chunk of (await fileSystemOf(path)).read(path)) await appendFile(local, chunk);
-    return new UploadedAppended(path, folder, (await stat(local)).size);
+    return new UploadedAppended(path, { folder, sizeBytes: (await stat(local)).size }, schedule);
   }
 
   get sizeBytes(): number {
@@ -142,7 +149,7 @@ class UploadedAppended implements AppendedFile, GrowingFile {
 
   async appendDurably(bytes: Uint8Array | string): Promise<void> {
     await this.append(bytes);
-    await uploadSchedule.ended(this);
+    await this.#schedule.ended(this);
     await this.upload();
   }
 
@@ -160,7 +167,7 @@ class UploadedAppended implements AppendedFile, GrowingFile {
   #changed(sizeBytes: number): void {
     this.#sizeBytes = sizeBytes;
     this.#changes += 1;
-    uploadSchedule.grown(this);
+    this.#schedule.grown(this);
   }
 
   /** Sends the file as it is now; what is appended meanwhile is not in it. */
@@ -190,7 +197,7 @@ class UploadedAppended implements AppendedFile, GrowingFile {
   }
 
   async close(): Promise<void> {
-    await uploadSchedule.ended(this);
+    await this.#schedule.ended(this);
     try {
       await this.upload();
     } catch (cause) {

@@ -41,6 +41,12 @@ export class UploadSchedule {
   /** Files that have not grown since they ended. */
   readonly #ended = new WeakSet<GrowingFile>();
   readonly #watches = new Set<Watch>();
+  readonly #everyMs: number;
+
+  /** @param everyMs the delay until a small file that has grown is due */
+  constructor(everyMs: number = UPLOADED_EVERY_MS) {
+    this.#everyMs = everyMs;
+  }
 
   /** The file has bytes that the storage lacks. */
   grown(file: GrowingFile): void {
@@ -50,7 +56,7 @@ export class UploadSchedule {
 
   #sendLater(file: GrowingFile): void {
     if (this.#timers.has(file)) return;
-    const waitMs = Math.max(UPLOADED_EVERY_MS, (1000 * file.sizeBytes) / UPLOADED_BYTES_A_SECOND);
+    const waitMs = Math.max(this.#everyMs, (1000 * file.sizeBytes) / UPLOADED_BYTES_A_SECOND);
     const becomeDue = (): void => {
       this.#due.add(file);
       this.#sendDue();

@@ -11,16 +11,8 @@ import { readRunConfig } from "../runs/run-config.ts";
 import type { Tracker } from "../runs/tracker.ts";
 import { StorageError } from "../storage/errors.ts";
 import { FollowedRun } from "./followed-run.ts";
-import { STORAGE_RETRY_MS } from "./limits.ts";
+import { SENT_ALONG_MS, STORAGE_RETRY_MS } from "./limits.ts";
 import type { RunObserver, TrainingRun } from "./training-run.ts";
-
-const limit = vi.hoisted(() => ({ sentAlongMs: 1000 }));
-vi.mock("./limits.ts", async (original) => ({
-  ...(await original<object>()),
-  get SENT_ALONG_MS() {
-    return limit.sentAlongMs;
-  },
-}));
 
 const folder = mkdtempSync(join(tmpdir(), "followed-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -149,7 +141,7 @@ test("in S3 the rows so far are there before a checkpoint is told as stored, and
   const released = Promise.withResolvers<void>();
   const slow: Tracker = { name: "slow", open: () => ({ log: () => released.promise, close: () => {} }) };
   const rowsSent = (): number => s3.sent.get("result.json")?.trim().split("\n").length ?? 0;
-  const reported = async (callbacks: Tracker[]): Promise<number[]> => {
+  const reported = async (callbacks: Tracker[], sentAlongMs: number): Promise<number[]> => {
     const runConfig = await readRunConfig<Tracker>(
       { storagePath: "s3://bucket", callbacks, loggingConfig: { logLevel: "ERROR" } },
       "train",
@@ -160,6 +152,7 @@ test("in S3 the rows so far are there before a checkpoint is told as stored, and
       runConfig,
       isResumed: false,
       signal: new AbortController().signal,
+      sentAlongMs,
     });
     const sent: number[] = [];
     const events = async (observer: RunObserver): Promise<void> => {
@@ -175,11 +168,9 @@ test("in S3 the rows so far are there before a checkpoint is told as stored, and
     return sent;
   };
   // Enough for a slow machine.
-  limit.sentAlongMs = 30_000;
-  expect(await reported([])).toEqual([0, 2]);
-  limit.sentAlongMs = 1000;
-  const [plain, along] = (await reported([slow])) as [number, number];
-  expect(plain).toBeLessThan(limit.sentAlongMs / 2);
-  expect(along).toBeGreaterThan(limit.sentAlongMs - 10);
+  expect(await reported([], 30_000)).toEqual([0, 2]);
+  const [plain, along] = (await reported([slow], SENT_ALONG_MS)) as [number, number];
+  expect(plain).toBeLessThan(SENT_ALONG_MS / 2);
+  expect(along).toBeGreaterThan(SENT_ALONG_MS - 10);
   expect(rowsSent()).toBe(2);
 });

@@ -31,6 +31,8 @@ interface FollowedRunOptions {
   readonly runConfig: ResolvedRunConfig<TrainCallback | Tracker>;
   readonly isResumed: boolean;
   readonly signal: AbortSignal;
+  /** The time for rows and logs to be sent along with a checkpoint. Default: `SENT_ALONG_MS`. */
+  readonly sentAlongMs?: number;
 }
 
 export class FollowedRun implements ShownWork {
@@ -134,10 +136,10 @@ export class FollowedRun implements ShownWork {
 
   /** Sends what the run has written along with a checkpoint that is stored: on S3 files are sent every few seconds otherwise, and a crash would take rows that the checkpoint comes after. A slow tracker is not waited for. */
   async #sendAlong(written: readonly { flush(): Promise<void> }[]): Promise<void> {
-    const { folder } = this.#options;
+    const { folder, sentAlongMs = SENT_ALONG_MS } = this.#options;
     if (schemeOf(folder) === "file") return;
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => (timer = setTimeout(resolve, SENT_ALONG_MS)));
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, sentAlongMs)));
     await Promise.race([Promise.all(written.map((each) => each.flush())), late]);
     await Promise.race([uploadSchedule.sendNow(folder), late]);
     clearTimeout(timer);

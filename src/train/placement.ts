@@ -143,6 +143,13 @@ async function refuseHopeless(size: number, scaling: ScalingConfig): Promise<voi
   throw new NoRoomError(`there is no room for ${size === 1 ? "a rank" : `${size} ranks`}: ${await shortage(size, scaling)}`);
 }
 
+interface ShortageOptions {
+  /** Whether the loops of the ranks have begun. */
+  readonly haveBegun: () => boolean;
+  readonly cluster?: { clusterResources(): Promise<Resources>; availableResources(): Promise<Resources> };
+  readonly givenBackMs?: number;
+}
+
 /**
  * Warns where the ranks hold all CPUs, so that the tasks that read their datasets, and with them the ranks, wait until others give one back. Undefined where a CPU is free, or soon is: what
  * others have just given back is told late, so where they hold it, it is looked at twice. The second look tells nothing once the loops have begun: tasks that read for them may hold it then.
@@ -150,17 +157,17 @@ async function refuseHopeless(size: number, scaling: ScalingConfig): Promise<voi
 export async function shortageOfData(
   ranks: number,
   { resourcesPerWorker }: ScalingConfig,
-  haveBegun: () => boolean,
+  { haveBegun, cluster = { clusterResources, availableResources }, givenBackMs = GIVEN_BACK_MS }: ShortageOptions,
 ): Promise<string | undefined> {
   const held = ranks * (resourcesPerWorker["CPU"] ?? 0);
   for (let looks = 1; ; looks += 1) {
-    const [total, available] = await Promise.all([clusterResources(), availableResources()]);
+    const [total, available] = await Promise.all([cluster.clusterResources(), cluster.availableResources()]);
     const [all, free] = [total["CPU"] ?? 0, available["CPU"] ?? 0];
     if (free >= 1 || (looks === 2 && haveBegun())) return undefined;
     const text = `the ranks hold ${held} of the cluster's ${all} CPUs, and ${free} are free: tasks that read the datasets wait for one, and the ranks for their rows`;
     if (all - held < 1 || looks === 2)
       return `${text}; leave some for them with fewer numWorkers, or with scalingConfig: { resourcesPerWorker: { CPU: 0.5 } }`;
-    await new Promise((resolve) => setTimeout(resolve, GIVEN_BACK_MS));
+    await new Promise((resolve) => setTimeout(resolve, givenBackMs));
   }
 }
 

@@ -4,27 +4,22 @@ import type { OutputLines } from "../core/internal.ts";
 import { STORAGE_RETRY_FIRST_MS } from "../runs/limits.ts";
 import { RankLogs } from "./rank-logs.ts";
 
-const parts = vi.hoisted(() => ({
+const parts = {
   takers: new Map<string, (output: OutputLines) => void>(),
   written: new Map<string, string>(),
   append: vi.fn<(path: string) => Promise<void>>(),
-}));
-vi.mock("../core/internal.ts", async (original) => ({
-  ...(await original<object>()),
-  takeOutput: (source: string, take: (output: OutputLines) => void) => {
+  takeOutput(source: string, take: (output: OutputLines) => void) {
     parts.takers.set(source, take);
     return () => void parts.takers.delete(source);
   },
-}));
-vi.mock("../storage/appended-file.ts", () => ({
   openAppended: async (path: string) => ({
-    append: async (text: string) => {
+    append: async (text: Uint8Array | string) => {
       await parts.append(path);
-      parts.written.set(path, (parts.written.get(path) ?? "") + text);
+      parts.written.set(path, (parts.written.get(path) ?? "") + String(text));
     },
     close: async () => {},
   }),
-}));
+};
 
 beforeEach(() => {
   parts.written.clear();
@@ -38,7 +33,7 @@ const print = (source: string, ...lines: string[]): void => parts.takers.get(sou
 
 function logsOf(): { logs: RankLogs; warnings: string[] } {
   const warnings: string[] = [];
-  const logs = new RankLogs("/run", (text) => void warnings.push(text));
+  const logs = new RankLogs("/run", (text) => void warnings.push(text), parts);
   for (const rank of [0, 1]) logs.take(rank, `rank ${rank}`);
   return { logs, warnings };
 }

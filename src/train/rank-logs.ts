@@ -14,7 +14,7 @@ import { RANK_LOG_LINES_MAX } from "./limits.ts";
 interface RankLog {
   readonly path: string;
   /** Undefined until there is something to write, and the storage takes it. */
-  file: AppendedFile | undefined;
+  file: Pick<AppendedFile, "append" | "close"> | undefined;
   /** Lines that are not in the file yet. */
   waiting: string[];
   /** Writes what waits; ends with the first append that fails. */
@@ -24,17 +24,25 @@ interface RankLog {
   pauseMs: number;
 }
 
+/** The sources of output, and the files that it goes to. */
+interface RankLogParts {
+  readonly takeOutput: typeof takeOutput;
+  readonly openAppended: (path: string) => Promise<Pick<AppendedFile, "append" | "close">>;
+}
+
 export class RankLogs {
   readonly #folder: string;
   readonly #warn: (text: string) => void;
+  readonly #parts: RankLogParts;
   readonly #files = new Map<number, RankLog>();
   readonly #ends: (() => void)[] = [];
   #isClosing = false;
   #hasWarned = false;
 
-  constructor(folder: string, warn: (text: string) => void) {
+  constructor(folder: string, warn: (text: string) => void, parts: RankLogParts = { takeOutput, openAppended }) {
     this.#folder = folder;
     this.#warn = warn;
+    this.#parts = parts;
   }
 
   /** The output of a rank goes to its file from now on. */
@@ -42,7 +50,7 @@ export class RankLogs {
     if (this.#files.has(rank)) return;
     const path = joinPath(this.#folder, `rank-${rank}.log`);
     this.#files.set(rank, { path, file: undefined, waiting: [], work: undefined, retry: undefined, pauseMs: STORAGE_RETRY_FIRST_MS });
-    this.#ends.push(takeOutput(source, (output) => this.#write(rank, output)));
+    this.#ends.push(this.#parts.takeOutput(source, (output) => this.#write(rank, output)));
   }
 
   #write(rank: number, { lines }: OutputLines): void {
@@ -78,7 +86,7 @@ export class RankLogs {
     if (lines.length === 0) return;
     log.waiting = [];
     try {
-      log.file ??= await openAppended(log.path);
+      log.file ??= await this.#parts.openAppended(log.path);
       await log.file.append(`${lines.join("\n")}\n`);
     } catch (error) {
       log.waiting = [...lines, ...log.waiting].slice(-RANK_LOG_LINES_MAX);

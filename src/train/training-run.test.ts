@@ -3,41 +3,36 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { Resources } from "../core/index.ts";
 import { readRunConfig } from "../runs/run-config.ts";
 import type { DatasetShards } from "./datasets.ts";
-import { type RunObserver, TrainingRun } from "./training-run.ts";
+import type { NodeAgents } from "./node-agents.ts";
+import { shortageOfData } from "./placement.ts";
+import { type RunObserver, type TrainingParts, TrainingRun } from "./training-run.ts";
+import type { WorkerGroup } from "./worker-group.ts";
 
-const parts = vi.hoisted(() => ({
+const parts = {
   clusterResources: vi.fn<() => Promise<Resources>>(),
   availableResources: vi.fn<() => Promise<Resources>>(),
   meet: vi.fn<() => Promise<void>>(),
   nextEvent: vi.fn<() => Promise<{ type: "finished"; value: string }>>(),
   splitDatasets: vi.fn<() => Promise<DatasetShards>>(),
   closeShards: vi.fn<() => Promise<void>>().mockResolvedValue(),
-}));
-vi.mock("../core/index.ts", async (original) => ({
-  ...(await original<object>()),
-  clusterResources: parts.clusterResources,
-  availableResources: parts.availableResources,
-}));
-vi.mock("./limits.ts", async (original) => ({ ...(await original<object>()), GIVEN_BACK_MS: 1 }));
-vi.mock("./datasets.ts", () => ({ splitDatasets: parts.splitDatasets }));
-vi.mock("./node-agents.ts", () => ({
-  NodeAgents: class {
-    async ready(): Promise<void> {}
-    async close(): Promise<void> {}
-  },
-}));
-vi.mock("./worker-group.ts", async (original) => ({
-  ...(await original<object>()),
-  WorkerGroup: class {
-    readonly size = 1;
-    readonly places = [{ facts: { nodeId: "node" }, rank: 0 }];
-    async start(): Promise<void> {}
-    meet = parts.meet;
-    begin(): void {}
-    nextEvent = parts.nextEvent;
-    async end(): Promise<void> {}
-  },
-}));
+};
+
+const GROUP = {
+  size: 1,
+  places: [{ facts: { nodeId: "node" }, rank: 0 }],
+  start: async (): Promise<void> => {},
+  meet: parts.meet,
+  begin: (): void => {},
+  nextEvent: parts.nextEvent,
+  end: async (): Promise<void> => {},
+};
+const AGENTS = { ready: async (): Promise<void> => {}, close: async (): Promise<void> => {} };
+const TRAINING_PARTS: TrainingParts = {
+  newGroup: () => GROUP as unknown as WorkerGroup,
+  newAgents: () => AGENTS as unknown as NodeAgents,
+  splitDatasets: parts.splitDatasets,
+  shortageOfData: (ranks, scaling, { haveBegun }) => shortageOfData(ranks, scaling, { haveBegun, cluster: parts, givenBackMs: 1 }),
+};
 
 const shards: DatasetShards = { byRank: [], close: parts.closeShards };
 beforeEach(() => {
@@ -55,17 +50,20 @@ async function runOf(signal = new AbortController().signal): Promise<{ run: Trai
   const warnings: string[] = [];
   const observer: Partial<RunObserver> = { started: () => {}, warn: (text) => void warnings.push(text) };
   const scaling = { min: 1, max: 1, resourcesPerWorker: { CPU: 1 } };
-  const run = new TrainingRun({
-    name: "mine",
-    group: { scaling, loop: { kind: "typescript" }, context: {} } as never,
-    config: {},
-    datasets: { datasets: { train: {} as never }, split: "all", equal: false, enableShardLocality: true },
-    failureConfig,
-    checkpoint: undefined,
-    store: { all: [] } as never,
-    observer: observer as RunObserver,
-    signal,
-  });
+  const run = new TrainingRun(
+    {
+      name: "mine",
+      group: { scaling, loop: { kind: "typescript" }, context: {} } as never,
+      config: {},
+      datasets: { datasets: { train: {} as never }, split: "all", equal: false, enableShardLocality: true },
+      failureConfig,
+      checkpoint: undefined,
+      store: { all: [] } as never,
+      observer: observer as RunObserver,
+      signal,
+    },
+    TRAINING_PARTS,
+  );
   return { run, warnings };
 }
 

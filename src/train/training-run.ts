@@ -64,8 +64,24 @@ interface TrainingOutcome {
 
 type Effect = ControllerEffect<Checkpoint>;
 
+/** Makes the parts of an attempt. */
+export interface TrainingParts {
+  newGroup(request: GroupRequest): WorkerGroup;
+  newAgents(...options: ConstructorParameters<typeof NodeAgents>): NodeAgents;
+  readonly splitDatasets: typeof splitDatasets;
+  readonly shortageOfData: typeof shortageOfData;
+}
+
+const PARTS: TrainingParts = {
+  newGroup: (request) => new WorkerGroup(request),
+  newAgents: (...options) => new NodeAgents(...options),
+  splitDatasets,
+  shortageOfData,
+};
+
 export class TrainingRun {
   readonly #options: TrainingRunOptions;
+  readonly #parts: TrainingParts;
   readonly #controller: TrainingController<Checkpoint>;
   #group: WorkerGroup | undefined;
   #shards: DatasetShards | undefined;
@@ -82,8 +98,9 @@ export class TrainingRun {
   #metrics: Metrics = {};
   #checkpoint: Checkpoint | undefined;
 
-  constructor(options: TrainingRunOptions) {
+  constructor(options: TrainingRunOptions, parts: TrainingParts = PARTS) {
     this.#options = options;
+    this.#parts = parts;
     this.#checkpoint = options.checkpoint;
     const { scaling } = options.group;
     this.#controller = new TrainingController({
@@ -191,7 +208,7 @@ export class TrainingRun {
     }
     if (this.#controller.phase !== "starting") return;
     const context = { ...request.context, attempt };
-    const group = new WorkerGroup({ ...request, expected: this.#room, context, warn: (text) => observer.warn(text), signal });
+    const group = this.#parts.newGroup({ ...request, expected: this.#room, context, warn: (text) => observer.warn(text), signal });
     this.#group = group;
     try {
       await group.start();
@@ -201,7 +218,7 @@ export class TrainingRun {
     this.#room = group.size;
     observer.started(attempt, group.size);
     const placed = group.places.map(({ facts, rank }) => ({ nodeId: facts.nodeId, rank }));
-    this.#agents = new NodeAgents(
+    this.#agents = this.#parts.newAgents(
       placed.map(({ nodeId }) => nodeId),
       (nodeId, notice) => {
         const ranks = placed.filter((each) => each.nodeId === nodeId).map(({ rank }) => rank);
@@ -215,7 +232,7 @@ export class TrainingRun {
     void this.#warnOfShortage(group).catch(() => {});
     try {
       const nodeIds = group.places.map(({ facts }) => facts.nodeId);
-      const shards = await splitDatasets(this.#options.datasets, nodeIds);
+      const shards = await this.#parts.splitDatasets(this.#options.datasets, nodeIds);
       // An attempt that has ended meanwhile closes no shards any more.
       if (this.#group !== group || this.#controller.phase !== "rendezvous") return await shards.close();
       this.#shards = shards;
@@ -232,7 +249,7 @@ export class TrainingRun {
     const isLocal = request.scaling.max === 0;
     if (isLocal || Object.keys(datasets.datasets).length === 0) return;
     const haveBegun = (): boolean => this.#group !== group || this.#controller.phase !== "rendezvous";
-    const text = await shortageOfData(group.size, request.scaling, haveBegun);
+    const text = await this.#parts.shortageOfData(group.size, request.scaling, { haveBegun });
     if (text !== undefined && this.#group === group) observer.warn(text);
   }
 

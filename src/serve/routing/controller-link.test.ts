@@ -6,15 +6,11 @@ import { TOLD } from "./controller-messages.ts";
 
 const connections: FakeConnection[] = [];
 
-vi.mock("../../core/index.ts", async (original) => ({ ...(await original<object>()), getActor: async () => ({}) }));
-vi.mock("../../core/internal.ts", async (original) => ({
-  ...(await original<object>()),
-  connectToActor: async () => {
-    const connection = new FakeConnection();
-    connections.push(connection);
-    return connection as unknown as ServiceConnection;
-  },
-}));
+async function connectToFake(): Promise<ServiceConnection> {
+  const connection = new FakeConnection();
+  connections.push(connection);
+  return connection as unknown as ServiceConnection;
+}
 
 /** A controller that takes everything, and answers when it is told to. */
 class FakeConnection {
@@ -46,7 +42,7 @@ let link: ControllerLink;
 beforeEach(() => {
   vi.useFakeTimers();
   connections.length = 0;
-  link = new ControllerLink(() => []);
+  link = new ControllerLink(() => [], connectToFake);
 });
 afterEach(() => {
   link.close();

@@ -34,6 +34,7 @@ interface Subscription {
 export class ControllerLink {
   readonly #subscriptions = new Map<string, Subscription>();
   readonly #counts: () => LoadReport;
+  readonly #open: () => Promise<ServiceConnection>;
   #connection: ServiceConnection | undefined;
   #isConnecting = false;
   #isClosed = false;
@@ -45,9 +46,13 @@ export class ControllerLink {
   readonly #syncing = new Map<number, () => void>();
   readonly #reporting: NodeJS.Timeout;
 
-  /** @param counts what is under way and waits, of each deployment of this process */
-  constructor(counts: () => LoadReport) {
+  /**
+   * @param counts what is under way and waits, of each deployment of this process
+   * @param open connects to the controller, and rejects while there is none
+   */
+  constructor(counts: () => LoadReport, open: () => Promise<ServiceConnection> = connectToController) {
     this.#counts = counts;
+    this.#open = open;
     this.#reporting = outsideCalls(() => setInterval(() => this.report(), REPORT_EVERY_MS).unref());
   }
 
@@ -115,8 +120,7 @@ export class ControllerLink {
   async #connectUntilDone(): Promise<void> {
     while (!this.#isClosed) {
       try {
-        const controller = await getActor(CONTROLLER_NAME, { namespace: SERVE_NAMESPACE });
-        this.#connected(await connectToActor(controller, CONTROLLER_SERVICE));
+        this.#connected(await this.#open());
         break;
       } catch (error) {
         // The controller has died, or does not exist (yet or any more).
@@ -156,4 +160,8 @@ export class ControllerLink {
     for (const number of this.#syncing.keys()) tell(connection, TOLD.SYNC, { number });
     this.report();
   }
+}
+
+async function connectToController(): Promise<ServiceConnection> {
+  return await connectToActor(await getActor(CONTROLLER_NAME, { namespace: SERVE_NAMESPACE }), CONTROLLER_SERVICE);
 }

@@ -17,6 +17,7 @@ const RULES = [
   "test/limits.test.ts",
   "test/house.test.ts",
   "test/language.test.ts",
+  "test/links.test.ts",
   "test/header-casts.test.ts",
   "test/message-texts.test.ts",
   "test/options-page.test.ts",

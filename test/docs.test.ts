@@ -2,12 +2,11 @@
  * Runs every program of the guides in `docs` and compares what it prints with the text that stands below it there.
  *
  * A program is a `ts` block; the `text` block behind it is its standard output. A `ts` block without one would go untested, so each page's blocks are counted.
- * Links of all pages are checked too: each names a file, and a heading where it has a fragment. Pages with Python are in `python-docs.test.ts`.
+ * Pages with Python are in `python-docs.test.ts`, and links in `links.test.ts`.
  */
-import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type ProgramRun, runProgram } from "./house/run-program.ts";
 import { REPOSITORY } from "./house/source-files.ts";
@@ -109,32 +108,3 @@ test("all programs compile in strict mode", async () => {
     await rm(folder, { recursive: true });
   }
 });
-
-test("links of all pages name a file, and a heading of it", async () => {
-  const pages = (await readdir(join(REPOSITORY, "docs"), { recursive: true })).filter((name) => name.endsWith(".md"));
-  const files = ["README.md", "ARCHITECTURE.md", "PROTOCOL.md", "CONTRIBUTING.md", ...pages.map((name) => join("docs", name))];
-  const broken: string[] = [];
-  for (const file of files) {
-    const text = await readFile(join(REPOSITORY, file), "utf8");
-    for (const [, target = ""] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (/^[a-z]+:/.test(target)) continue;
-      const [path = "", fragment] = target.split("#");
-      const linked = path === "" ? join(REPOSITORY, file) : join(REPOSITORY, dirname(file), path);
-      if (!existsSync(linked)) broken.push(`${file}: ${target}: there is no ${relative(REPOSITORY, linked)}`);
-      else if (fragment !== undefined && !anchorsOf(await readFile(linked, "utf8")).includes(fragment))
-        broken.push(`${file}: ${target}: no heading has this anchor`);
-    }
-  }
-  expect(broken).toEqual([]);
-});
-
-/** The anchors that Markdown renderers give to headings. */
-function anchorsOf(page: string): string[] {
-  return Array.from(page.matchAll(/^#+ (.*)$/gm), ([, title = ""]) =>
-    title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-      .trim()
-      .replace(/\s/g, "-"),
-  );
-}

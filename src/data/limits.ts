@@ -23,6 +23,9 @@ export const ROWS_PER_BLOCK_MAX = 65_536;
 /** What a block of few rows counts in the budget: its references and messages take memory too. */
 export const BLOCK_COST_BYTES: number = 64 * 1024;
 
+/** Rows that a function or an iterator gives are made a block once they have about this many bytes: their worker holds no more of them. */
+export const MADE_BYTES_MAX: number = 32 * BLOCK_BYTES_MIN;
+
 /** Items of an iterator of the program that are read before a task gets them: few, as it may be slow. */
 export const ITEMS_PER_BLOCK = 4096;
 
@@ -77,7 +80,7 @@ export const WHOLE_INPUT_ROWS_MAX: number = 2 ** 20;
 /** Rows that all tasks of a read may bring into tables, together, where nobody knows how many rows they read: less than a second's work. */
 export const SMALL_SIDE_TABLE_ROWS: number = 2 ** 20;
 
-/** Rows of a block that a join gives: one row of a side may meet very many of the other. */
+/** Rows of a block that a join gives, where its bytes allow as many: one row of a side may meet very many of the other. */
 export const ROWS_OF_JOINED_BLOCK = 131_072;
 
 /** Partitions of an exchange: each partition task gives as many parts. */

@@ -9,6 +9,7 @@ import { count, describeValue, isPlainObject, readOptions } from "../core/intern
 import { blockOfBatch } from "./blocks/batch.ts";
 import { type Block, blockOfRows } from "./blocks/block.ts";
 import { INT64 } from "./blocks/data-type.ts";
+import { RowBytes } from "./blocks/row-bytes.ts";
 import { failureIn } from "./engine/user-errors.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { AnyBatch, AnyRow, RowOfBatch } from "./row-types.ts";
@@ -137,6 +138,7 @@ export function readDatasource<R extends AnyRow>(source: Datasource<R>, options:
 }
 
 export async function* readUserTask(name: string, task: ReadTask, index: number): AsyncGenerator<Block, void, undefined> {
+  const size = new RowBytes();
   let rows: unknown[] = [];
   let givenCount = 0;
   try {
@@ -144,10 +146,11 @@ export async function* readUserTask(name: string, task: ReadTask, index: number)
       if (isRow(given)) {
         givenCount += 1;
         rows.push(given);
-        if (rows.length < ROWS_PER_BLOCK_MAX) continue;
+        if (!size.add(given) && rows.length < ROWS_PER_BLOCK_MAX) continue;
       }
       if (rows.length > 0) yield blockOfRows(rows, name);
       rows = [];
+      size.restart();
       if (isRow(given)) continue;
       const block = blockOfBatch(given, name);
       givenCount += block.rowCount;

@@ -7,6 +7,7 @@
 import { put } from "../../core/index.ts";
 import { isPlainObject } from "../../core/internal.ts";
 import { blockOfRows } from "../blocks/block.ts";
+import { RowBytes } from "../blocks/row-bytes.ts";
 import { DataError } from "../errors.ts";
 import { BLOCK_COST_BYTES, BLOCKS_AHEAD_MAX } from "../limits.ts";
 import { DriverOperator } from "./driver-operators.ts";
@@ -81,13 +82,16 @@ export class ItemOperator extends DriverOperator {
     // An iterator that never waits must not keep everything else from running.
     await new Promise((resolve) => setImmediate(resolve));
     const rows: unknown[] = [];
-    while (rows.length < rowsPerBlock && !this.isStopped) {
+    const size = new RowBytes();
+    let isLarge = false;
+    while (rows.length < rowsPerBlock && !isLarge && !this.isStopped) {
       const { done, value } = await this.#iterator.next();
       if (done === true) {
         this.#hasEnded = true;
         break;
       }
       rows.push(value);
+      isLarge = size.add(value);
     }
     if (rows.length === 0 || this.isStopped) return;
     const block = blockOfRows(

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { withDictionaries } from "../../../test/oracles/dictionary-blocks.ts";
-import { type Block, blockOfRows, concatBlocks, type Row, rowsOf } from "../blocks/block.ts";
-import { GATHERED_BYTES_MAX } from "../limits.ts";
+import { type Block, blockBytes, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock } from "../blocks/block.ts";
+import { BLOCK_BYTES_MAX, GATHERED_BYTES_MAX } from "../limits.ts";
 import { withBinColumn, withoutColumn } from "./bins.ts";
 import { gathered, type Join, JOIN_TYPES, type JoinType, joinBlocks, joinEach, wholeSides } from "./join.ts";
 import { given } from "./task.ts";
@@ -220,4 +220,18 @@ test("a bin that one key has filled is joined piece by piece, and none of its la
   expect(kept.map(({ rowCount }) => rowCount)).toEqual([2, GATHERED_BYTES_MAX / 8, 1]);
   expect(kept[1]?.vectors[0]?.values).toBe(large.vectors[0]?.values);
   expect([...gathered([])]).toEqual([]);
+});
+
+test("a joined block has no more bytes than others, however many rows of the left side meet a large row of the right one", () => {
+  const rows = Array.from({ length: 20 }, (_, l) => ({ k: l % 2, l }));
+  const unique = [0, 1].map((k) => ({ k, r: new Uint8Array(2 ** 23) }));
+  for (const right of [unique, [...unique, { k: 2, r: new Uint8Array(2 ** 23) }, { k: 2, r: new Uint8Array(2 ** 23) }]]) {
+    let count = 0;
+    for (const block of joinBlocks(joinOf("inner", ["k"]), blocksOf(rows, 20), blocksOf(right, 4))) {
+      expect(blockBytes(block)).toBeLessThanOrEqual(1.1 * BLOCK_BYTES_MAX);
+      expect(rowsOf(sliceBlock(block, 0, 1))[0]).toMatchObject({ l: count });
+      count += block.rowCount;
+    }
+    expect(count).toBe(20);
+  }
 });

@@ -23,7 +23,7 @@ import { DataError } from "../errors.ts";
 import { binsOf } from "./bins.ts";
 import { keyVectors, NO_GROUP } from "../kernels/hash.ts";
 import { KeyTable } from "../kernels/key-table.ts";
-import { GATHERED_BYTES_MAX, ROWS_OF_JOINED_BLOCK } from "../limits.ts";
+import { BLOCK_BYTES_MAX, GATHERED_BYTES_MAX, ROWS_OF_JOINED_BLOCK } from "../limits.ts";
 
 export const JOIN_TYPES = ["inner", "left", "right", "full", "leftSemi", "rightSemi", "leftAnti", "rightAnti"] as const;
 
@@ -239,12 +239,17 @@ interface Probe {
 /** Each row of the left side with each row of the right side that has its keys, cut into blocks, as a few keys may give very many. */
 function* pairs(join: Join, sides: Sides, { block, groups, table }: Probe): Generator<Block, void, undefined> {
   const keepsUnmet = join.type === "left" || join.type === "full";
+  const rowsFit = Math.max(1, Math.floor(BLOCK_BYTES_MAX / (1 + rowBytes(block) + rowBytes(sides.right))));
   if (table.isUnique) {
-    yield joined(join, sides, block, singlePairs(groups, keepsUnmet));
+    for (let start = 0; start === 0 || start < block.rowCount; start += rowsFit) {
+      const end = Math.min(block.rowCount, start + rowsFit);
+      yield joined(join, sides, sliceBlock(block, start, end), singlePairs(groups.subarray(start, end), keepsUnmet));
+    }
     return;
   }
   const { starts, rows } = table;
-  let found = new Pairs();
+  const rowsMax = Math.min(ROWS_OF_JOINED_BLOCK, rowsFit);
+  let found = new Pairs(rowsMax);
   for (let row = 0; row < block.rowCount; row += 1) {
     const group = groups[row] as number;
     if (group === NO_GROUP) {
@@ -252,7 +257,7 @@ function* pairs(join: Join, sides: Sides, { block, groups, table }: Probe): Gene
       found.add(row, NO_ROW);
       if (found.isFull) {
         yield joined(join, sides, block, found);
-        found = new Pairs();
+        found = new Pairs(rowsMax);
       }
       continue;
     }
@@ -261,10 +266,15 @@ function* pairs(join: Join, sides: Sides, { block, groups, table }: Probe): Gene
       found.add(row, rows[i] as number);
       if (!found.isFull) continue;
       yield joined(join, sides, block, found);
-      found = new Pairs();
+      found = new Pairs(rowsMax);
     }
   }
   if (found.count > 0) yield joined(join, sides, block, found);
+}
+
+/** Bytes of a row on average. A joined row has about those of a row of each side, and a row of the right side may meet very many. */
+function rowBytes(block: Block): number {
+  return blockBytes(block) / Math.max(1, block.rowCount);
 }
 
 /** The pairs where a row of the left side has one partner at most: its group has the number of that row. */
@@ -286,13 +296,18 @@ interface FoundPairs {
 /** Rows of the left side and of the right one that meet. */
 class Pairs implements FoundPairs {
   count = 0;
-  readonly #left = new Uint32Array(ROWS_OF_JOINED_BLOCK);
-  readonly #right = new Uint32Array(ROWS_OF_JOINED_BLOCK);
+  readonly #left: Uint32Array;
+  readonly #right: Uint32Array;
   /** Each row of the left side follows the one before it: where each has one partner, as with the keys of another table. */
   #isRun = true;
 
+  constructor(rowsMax: number) {
+    this.#left = new Uint32Array(rowsMax);
+    this.#right = new Uint32Array(rowsMax);
+  }
+
   get isFull(): boolean {
-    return this.count === ROWS_OF_JOINED_BLOCK;
+    return this.count === this.#left.length;
   }
 
   add(left: number, right: number): void {

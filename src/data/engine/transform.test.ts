@@ -1,7 +1,9 @@
 /** Rows that steps made and that make no block: errors name the step, and where the rows came from. */
 import { expect, test } from "vitest";
-import { type Block, blockOfRows } from "../blocks/block.ts";
-import { noteFile } from "../blocks/origin.ts";
+import { type Block, blockOfRows, rowsOf } from "../blocks/block.ts";
+import { noteFile, rowPlace } from "../blocks/origin.ts";
+import { readUserTask } from "../sources.ts";
+import { given } from "./task.ts";
 import { runChain, type Transform } from "./transform.ts";
 
 /** Rows 11 to 13 of a file, with the numbers 1 to 3, through these steps. */
@@ -65,4 +67,37 @@ test("rows of no file are named by their number in the block, from 1", async () 
   await expect(run([batches((rows) => rows.map(mixed))], false)).rejects.toThrow(
     `row 3 of a batch made of rows 1 to 3 of the 3 in its block ${MIXED}`,
   );
+});
+
+/** Rows of 1 MiB, and how many of them are made. */
+function largeRows() {
+  const own = { made: 0, large: (n: number) => ({ n, bytes: new Uint8Array(2 ** 20 * Math.sign((own.made += 1))) }) };
+  return own;
+}
+
+test.each(["map", "flatMap", "a source"] as const)("rows of many bytes leave %s long before all rows of a block are made", async (kind) => {
+  const block = blockOfRows(
+    Array.from({ length: 100 }, (_, n) => ({ n })),
+    "test",
+  );
+  noteFile(block, "a.csv", 0);
+  const own = largeRows();
+  const steps = {
+    map: ({ n }: { n: number }) => own.large(n),
+    flatMap: ({ n }: { n: number }) => [own.large(n)],
+  };
+  const read = function* rows(): Generator<{ n: number; bytes: Uint8Array }> {
+    for (let n = 0; n < 100; n += 1) yield own.large(n);
+  };
+  const blocks =
+    kind === "a source"
+      ? readUserTask("source", { read }, 0)
+      : runChain(given([block]), [{ kind, name: `${kind}(large)`, fn: steps[kind] }]);
+  let rows = 0;
+  for await (const part of blocks) {
+    expect(own.made - rows).toBeLessThanOrEqual(33);
+    if (kind === "map") expect(rowPlace(part, 0)).toBe(`row ${rows + 1} of a.csv`);
+    for (const row of rowsOf(part)) expect(row["n"]).toBe(rows++);
+  }
+  expect(rows).toBe(100);
 });

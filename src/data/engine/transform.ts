@@ -10,6 +10,7 @@ import { hasManyGroups } from "../aggregates/group-aggregate.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { keepFile, keepOrigin, placeOf, rowPlace } from "../blocks/origin.ts";
+import { RowBytes } from "../blocks/row-bytes.ts";
 import { DataError } from "../errors.ts";
 import { filteredRows, projected, unnested, withColumns } from "../expressions/evaluate.ts";
 import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressions/nodes.ts";
@@ -179,21 +180,30 @@ async function* mapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGe
   const call = fn as (row: Row) => unknown;
   for await (const block of blocks) {
     const read = blockReader(block);
-    const rows = new Array<unknown>(block.rowCount);
+    const size = new RowBytes();
+    let rows: unknown[] = [];
+    /** The block of the last results, which were made of the rows before `end`. */
+    const made = (end: number): Block => {
+      const first = end - rows.length;
+      const own = blockOfRows(rows, name, (row) => rowPlace(block, first + row), block);
+      return rows.length === block.rowCount ? keepOrigin(own, block) : keepOrigin(own, block, (row) => [first + row, first + row]);
+    };
     let i = 0;
     try {
       for (; i < block.rowCount; i += 1) {
         const result = call(read(i));
         // Most functions are synchronous, and an await for each row costs more than a small function.
-        rows[i] = isThenable(result) ? await result : result;
+        const row = isThenable(result) ? await result : result;
+        rows.push(row);
+        if (!size.add(row)) continue;
+        yield made(i + 1);
+        rows = [];
+        size.restart();
       }
     } catch (error) {
       throw failureAt(error, name, block, [i, i]);
     }
-    yield keepOrigin(
-      blockOfRows(rows, name, (row) => rowPlace(block, row), block),
-      block,
-    );
+    if (rows.length > 0 || block.rowCount === 0) yield made(i);
   }
 }
 
@@ -201,6 +211,7 @@ async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): Asy
   const call = fn as (row: Row) => unknown;
   for await (const block of blocks) {
     const read = blockReader(block);
+    const size = new RowBytes();
     let rows: unknown[] = [];
     /** For each of the rows, the row of the block of which it was made. */
     let sources: number[] = [];
@@ -217,9 +228,10 @@ async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): Asy
         for await (const row of iterableOf(results, name)) {
           rows.push(row);
           sources.push(i);
-          if (rows.length < ROWS_PER_BLOCK_MAX) continue;
+          if (!size.add(row) && rows.length < ROWS_PER_BLOCK_MAX) continue;
           yield made();
           [rows, sources] = [[], []];
+          size.restart();
         }
       }
     } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * One text for each source file of a graph: its captured variables as constants around its functions and classes.
+ * Writes one text for each source file of a graph: captured variables as constants around the functions and classes that use them.
  *
  * Decides the layout: top-level variables at the top level of the text, captured variables of enclosing calls in blocks. Only variables
  * that shipped code assigns are variables, the rest are constants, as the engine folds constants into loops (a loop over a captured
@@ -14,7 +14,7 @@ import type { Segment } from "./positions.ts";
 interface Assembly {
   /** By source, the body of the generator function. */
   readonly texts: ReadonlyMap<number, MappedText>;
-  /** Which text runs next, one entry for each stretch between two yields. */
+  /** Text to run next: one entry for each stretch between two yields. */
   readonly turns: readonly number[];
 }
 
@@ -74,7 +74,7 @@ class TextWriter implements MappedText {
     return this.#graph.nodes[ref] as CodeNode;
   }
 
-  /** Whether a node can be made by now; inside a unit, what is needed of the unit itself may count as there. */
+  /** Whether a node can be made now. Inside a unit, other members of the unit may count as ready. */
   #isReady(ref: Ref, within: Unit | null): boolean {
     for (const need of this.#plan.needsOf(ref)) if (need !== within && !this.#done.has(need)) return false;
     return true;
@@ -101,7 +101,7 @@ class TextWriter implements MappedText {
     return node.kind === "class" ? classExpression(node, ref) : functionExpression(node);
   }
 
-  /** Members that share a block: what is ready, then the members, then what needed them. */
+  /** Writes members that share a block: ready nodes first, then the members, then the nodes that needed a member. */
   #writeBlock(unit: CodeUnit, members: readonly Ref[]): void {
     const variables = new Map<string, Variable>();
     for (const ref of members) for (const variable of this.#code(ref).code.locals) variables.set(variable[0], variable);

@@ -1,8 +1,9 @@
 /**
- * Classes by value: text, heritage, static state and what was added to the prototype since.
+ * Captures classes by value: text, heritage, static state, and additions to the prototype.
  *
- * Decides that nothing of a class runs again elsewhere: heritage is already a value, computed names are replaced by what they were, static initializers and
- * blocks blanked in the text and their results sent. What decorators made of the class since is sent as the difference from its text. A class keeps one identity wherever it goes. Called by `capture-function`.
+ * Keeps parts of a class from running again on the worker. Heritage is already a value, computed names become their results, and static
+ * initializers and blocks are blanked while their results travel. Changes by decorators travel as the difference from the text. A class
+ * keeps one identity everywhere. Called by `capture-function`.
  */
 import { captureProperties, propertyLabel, referPrototype } from "./capture-object.ts";
 import { captureVariables } from "./capture-variables.ts";
@@ -98,7 +99,9 @@ interface SideJob extends MemberState {
   readonly step: Step;
 }
 
-/** What differs from what the text makes: what decorators and later statements added, replaced, took away or closed. */
+/**
+ * Records how a class or prototype differs from its text: members that decorators or later statements added, replaced, removed or closed.
+ */
 function fillSide(side: ClassSide, owner: object, { graph, step, ...state }: SideJob): void {
   side.properties = captureProperties(graph, owner, {
     step: { parent: step, label: state.isStatic ? "static" : "prototype", holder: owner },
@@ -108,7 +111,7 @@ function fillSide(side: ClassSide, owner: object, { graph, step, ...state }: Sid
   if (!Object.isExtensible(owner)) side.isClosed = true;
 }
 
-/** Properties that the language gives to every class, unless the class has something of its own under their names. */
+/** Whether the language gives this property to every class, and the class does not define its own under that name. */
 function isOfEveryClass(owner: object, key: string | symbol, isStatic: boolean): boolean {
   if (key === "prototype") return isStatic;
   if (key !== (isStatic ? "length" : "constructor") && !(isStatic && key === "name")) return false;

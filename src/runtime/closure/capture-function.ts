@@ -1,8 +1,8 @@
 /**
  * Functions: by name where Node or a module has them, else their text with the variables that it uses.
  *
- * Decides by reference or by value, and whether what a text needs of the code around it (`this`, `super`, private names) can be had
- * elsewhere; its free names are bound by `capture-variables`. Called by `capture-value`; classes go on to `capture-class`.
+ * Decides between reference and value, and whether `this`, `super` and private names of the surrounding code can be had on the worker. Free
+ * names are bound by `capture-variables`. Called by `capture-value`; classes go on to `capture-class`.
  */
 import { captureClass } from "./capture-class.ts";
 import { ownerOf, recordMember } from "./class-members.ts";
@@ -216,7 +216,7 @@ function fillFunctionObject(
   if (parent && parent !== Object.prototype) node.prototypeParent = referPrototype(graph, parent, at);
 }
 
-/** `this`, `super`, `new.target` and private names of what stands around the text. */
+/** Captures `this`, `super`, `new.target` and private names of the surrounding code. */
 function captureLexicalContext(graph: GraphBuilder, job: FunctionJob, node: FunctionNode): void {
   const { target, facts, parsed, place, step } = job;
   const revived = revivedCodeOf(target);
@@ -252,7 +252,10 @@ function captureLexicalContext(graph: GraphBuilder, job: FunctionJob, node: Func
   }
 }
 
-/** The `this` of an arrow function: the instance whose field or constructor made it, else what the function itself sees at its first statement. */
+/**
+ * Returns the `this` of an arrow function: the instance whose field or constructor made the arrow, else the `this` at the arrow's first
+ * statement.
+ */
 function lexicalThis(graph: GraphBuilder, job: FunctionJob): { readonly value: unknown } {
   const { target, place, step, parsed } = job;
   const around = place.enclosingFunctions().at(-1);

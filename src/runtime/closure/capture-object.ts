@@ -60,7 +60,7 @@ export function captureProperties(
   return properties;
 }
 
-/** The node of a prototype object: of its class where it has one. */
+/** Returns the node of a prototype object, through the class if the prototype has one. */
 export function referPrototype(graph: GraphBuilder, prototype: object, step: Step): Ref {
   const known = graph.knownRef(prototype);
   if (known !== undefined) return known;

@@ -1,9 +1,9 @@
 /**
- * Which node a value becomes: the policy of what travels by name, by reference, by hook, as data, or piece by piece.
+ * Picks a node for each value: by name, by reference, by hook, as data, or piece by piece.
  *
- * Decides in this order: the language's own values go by path; plain data goes as it is; runtime exports and whatever the caller's hooks
- * know (references, handles, registered serializers) go by id; then functions, objects and symbols each
- * by their own file. Called by `GraphBuilder.refer` for every value that has no node yet.
+ * The order is fixed. The language's own values go by path, and plain data goes as it is. Runtime exports and values that the caller's
+ * hooks know (references, handles, registered serializers) go by id. Functions, objects and symbols follow, each in its own file. Called by
+ * `GraphBuilder.refer` for every value that has no node yet.
  */
 import { types } from "node:util";
 import { captureFunction } from "./capture-function.ts";

@@ -1,9 +1,9 @@
 /**
  * The free names of a function or class: what each stands for where the text was written.
  *
- * Decides between an import (made again at the same place elsewhere), a variable of the top level (one for all functions of a file), a
- * variable of an enclosing call (the function's own), what every module has, and a global (nothing to send). Called by `capture-function`
- * and `capture-class`.
+ * There are five kinds. An import is made again on the worker. A top-level variable is shared by all functions of a file, and a variable of
+ * an enclosing call belongs to the function. Every module has some names of the module system, and a global is not sent. Called by
+ * `capture-function` and `capture-class`.
  */
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -109,7 +109,7 @@ function withEnvironment(binding: Node, live: unknown): Node {
   return env === undefined ? binding : { ...binding, env };
 }
 
-/** An import that holds something that goes by an id of its own (a runtime export, a reference, a handle), or `undefined`. */
+/** Returns the node of an import whose value travels by id (a runtime export, a reference, a handle) or is `undefined`. */
 function referImported(graph: GraphBuilder, live: unknown, step: Step): Ref | undefined {
   if (!isObjectLike(live)) return undefined;
   const byId = graph.referById(live, step);

@@ -1,4 +1,4 @@
-/** Capture and revival in one process: what a definition is, how names and cycles are laid out, what is refused. */
+/** Captures and revives in one process: the content of a definition, the layout of names and cycles, and refusals. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { captureDefinition, captureValue, type Definition, definitionOf, registerWellKnown } from "./capture.ts";

@@ -1,9 +1,9 @@
 /**
  * Captures functions, classes and values with everything they refer to as bytes that another process can revive.
  *
- * The entry of this folder's capturing half, called by the core. Decides what a definition is (a function or class with its captures,
- * named by the hash of its bytes) and what a value is (it refers to the definitions of the classes in it), the limits on size, and owns the
- * definitions of classes that values brought up.
+ * Entry to the capturing half of this folder, called by the core. A definition is a function or class with its captures, named by a hash of
+ * the bytes; a value refers to the definitions of the classes in it. This file also decides the limits on size, and owns the definitions of
+ * classes that were met in values.
  */
 import { SerializationError } from "../base/errors.ts";
 import { type EncodeHooks, encodeValue, UnsupportedValueError } from "../wire/value/encode.ts";
@@ -36,9 +36,9 @@ interface CapturedValue {
   readonly buffers: Uint8Array[];
   /** Definitions that the reader needs, each at most once. */
   readonly definitions: string[];
-  /** The classes that those bring. */
+  /** Classes that those definitions hold. */
   readonly classes: readonly object[];
-  /** What the user should know, such as a surprisingly large capture. */
+  /** Notes for the user, such as a surprisingly large capture. */
   readonly notes: string[];
 }
 
@@ -54,22 +54,22 @@ export interface Definition {
   readonly collections: readonly WeakCollection[];
   readonly notes: string[];
   readonly sizeBytes: number;
-  /** It brings a class: values with instances of that refer to this definition. */
+  /** Whether the definition holds a class. Values with instances of the class refer to this definition. */
   readonly hasClasses: boolean;
-  /** Captures a reference or another value that a hook encodes: a reader needs what is announced beside the definition. */
+  /** Whether the definition holds a reference or another value that a hook encodes. Its reader needs the values announced beside it. */
   readonly hasForms: boolean;
 }
 
 /** A captured megabyte is copied to every worker: most often an accident. */
 const WARNING_BYTES = 1_000_000;
-/** What a definition table could not hold many of; Ray's limit as well. */
+/** Bounds a definition, so that the table can hold many. Ray has the same limit. */
 const SIZE_BYTES_MAX = 100_000_000;
 /** The estimate of a size looks at as many objects and charges as much for each. */
 const VISITED_MAX = 200_000;
 const VALUE_OVERHEAD_BYTES = 8;
 
 /**
- * Captures a function or class as it is now: later changes of its variables are not seen.
+ * Captures a function or class with its variables' present values. Later changes are not seen.
  *
  * @throws SerializationError naming the path to what cannot be sent
  */
@@ -112,7 +112,7 @@ export function captureWhole(
 /**
  * Captures any value. Classes in it are referred to by definitions of their own, so that their text is sent once.
  *
- * @param label - what errors call the value, such as "argument 1 of train"
+ * @param label - name of the value in errors, such as "argument 1 of train"
  * @throws SerializationError naming the path to what cannot be sent
  */
 export function captureValue(value: unknown, hooks: EncodeHooks, label = "value"): CapturedValue {
@@ -120,7 +120,7 @@ export function captureValue(value: unknown, hooks: EncodeHooks, label = "value"
   return { bytes, buffers, definitions: [...graph.definitions], classes: [...graph.definedClasses], notes: [...graph.notes] };
 }
 
-/** A definition lives as long as its class; who sends a value with the class in it keeps both. */
+/** A definition lives as long as its class. The sender of a value with the class in it keeps both. */
 const definitionByClass = new WeakMap<object, Definition>();
 
 /** The definition that `captureValue` made for a class here; `undefined` for those that came from elsewhere. */
@@ -128,7 +128,9 @@ export function definitionOf(target: object): Definition | undefined {
   return definitionByClass.get(target);
 }
 
-/** The place in the user's source that made a function or class, as `main.ts:12`, and a key by which functions of one place are told to be so. */
+/**
+ * The place in the user's source that made a function or class, as `main.ts:12`, and a key that is equal for functions made at one place.
+ */
 export function placeOfDefinition(target: AnyFunction): { readonly key: string; describe(): string } | undefined {
   // The package's own exports are in no file of the user's, and to look for their place would start the inspector in processes that capture nothing else.
   if (wellKnownId(target) !== undefined) return undefined;
@@ -206,7 +208,7 @@ function walk<Result>(graph: GraphBuilder, value: unknown, { step, finish }: { s
   }
 }
 
-/** Adds the weak collections of classes that are referred to by definitions, where they hold something of what was captured. */
+/** Adds the weak collections of classes that travel as definitions, if the collections have entries for captured objects. */
 function referCollections(graph: GraphBuilder): void {
   for (const definition of graph.definitions) {
     for (const collection of collectionsOf(definition)) {

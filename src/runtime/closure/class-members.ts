@@ -1,10 +1,9 @@
 /**
- * The methods, accessors and fields that the text of a class makes: under which key each of them stands, and the functions of the methods.
+ * Finds the methods, accessors and fields that a class's text defines: the key of each, and the functions of the methods.
  *
- * Decides what a computed name is without evaluating it again: that of a method is read off the class, that of a field worked out from values
- * that cannot have changed since. Owns the members of each class that was captured or revived here, by class and by function, so that a method
- * which a decorator replaced is still known as the method of its class. Called by `capture-class`, `capture-function`, `private-state` and
- * `graph-reviver`.
+ * Never evaluates a computed name twice: a method's name is read off the class, and a field's is worked out from values that cannot have
+ * changed. Owns the members of each class that was captured or revived here, by class and by function, so that a method replaced by a
+ * decorator still counts as its class's. Called by `capture-class`, `capture-function`, `private-state` and `graph-reviver`.
  */
 import { types } from "node:util";
 import { type AnyFunction, factsOf } from "./function-facts.ts";
@@ -80,8 +79,8 @@ export function membersInText({ facts, parsed, scopes, place }: TextOfClass): Cl
 }
 
 /**
- * The computed names of fields as an instance has them, by index: where no code of the user's runs when one is made, as there is no constructor and
- * no class above, and all initial values are literals and functions.
+ * Computed names of fields, by index, read off a new instance. Only for classes whose construction runs none of the user's code: no
+ * constructor, no superclass, and only literals and functions as initial values.
  */
 function keysOfInstance(
   target: AnyFunction,
@@ -102,7 +101,7 @@ function keysOfInstance(
   return read;
 }
 
-/** Of whatever realm: a test runner evaluates files in one of their own. */
+/** Compares by shape, since a test runner evaluates files in another realm. */
 export function isFunctionPrototype(value: object): boolean {
   const above = Object.getPrototypeOf(value) as object | null;
   return above !== null && Object.getPrototypeOf(above) === null && typeof value === "function" && factsOf(value).isNative;
@@ -116,7 +115,7 @@ export function classMembers(parsed: ParsedClass, nodeOf: (index: number) => Ref
   });
 }
 
-/** Finds the methods that the text made among what the class has now, wherever they stand. */
+/** Finds the methods from the class's text among its present members, under any key. */
 function readMembers(target: AnyFunction, text: string, { members }: ParsedClass): ClassMembers {
   const found: ClassMembers = { keys: members.map(({ name }) => name ?? undefined), functions: members.map(() => undefined) };
   const byText = new Map<string, number[]>();
@@ -169,7 +168,7 @@ export interface MemberState {
 /** Stands for a method that was replaced: no property holds it. */
 const NOT_MET: AnyFunction = () => undefined;
 
-/** Whether a property is exactly what the evaluation of the text makes of it. */
+/** Whether a property is exactly the one that the class's text defines. */
 export function isAsWritten(owner: object, key: MemberKey, { members, known, isStatic }: MemberState): boolean {
   const descriptor = Object.getOwnPropertyDescriptor(owner, key);
   if (!descriptor || descriptor.enumerable || !descriptor.configurable || descriptor.writable === false) return false;
@@ -215,7 +214,7 @@ function valueOf(node: AnyNode, context: KeyContext): Known {
       return { value: node.value };
     case "Identifier":
       return context.changesOf(node.name) === 0 ? variableOf(node.name, context) : undefined;
-    // What a compiler keeps a name in: `[_a = Dir.Up]`, `[(decorators = [...], "name")]`.
+    // A compiler's way to keep a name: `[_a = Dir.Up]`, `[(decorators = [...], "name")]`.
     case "SequenceExpression":
       return valueOf(node.expressions.at(-1) as AnyNode, context);
     case "AssignmentExpression":
@@ -261,7 +260,7 @@ function variableOf(name: string, { scopes }: KeyContext): Known {
   return readVariable(scopes, name) ?? (name === "Symbol" ? { value: Symbol } : undefined);
 }
 
-/** A data property of what a variable holds: a getter would run the user's code. */
+/** Reads a data property of a variable's value. A getter would run the user's code. */
 function memberOf(node: Extract<AnyNode, { type: "MemberExpression" }>, context: KeyContext): Known {
   const holder = valueOf(node.object, context)?.value;
   if (!isObjectLike(holder)) return undefined;

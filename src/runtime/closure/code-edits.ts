@@ -1,9 +1,9 @@
 /**
- * How the captured text of one function or class is changed so that it can be evaluated inside another text.
+ * Edits the captured text of one function or class so that it can be evaluated inside another text.
  *
- * Decides the edits: `import.meta` becomes a variable of the same length, an import is read from its module at each use, a method loses its
- * key, a class takes its heritage from a value, its static parts are blanked (newlines stay), and a class with private members gets a switch
- * that turns its constructor off and a door to its private names. Edits keep the positions of what they leave, so stack traces stay exact.
+ * `import.meta` becomes a variable of the same length, and imports are read from their module at each use. A method loses its key. A class
+ * takes its heritage from a value, and its static parts are blanked, newlines excepted. A class with private members gets a switch that
+ * turns its constructor off, and a door to its private names. Edits keep the positions of the remaining text, so stack traces stay exact.
  * Called by `assemble`.
  */
 import { type ClassNode, type Code, type FunctionNode, NO_REF, type Ref } from "./graph.ts";
@@ -26,7 +26,7 @@ interface Edit {
   readonly text: string;
 }
 
-/** A piece of text with what is known of its origin. */
+/** A piece of text with its known origins. */
 export interface MappedText {
   readonly text: string;
   readonly segments: readonly Segment[];

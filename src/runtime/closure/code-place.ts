@@ -1,6 +1,6 @@
 /**
- * Where a captured text stands: what its free names mean there. Two kinds: a script as its loader ran it, and text revived from
- * another process, which stands for the file it came from.
+ * Place of a captured text, which gives its free names their meaning. A place is either a script as its loader ran it, or a text revived
+ * from another process, which stands for its original file.
  *
  * Decides whether a name is an import, something that every module has (`require`, `import.meta`), a variable of the top level or one of an
  * enclosing call. Called by `capture-function` for each function; owns nothing.
@@ -20,17 +20,20 @@ import { type RevivedCode, type RevivedSource, revivedCodeOf, revivedSourceAt } 
 import type { Script } from "./script-table.ts";
 import { viteRoot } from "./vite-modules.ts";
 
-/** What a name at the top level is bound to. `provided`: every module of that format has it. */
+/** Binding of a top-level name. `provided`: every module of that format has the name. */
 type Binding = Node | "provided";
 
 export interface CodePlace {
-  /** One top level: code with the same identity shares its module variables. */
+  /** Identity of one top level: code with the same identity shares its module variables. */
   readonly identity: object;
   readonly source: SourcePlace;
   isTopLevel(name: string): boolean;
   /** How often the variable that `name` means here is changed after its declaration, as far as the script tells. */
   changesOf(name: string): number;
-  /** What the loader or an import binds `name` to, if it is at the top level; `isCaptured`: the closure holds a variable of that name. */
+  /**
+   * Returns the binding that the loader or an import gives to `name` at the top level. `isCaptured`: the closure holds a variable of that
+   * name.
+   */
   bindingOf(name: string, source: number, isCaptured: boolean): Binding | undefined;
   /** Import bindings that hold whole module namespaces. */
   namespaceImports(): readonly [name: string, form: ImportForm][];
@@ -125,7 +128,7 @@ class RevivedPlace implements CodePlace {
     return !this.#revived.localNames.has(name);
   }
 
-  /** What a revived text's names were before it travelled is known where it came from. */
+  /** The meaning of the names was settled by the process that captured the text first. */
   changesOf(): number {
     return 0;
   }

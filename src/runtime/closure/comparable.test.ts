@@ -8,7 +8,7 @@ function compared(value: unknown): ComparableCapture {
   return comparableOf(bytes, buffers);
 }
 
-/** Another class with another identity each time, as another process has it. */
+/** Makes a class with a new identity each time, as another process would. */
 const counterFrom = (start: number): (new () => object) => {
   return class Counter {
     count = start;

@@ -1,30 +1,31 @@
 /**
  * Tells whether two captures hold the same code, though different processes made them.
  *
- * Decides what is left out: the identities of classes, symbols and weak collections, which are random for each process, count by the order in which they stand there. Code that
- * goes by the name of its module is its file's, so the files are told as well; whoever compares reads them. Called by the core.
+ * Identities of classes, symbols and weak collections are random for each process, so they are replaced by their order of appearance. Code
+ * that goes by its module's name depends on the module's file, so the files are listed, and the caller compares their contents. Called by
+ * the core.
  */
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { encodeValue } from "../wire/value/encode.ts";
 import type { Graph, Node } from "./graph.ts";
 import { readGraph } from "./revive.ts";
 
-/** A module that is imported by the name of its package, or by an alias of package.json (`#db`). */
+/** A module imported by a package name, or by an alias of package.json (`#db`). */
 interface NamedModule {
   readonly specifier: string;
   /** The file that imports it. */
   readonly from: string;
 }
 
-/** A capture without what tells its process. */
+/** A capture without the parts that depend on its process. */
 export interface ComparableCapture {
   /** Equal for equal code. */
   readonly parts: readonly Uint8Array[];
-  /** The identities that were left out: captures that share one share a class. */
+  /** Identities that were left out. Captures with a common identity share a class. */
   readonly identities: ReadonlySet<string>;
-  /** Paths of modules that are imported where the code runs, as their importers name them: endings may lack. */
+  /** Paths of modules that the code imports when it runs, as their importers name them. Extensions may be missing. */
   readonly files: readonly string[];
-  /** Imports otherwise than by a path; modules of Node are among them. */
+  /** Imports other than by path, including Node's modules. */
   readonly named: readonly NamedModule[];
 }
 

@@ -65,8 +65,8 @@ type Template = (...values: unknown[]) => TextGenerator;
 const TEMPLATES_MAX = 1000;
 
 /**
- * Texts that were evaluated, least recently used first: functions that one place made differ in what they captured, which comes in from outside, so
- * their text is compiled once and runs once for each. Invariant: a template holds code and nothing that a definition captured.
+ * Evaluated texts, least recently used first. Functions made at one place differ only in their captures, which are passed in, so their text
+ * is compiled once and run once for each function. Invariant: a template holds code and no captured values.
  */
 const templates = new Map<string, Template>();
 
@@ -86,7 +86,7 @@ function templateOf(key: string, evaluate: () => Template): Template {
 export class FileScope {
   readonly file: string;
   readonly isStrict: boolean;
-  /** What every module of this format has in scope. */
+  /** Names that every module of this format has in scope. */
   readonly provided: Readonly<Record<string, unknown>>;
   readonly require: NodeJS.Require;
 
@@ -107,7 +107,7 @@ export class FileScope {
     return withoutLoaderWarning(() => harnessOf(this.file, this.isStrict).importFrom(specifier, options));
   }
 
-  /** Starts the generator whose body is `body`, with `names` (and what a module has) in scope. */
+  /** Starts the generator with this `body`. `names` and the module's own names are in scope. */
   start(body: MappedText, { names, url }: { names: Readonly<Record<string, unknown>>; url: string }): TextGenerator {
     const parameters = Object.keys(names).join(", ");
     const template = templateOf(`${url} ${this.isStrict} ${parameters}`, () => {

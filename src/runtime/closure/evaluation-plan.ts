@@ -1,9 +1,9 @@
 /**
- * In which order revived functions, classes and variables come into being.
+ * Orders the creation of revived functions, classes and variables.
  *
- * Decides what must exist before what (a superclass before its subclass, a captured function before the block that holds it as a constant),
- * which functions share a block, and which variables must be assigned late because they are part of a cycle. Reads the graph alone; `assemble`
- * turns the plan into text. Invariant: each unit's needs come before it, except inside a cycle.
+ * Decides which node must exist before another: a superclass before its subclass, a captured function before the block that holds it as a
+ * constant. Also decides which functions share a block, and which variables of a cycle are assigned late. Reads the graph alone; `assemble`
+ * turns the plan into text. Invariant: a unit's needs come before the unit, except inside a cycle.
  */
 import type { ClassNode, FunctionNode, Graph, Ref, Variable } from "./graph.ts";
 
@@ -49,7 +49,9 @@ export class EvaluationPlan {
     this.order = components.flatMap((component) => this.#mergeCycle(component));
   }
 
-  /** Code that is evaluated in the text of its source; a function with a home class is evaluated inside that class instead. */
+  /**
+   * Returns the node if its code is evaluated in its source's text. A function with a home class is evaluated inside that class instead.
+   */
   #codeAt(ref: Ref): CodeNode | null {
     const node = this.#graph.nodes[ref];
     if (node?.kind === "class" || (node?.kind === "function" && node.home === undefined)) return this.#isKnown(ref) ? null : node;
@@ -123,7 +125,7 @@ export class EvaluationPlan {
     return needs;
   }
 
-  /** The units that must be there before a node can be made. */
+  /** Units that must exist before a node can be made. */
   needsOf(ref: Ref): ReadonlySet<Unit> {
     const unit = this.#unitOfRef.get(ref);
     if (unit) return new Set([unit]);

@@ -1,9 +1,9 @@
 /**
- * Where the files of a driver lie on a node that is not the driver's, and how paths are said in one way everywhere.
+ * Translates paths between the driver's machine and the folder where a node unpacked the driver's files.
  *
- * Whatever travels names the files where the driver has them, and so do errors and stack traces; in this process alone they are where the node unpacked them. So definitions
- * are the same bytes wherever they were captured. A process sets its place once, before it runs anything of the job; on the driver's own node there is none, and
- * nothing here does anything.
+ * Captures, errors and stack traces name files by the driver's paths; this process alone knows the unpacked copies. So a definition has the
+ * same bytes on every machine that captures it. A process sets its mapping once, before it runs code of the job. On the driver's own node
+ * there is no mapping, and nothing here has an effect.
  */
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Code, Graph, Node } from "./graph.ts";
@@ -15,7 +15,7 @@ export interface NamedNode {
 }
 
 export interface ForeignCode {
-  /** The folder of the driver's machine that travelled, and where it is here. */
+  /** The driver's folder that was sent, and its copy on this machine. */
   readonly there: string;
   readonly here: string;
   readonly driver: NamedNode;

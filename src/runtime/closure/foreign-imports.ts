@@ -1,8 +1,9 @@
 /**
- * Imports of a driver's code on a node that is not the driver's: where packages are found, and what is said when something is not the same on both sides.
+ * Resolves imports of a driver's code on another node: finds packages, and explains differences between the two machines.
  *
- * A hook on Node's resolution, for what files of the unpacked folder import. Packages did not travel: they are found in the folder's own place, then in folders of
- * this machine with the same layout. One whose version is not the driver's is refused, as it would fail later or, worse, not at all.
+ * A hook on Node's resolution, for imports from files of the unpacked folder. Packages are not sent. They are looked up in the unpacked
+ * folder, then in folders of this machine with the same layout. A version other than the driver's is refused, since it would fail later or,
+ * worse, silently differ.
  */
 import { createRequire, isBuiltin, registerHooks } from "node:module";
 import path from "node:path";
@@ -15,7 +16,7 @@ import { compareVersions, packageNameOf, packageOf } from "./package-version.ts"
 type Resolve = Extract<Parameters<typeof registerHooks>[0]["resolve"], (...args: never[]) => unknown>;
 type Resolved = ReturnType<Resolve>;
 
-/** What Node asks a hook. */
+/** Arguments that Node passes to a resolution hook. */
 interface Question {
   readonly specifier: string;
   readonly context: Parameters<Resolve>[1];
@@ -24,16 +25,16 @@ interface Question {
   readonly isRequire: boolean;
 }
 
-/** Always the one that runs, whatever is installed. */
+/** Resolves to the running copy of Shoal, even if another one is installed. */
 const RUNTIME_PACKAGE = "shoal";
 const warned = new Set<string>();
 
 interface ForeignImportOptions {
-  /** The folder of packages that the user chose for this environment; what is found there is as it was chosen. */
+  /** Package folder that the user chose for this environment. Its packages are accepted in any version. */
   readonly chosenFolder: string | undefined;
 }
 
-/** From now on this process runs code of a driver on another node. */
+/** Makes this process resolve imports for a driver on another node. */
 export function useForeignCode(code: ForeignCode, { chosenFolder }: ForeignImportOptions): void {
   setForeignCode(code);
   const root = pathToFileURL(`${code.here}/`).href;
@@ -59,7 +60,7 @@ export function useForeignCode(code: ForeignCode, { chosenFolder }: ForeignImpor
   });
 }
 
-/** What lies outside of the folder did not travel; a machine that shares files with the driver's has it in the same place. */
+/** Finds a file outside of the sent folder. It exists here only if this machine shares files with the driver's, at the same path. */
 function findFile(code: ForeignCode, { specifier, context, next, isRequire }: Question): Resolved {
   const parentUrl = context.parentURL as string;
   const parent = fileURLToPath(parentUrl);
@@ -78,11 +79,11 @@ function findFile(code: ForeignCode, { specifier, context, next, isRequire }: Qu
 /** As a module of this URL would find it. */
 function resolvedFrom(parentURL: string, { specifier, context, next, isRequire }: Question): Resolved {
   if (!isRequire) return next(specifier, { ...context, parentURL });
-  // For require, the loader goes by the module that called it, whatever the context says.
+  // For `require`, Node's loader starts from the calling module and ignores the context.
   return { url: pathToFileURL(createRequire(parentURL).resolve(specifier)).href, shortCircuit: true };
 }
 
-/** In its own place first, then in each other root at the same place. */
+/** Tries the package's own place first, then the same place under each other root. */
 function findPackage(code: ForeignCode, question: Question): Resolved {
   const { specifier, context, next } = question;
   try {
@@ -101,7 +102,7 @@ function findPackage(code: ForeignCode, question: Question): Resolved {
   }
 }
 
-/** What was said to people about an error of Node's, for those who wrap it. */
+/** Explanations already given for an error of Node's, read by code that wraps the error. */
 const explanations = new WeakMap<object, string>();
 
 export function explanationOf(error: unknown): string | undefined {
@@ -121,7 +122,7 @@ function explained<Result>(resolve: () => Result, explain: () => string): Result
   }
 }
 
-/** What an `import` names: specifiers of imports are parts of URLs, those of `require` are paths. */
+/** Resolves a specifier to a file. Specifiers of imports are parts of URLs, those of `require` are paths. */
 function fileOf(specifier: string, parentUrl: string): string {
   const url = new URL(specifier, parentUrl);
   return url.protocol === "file:" ? fileURLToPath(url) : specifier;
@@ -193,7 +194,7 @@ function named({ node, hostname }: NamedNode): string {
   return `${node.slice(0, 8)} (${hostname})`;
 }
 
-/** What there is to say of a file of the driver that cannot be imported here; undefined on the driver's own node. */
+/** Explains why a file of the driver cannot be imported here. Returns undefined on the driver's own node. */
 export function explainMissingFile(file: string): string | undefined {
   const code = foreignCode();
   return code === undefined ? undefined : missingFile(code, file, undefined);

@@ -1,5 +1,6 @@
 /**
- * Which names a piece of syntax uses but does not declare, and what else of the code around it it needs (`this`, `super`, private names).
+ * Finds the names that a piece of syntax uses but does not declare, and its other needs of the surrounding code: `this`, `super`, private
+ * names.
  *
  * Decides scoping by the language's own rules: `var` belongs to the function, the rest to the block; parameters and the
  * function's or class's own name have scopes of their own. Called by `parse-text` for one function or class and by `parse-module` for a whole
@@ -27,7 +28,7 @@ export class Scope {
   readonly children: Scope[] = [];
   /** Names of this scope that are assigned after their declaration, by anything inside it. */
   readonly written = new Set<string>();
-  /** How often the text gives a name of this scope, or a member of what it holds, another value. `Name || (Name = {})` gives a first one. */
+  /** Counts assignments to a name of this scope, or to a member of the value in it. `Name || (Name = {})` counts as the first value. */
   readonly changes = new Map<string, number>();
   /** Private names that a class scope declares. */
   readonly privateNames = new Set<string>();
@@ -62,11 +63,11 @@ export interface NameUse {
   readonly isShorthand: boolean;
 }
 
-/** What a piece of syntax needs of the code around it. */
+/** Needs of a piece of syntax from the surrounding code. */
 export interface OuterNeeds {
   /** Undeclared names; `written` when one is assigned somewhere inside. */
   readonly free: Map<string, { written: boolean; readonly uses: NameUse[] }>;
-  /** Uses the `this`, `super` or `new.target` of what surrounds it. */
+  /** Uses `this`, `super` or `new.target` of the surrounding code. */
   usesOuterThis: boolean;
   usesOuterSuper: boolean;
   usesOuterNewTarget: boolean;
@@ -106,7 +107,7 @@ function declare(declaration: AnyNode, scope: Scope): void {
   for (const name of declaredNames(declaration)) scope.names.add(name);
 }
 
-/** Declares what a list of statements declares in its own block: `let`, `const`, functions, classes and imports. */
+/** Declares the block-scoped names of a list of statements: `let`, `const`, functions, classes and imports. */
 function declareLexical(statements: readonly AnyNode[], scope: Scope): void {
   for (const statement of statements) {
     const isExport = statement.type === "ExportNamedDeclaration" || statement.type === "ExportDefaultDeclaration";

@@ -1,8 +1,8 @@
 /**
- * What a function or class is: its text, its parse, its place in a script. Looked up once for each, then remembered by identity.
+ * Facts about a function or class: its text, its parse, its place in a script. Each is looked up once and remembered by identity.
  *
- * Owns the cache (weak) and a small one of parsed texts, as closures of one site share theirs. Called by the capture files, which ask the same
- * function several times; asking the inspector and parsing are what a capture costs.
+ * Owns a weak cache by function and a small one of parsed texts, which closures made at one place share. The capture files ask for one
+ * function several times, and the inspector and the parser make up most of the cost of a capture.
  */
 import { type Internals, internalsOf } from "./inspector-session.ts";
 import { type ParsedText, parseText } from "./parse-text.ts";

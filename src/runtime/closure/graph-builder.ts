@@ -1,8 +1,8 @@
 /**
- * The growing graph of one capture: which values already have a node, what remains to be visited, and how a failure is told.
+ * Builds the graph of one capture: remembers nodes by value, queues values to visit, and reports failures.
  *
- * Owns the nodes, sources and notes of one capture. The walk is a queue, never recursion, so depth has no limit; each visited value
- * carries the trail that led to it, which is what an error shows. `capture-value` decides what node a value becomes.
+ * Owns the nodes, sources and notes of one capture. The walk uses a queue, never recursion, so depth has no limit. Each visited value
+ * carries the trail that led to it, which errors show. `capture-value` decides which node a value becomes.
  */
 import { Fifo } from "../base/fifo.ts";
 import type { EncodeHooks } from "../wire/value/encode.ts";
@@ -28,13 +28,13 @@ export interface Step {
 interface Failure {
   /** Completes the sentence that begins with the path, such as "(Socket) cannot be sent". */
   readonly what: string;
-  /** What the user can do instead. */
+  /** Suggests an alternative to the user. */
   readonly hint?: string;
   /** Begins a sentence that ends with where the user can create it instead: "A Socket is tied to this process". */
   readonly tied?: string;
 }
 
-/** One part of a value that cannot be sent. */
+/** A part of a value that cannot be sent. */
 export interface Unsendable {
   /** The way to it, from the whole value inwards, such as `["function train", "variable db", ".socket"]`. */
   readonly path: readonly string[];
@@ -43,7 +43,7 @@ export interface Unsendable {
   readonly hint: string | undefined;
 }
 
-/** What a failure says, for those who know better what the value was. */
+/** Content of a failure, for callers that can name the value better. */
 interface Unsent extends Unsendable {
   readonly mode: CaptureMode;
 }
@@ -63,7 +63,7 @@ function unsentError(unsent: Unsent): SerializationError {
 /**
  * The error of `captureValue` with a name for the whole value, such as "the result of train"; any other error as it is. So that names cost nothing where all goes well.
  *
- * @param inside steps between the whole value and the part of it that was captured
+ * @param inside steps from the whole value to the captured part
  */
 export function nameUnsent(error: unknown, name: () => string, inside: readonly string[] = []): unknown {
   const unsent = unsentOf.get(error as object);
@@ -72,7 +72,7 @@ export function nameUnsent(error: unknown, name: () => string, inside: readonly 
 
 const WHERE = "inside the function, in the constructor of an actor, or in a module that the function imports";
 
-/** What the user can do: the outermost variable is the one that is known to him. */
+/** Returns the remedy. It names the outermost variable, which is the one that the user can see. */
 function remedyFor(step: Step, { hint, tied }: Failure): string | undefined {
   let variable: string | undefined;
   for (let at: Step | null = step; at; at = at.parent) variable = at.variable ?? variable;
@@ -161,20 +161,20 @@ export class GraphBuilder {
     this.options = options;
   }
 
-  /** The node of a value, made now if it is new; what is inside it is visited later. */
+  /** Returns the node of a value, and makes it if the value is new. The inside is visited later. */
   refer(value: unknown, step: Step): Ref {
     if (Object.is(value, -0)) return this.nodes.push({ kind: "data", value }) - 1; // a Map takes -0 for 0
     const known = this.#refByValue.get(value);
     if (known !== undefined) return known;
     if (isObjectLike(value) || typeof value === "symbol") {
       const ref = this.#attempt(() => this.options.capture(this, value, step));
-      // Not remembered: each way to a value that cannot be sent is a failure of its own.
+      // Not remembered: every path to a value that cannot be sent is a separate failure.
       return ref ?? this.addAnonymous({ kind: "data", value: undefined });
     }
     return this.add(value, { kind: "data", value });
   }
 
-  /** The node of a value that goes by an id: a runtime export, or what the hooks know. `undefined` when it is neither. */
+  /** Returns the node of a value that travels by id: a runtime export, or a value that the hooks know. `undefined` for other values. */
   referById(value: object, step: Step): Ref | undefined {
     const known = this.#refByValue.get(value);
     const kind = known === undefined ? undefined : this.nodes[known]?.kind;
@@ -196,7 +196,7 @@ export class GraphBuilder {
     return ref;
   }
 
-  /** A node for something that is no value of its own, such as an import binding. */
+  /** Adds a node that stands for no value, such as an import binding. */
   addAnonymous(node: Node): Ref {
     return this.nodes.push(node) - 1;
   }

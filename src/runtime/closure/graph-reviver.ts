@@ -1,8 +1,8 @@
 /**
  * The synchronous part of reviving one graph: evaluates its texts, makes its objects, fills them.
  *
- * Owns the values of the nodes while that lasts. Decides how each kind of node becomes a value; what order that takes for code is
- * `evaluation-plan`'s, what text it takes `assemble`'s. Called by `revive`.
+ * Owns the values of the nodes during revival and decides how each kind of node becomes a value. `evaluation-plan` orders the code and
+ * `assemble` writes its text. Called by `revive`.
  */
 import type { DecodeHooks } from "../wire/value/decode.ts";
 import { assemble } from "./assemble.ts";
@@ -53,7 +53,7 @@ export class GraphReviver {
   /** Work that needs every value to be there, at least begun. */
   readonly #pending: (() => void)[] = [];
   readonly #late: (() => void)[] = [];
-  /** What takes no further properties once it has its own. */
+  /** Values to close against further properties once their own are set. */
   readonly #closed: object[] = [];
   readonly #privateDoors = new Map<Ref, PrivateDoor>();
 
@@ -81,7 +81,9 @@ export class GraphReviver {
     return value;
   }
 
-  /** A weak collection that only classes known here use has entries for what came now, such as lowered private fields of an instance. */
+  /**
+   * Adds entries for new objects to weak collections whose classes this process already had, such as lowered private fields of an instance.
+   */
   #addWeakEntries(): void {
     for (const [ref, node] of this.#graph.nodes.entries()) {
       if ((node.kind === "weakMap" || node.kind === "weakSet") && knownIdentity(node.identity)) this.#valueOf(ref);
@@ -114,7 +116,10 @@ export class GraphReviver {
     for (const source of turns) running.get(source)?.next();
   }
 
-  /** The way to this reviver (`value` comes first: a revived text is known by it), and what a module has, less what captured variables hide. */
+  /**
+   * Names in scope of a revived text: the way to this reviver, then the module's names that no captured variable hides. `value` comes
+   * first, since it marks a text as revived.
+   */
   #namesFor(source: number): Record<string, unknown> {
     const provided = { ...this.#scope(source).provided };
     for (const [name] of this.#graph.sources[source]?.variables ?? []) delete provided[name];
@@ -129,7 +134,7 @@ export class GraphReviver {
     };
   }
 
-  /** A function or class has been evaluated: it becomes the value of its node. */
+  /** Gives an evaluated function or class to its node as the value. */
   #define(ref: Ref, target: AnyFunction): AnyFunction {
     const node = this.#graph.nodes[ref] as FunctionNode | ClassNode;
     this.#values.set(ref, target);
@@ -182,7 +187,7 @@ export class GraphReviver {
     });
   }
 
-  /** What the text made, before anything is changed about it. */
+  /** Takes the members as the text made them, before later changes are applied. */
   #takeMembers(target: AnyFunction, { members }: ClassNode): ClassMembers {
     const taken: ClassMembers = { keys: members.map(() => undefined), functions: members.map(() => undefined) };
     for (const [index, member] of members.entries()) {
@@ -287,7 +292,7 @@ export class GraphReviver {
     return this.#options.scopes[source] as FileScope;
   }
 
-  /** A hook's payload has everything in it: what it begins is filled before it is handed over. */
+  /** Fills everything inside a hook's payload before the hook gets it. */
   #complete(payload: Ref): unknown {
     const before = this.#pending.length;
     const value = this.#valueOf(payload);
@@ -343,7 +348,7 @@ export class GraphReviver {
       `(function (${Object.keys(names).join(", ")}) { ${declared}return [${functionExpression(node).text}, ($shoal_values) => { ${assigns} }]; })`,
     ) as (...values: unknown[]) => [target: AnyFunction, assign: (values: unknown[]) => void];
     const [target, assign] = make(...Object.values(names));
-    // What it captures may need this very function, so it comes afterwards.
+    // Captures may need this very function, so they are assigned afterwards.
     this.#pending.push(() => assign([...variables.values()].map((value) => this.#valueOf(value))));
     return this.#define(ref, target);
   }
@@ -401,7 +406,7 @@ function wellKnownById(id: string): object {
   return value;
 }
 
-/** What the base is when it holds nothing. */
+/** Returns the base as an empty object. */
 function emptyObject({ base, data, length }: ObjectNode): object {
   switch (base) {
     case "Object":
@@ -414,7 +419,7 @@ function emptyObject({ base, data, length }: ObjectNode): object {
       return new Set();
     case "Error": {
       const error = new Error();
-      Reflect.deleteProperty(error, "stack"); // the original's is one of its properties
+      Reflect.deleteProperty(error, "stack"); // the original stack is among the properties
       return error;
     }
     case "Date":
@@ -434,7 +439,7 @@ function namespaceOf(exports: unknown): object {
   return { ...(exports as object), default: exports };
 }
 
-/** Vite rewrites `import()` to a function of its own that takes paths from its root. */
+/** Vite rewrites `import()` to its own function, which takes paths from Vite's root. */
 function dynamicImportOf(scope: FileScope, root: string): (specifier: string) => Promise<object> {
   return (specifier) => {
     const plain = specifier.startsWith("/@fs/") ? specifier.slice("/@fs".length) : specifier;

@@ -1,9 +1,9 @@
 /**
  * The plain-data form of captured values: a list of nodes that refer to each other by index.
  *
- * Decides the shape that capture writes and revival reads; the value codec turns it into bytes. Flat on purpose: a linked list of
- * 10,000 instances is 10,000 nodes, not 10,000 levels. Invariant: everything here is data (strings, numbers, arrays, plain objects, and
- * in `data` nodes whatever the codec carries itself), so decoding a graph runs no code.
+ * Defines the shape that capture writes and revival reads; the value codec turns it into bytes. The list is flat: a linked list of 10,000
+ * instances is 10,000 nodes, not 10,000 levels. Invariant: everything here is data (strings, numbers, arrays, plain objects, and in `data`
+ * nodes any value that the codec carries), so decoding a graph runs no code.
  */
 import type { Interop } from "./import-forms.ts";
 import type { BuiltinPath } from "./known-values.ts";
@@ -34,7 +34,7 @@ export const ACCESSOR = 8;
 /** Stands for a getter or setter that is not there. */
 export const NO_REF: Ref = -1;
 
-/** A property: its name (or the node of its symbol), flags, then its value or its getter and setter. */
+/** A property: a name or the node of a symbol, flags, then a value or a getter and a setter. */
 export type Property = readonly [key: string | Ref, flags: number, valueOrGetter: Ref, setter?: Ref];
 
 /** A captured variable. Only variables that shipped code assigns are variables on the worker too; the rest become constants. */
@@ -47,7 +47,7 @@ export interface SourcePlace {
   readonly isStrict: boolean;
 }
 
-/** One whose top level is rebuilt on the worker. */
+/** A source whose top level is rebuilt on the worker. */
 interface Source extends SourcePlace {
   readonly variables: Variable[];
 }
@@ -62,13 +62,13 @@ export interface SharedContext {
 /** A use of an import in a text, and the text that takes its place: a member of the module. */
 type LiveRead = readonly [start: number, end: number, text: string];
 
-/** The text of a function or class and what stands around it. */
+/** The text of a function or class with its context. */
 export interface Code {
   readonly name: string;
   readonly text: string;
   readonly form: TextForm;
   readonly importMeta: readonly Range[];
-  /** Absent where there is none. */
+  /** Absent if empty. */
   liveReads?: LiveRead[];
   readonly keyRange: Range | null;
   readonly accessor: "get" | "set" | null;
@@ -76,7 +76,7 @@ export interface Code {
   readonly source: number;
   /** Captured variables of enclosing calls and blocks. */
   readonly locals: Variable[];
-  /** The innermost shared context around it. */
+  /** The innermost shared context around the code. */
   context: number | null;
 }
 
@@ -88,30 +88,32 @@ export interface FunctionNode {
   /** The `this` that an arrow function closes over. */
   self?: Ref;
   properties?: Property[];
-  /** Of a `function` used as a constructor. */
+  /** Set for a `function` that is used as a constructor. */
   prototypeProperties?: Property[];
   prototypeParent?: Ref;
   identity?: string;
 }
 
-/** A name of a member: what the text spells out, or the node of a computed one. `NO_REF`: a method that stands nowhere any longer. */
+/**
+ * A member's name: a string that the text spells out, or the node of a computed name. `NO_REF`: a method that no property holds any longer.
+ */
 export type MemberName = string | Ref;
 
 export interface ClassMember {
-  /** What a property of that name holds: `null` for a field. */
+  /** Kind of property that the member defines: `null` for a field. */
   readonly part: "value" | "get" | "set" | null;
   readonly isStatic: boolean;
   readonly name: MemberName;
-  /** Of a computed name: what stands between its brackets. */
+  /** Range between the brackets of a computed name. */
   readonly keyRange: Range | null;
 }
 
-/** What became of the class itself, or of its prototype, after the evaluation of its text. */
+/** Changes to the class or its prototype since its text was evaluated. */
 export interface ClassSide {
-  /** Other properties than the text makes. */
+  /** Properties that differ from the text. */
   properties: Property[];
   removed: MemberName[];
-  /** Where it is another than the text gives it; `NO_REF`: none. */
+  /** Set if the parent differs from the text; `NO_REF` for none. */
   parent?: Ref;
   isClosed?: true;
 }
@@ -122,7 +124,10 @@ export interface ClassNode extends ClassLayout {
   readonly identity: string;
   /** `null` without `extends`, `NO_REF` for `extends null`. */
   heritage: Ref | null;
-  /** It or an ancestor that is shipped by value has private fields: instances are made by its constructor with the body switched off. */
+  /**
+   * Whether the class, or an ancestor shipped by value, has private fields. Instances are then made by the constructor with its body
+   * switched off.
+   */
   constructsBlank: boolean;
   readonly members: readonly (ClassMember | null)[];
   readonly statics: ClassSide;
@@ -130,7 +135,7 @@ export interface ClassNode extends ClassLayout {
   privateStatics: (readonly [name: string, value: Ref])[];
 }
 
-/** What an object is underneath, whatever its prototype. */
+/** Kind of object underneath, independent of the prototype. */
 export type ObjectBase = "Object" | "Array" | "Map" | "Set" | "Error" | "Date" | "RegExp" | "data";
 
 export interface ObjectNode {
@@ -139,13 +144,13 @@ export interface ObjectNode {
   /** Absent: the base's own prototype. `NO_REF`: none. */
   prototype?: Ref;
   properties: Property[];
-  /** Of an Array. */
+  /** Length of an Array. */
   length?: number;
-  /** Of a Map (pairs, flattened) or Set. */
+  /** Entries of a Map (pairs, flattened) or a Set. */
   entries?: Ref[];
-  /** Of a Date (milliseconds), RegExp (source, flags, lastIndex), or the buffer or view itself. */
+  /** A Date's milliseconds, a RegExp's source, flags and lastIndex, or the buffer or view itself. */
   data?: unknown;
-  /** It takes no further properties: frozen, sealed, or closed as it is. */
+  /** Whether the object takes no further properties: frozen, sealed or made non-extensible. */
   isClosed?: true;
   /** Private fields, base class first. */
   privateFields?: (readonly [name: string, value: Ref])[];
@@ -171,7 +176,7 @@ export interface RequireNode {
   readonly isNodeMode?: boolean;
 }
 
-/** What the loader puts into a module's scope. */
+/** Names that the loader puts into a module's scope. */
 type LoaderNode =
   | { readonly kind: "importMeta"; readonly source: number; readonly env?: Readonly<Record<string, unknown>> }
   | { readonly kind: "dynamicImport"; readonly source: number; readonly root: string }
@@ -199,7 +204,7 @@ export type Node =
   | { readonly kind: "wellKnown"; readonly id: string }
   /** The runtime's own module, under whatever import form. */
   | { readonly kind: "wellKnownModule"; readonly members: WellKnownMembers }
-  /** What a hook reduced an object to. */
+  /** An object as a hook reduced it. */
   | { readonly kind: "reduced"; readonly reducer: number; payload: Ref }
   | { readonly kind: "bound"; target: Ref; self: Ref; arguments: Ref[] }
   | { readonly kind: "proxy"; target: Ref; handler: Ref }

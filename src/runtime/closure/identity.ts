@@ -1,9 +1,9 @@
 /**
  * Classes, unique symbols and weak collections keep one identity wherever they travel.
  *
- * Decides the id (unique for the process that captured the value first, then a counter) and owns the table back from id to value: a
- * worker makes one class for an id whatever definition brought it, and the process where a class was born gets its own class back.
- * Values are held weakly: when nothing else holds a class, nobody can tell a new one from it.
+ * An id is unique for the process that captured the value first, followed by a counter. Owns the table from id to value: a worker makes one
+ * class for an id, whichever definition contains it, and the process where a class was born gets its own class back. Values are held
+ * weakly: once nothing else holds a class, nobody can tell a new one from it.
  */
 import { createHash, randomBytes } from "node:crypto";
 
@@ -36,7 +36,7 @@ export function adoptIdentity(id: string, value: WeakKey): void {
   collected.register(value, id);
 }
 
-/** What a definition is called everywhere: equal definitions have equal ids. */
+/** Returns a definition's id, the same on every machine. Equal definitions have equal ids. */
 export function definitionId(bytes: Uint8Array, buffers: readonly Uint8Array[]): string {
   const hash = createHash("sha256").update(bytes);
   for (const buffer of buffers) hash.update(buffer);

@@ -6,7 +6,7 @@
  */
 import { type AnyNode, literalKey } from "./syntax.ts";
 
-/** What an interop wrapper makes of the CommonJS module in it. */
+/** Interop that a wrapper applies to a CommonJS module. */
 export type Interop = "toEsm" | "star" | "default";
 
 export interface ImportForm {
@@ -63,7 +63,7 @@ function awaitedImport(argument: AnyNode): ImportForm | null {
   return argument.type === "CallExpression" && VITE_IMPORT.test(calleeName(argument)) ? wholeModule("vite", argument.arguments[0]) : null;
 }
 
-/** The import of what a text names; `null` for a specifier that is computed. */
+/** Returns the import of a literal specifier; `null` for a computed one. */
 function wholeModule(via: ImportForm["via"], specifier: AnyNode | undefined): ImportForm | null {
   if (specifier?.type !== "Literal" || typeof specifier.value !== "string") return null;
   return { via, specifier: specifier.value, path: [] };

@@ -1,8 +1,9 @@
 /**
- * The window onto what the language hides: a function's scopes and position, private fields, the parts of bound functions and proxies.
+ * Reads hidden parts of values through the inspector: a function's scopes and position, private fields, the parts of bound functions and
+ * proxies.
  *
- * Owns the one inspector session of this thread, opened at the first use and left open (an open session costs nothing; only an enabled
- * Debugger makes `await` 5-9 times slower, so `withDebugger` enables it for one synchronous step). All calls are synchronous. Live values
+ * Owns the one inspector session of this thread, opened at the first use and left open. An open session costs nothing, but an enabled
+ * Debugger makes `await` 5-9 times slower, so `withDebugger` enables it for one synchronous step. All calls are synchronous. Live values
  * cross between this code and the inspector through a slot on a built-in module's object, which every vm context reaches.
  */
 import type inspector from "node:inspector";
@@ -39,7 +40,7 @@ function session(): inspector.Session {
   }
 }
 
-/** One inspector command. @throws SerializationError where the inspector is switched off. */
+/** Sends one inspector command. @throws SerializationError where the inspector is switched off. */
 function post(method: string, parameters?: object): unknown {
   let result: unknown;
   let failure: Error | null = null;
@@ -71,7 +72,7 @@ interface NamedValue {
   readonly value?: inspector.Runtime.RemoteObject;
 }
 
-/** What the inspector knows of one object or function besides its properties. */
+/** Facts that the inspector has about an object or function besides its properties. */
 export interface Internals {
   readonly internal: ReadonlyMap<string, inspector.Runtime.RemoteObject>;
   /** Private fields (and accessors, without a value), base class first. */
@@ -114,7 +115,7 @@ const UNSERIALIZABLE: Readonly<Record<string, number>> = {
   "-Infinity": Number.NEGATIVE_INFINITY,
 };
 
-/** The JavaScript value itself behind the inspector's description of it. */
+/** Returns the JavaScript value behind the inspector's description. */
 export function liveValue(remote: inspector.Runtime.RemoteObject | undefined): unknown {
   if (!remote) return undefined;
   if (remote.objectId) return throughSlot(remote.objectId, "this");
@@ -123,13 +124,13 @@ export function liveValue(remote: inspector.Runtime.RemoteObject | undefined): u
   return UNSERIALIZABLE[text] ?? BigInt(text.replace(/n$/, ""));
 }
 
-/** One scope of a closure, innermost first: `variables` holds each variable under its name; reading one that is not initialized throws. */
+/** A scope of a closure. `variables` holds each variable under its name; reading an uninitialized one throws. */
 export interface CapturedScope {
   readonly description: string;
   readonly variables: Record<string, unknown>;
 }
 
-/** The scopes that the inspector lists under `[[Scopes]]`, without the global one. */
+/** The scopes that the inspector lists under `[[Scopes]]`, innermost first, without the global one. */
 export function scopesOf(internals: Internals): CapturedScope[] {
   const objectId = internals.internal.get("[[Scopes]]")?.objectId;
   if (!objectId) return [];
@@ -139,7 +140,7 @@ export function scopesOf(internals: Internals): CapturedScope[] {
     .map(({ description, object }) => ({ description, variables: object as Record<string, unknown> }));
 }
 
-/** What a closure has in the variable of a name; undefined where it has none, or one that is not initialized. */
+/** Reads a closure's variable by name. Returns undefined if the closure has none, or if it is not initialized. */
 export function readVariable(scopes: readonly CapturedScope[], name: string): { readonly value: unknown } | undefined {
   const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
   return scope && tryRead(() => ({ value: scope.variables[name] }));
@@ -192,7 +193,7 @@ export function withDebugger<Result>(use: (scripts: ParsedScript[], sourceOf: (i
 type EvaluateInside = (expression: string) => unknown;
 
 /**
- * Calls a function and ends the call at its first statement, so that nothing of its body runs.
+ * Calls a function and ends the call at its first statement, so that the body does not run.
  *
  * @param call - `next` where a generator's body is meant, of which a call alone runs nothing
  * @returns false when the call could not be stopped: then the function has not been called
@@ -273,7 +274,7 @@ function evaluateInside(callFrameId: string, expression: string): unknown {
   return value;
 }
 
-/** For `evaluateInside`: what is about to be read by an expression that names it. */
+/** Names the value given to `giving` inside an expression for `evaluateInside`. */
 export const GIVEN = `${SLOT_EXPRESSION}.input`;
 
 /** Runs `use` while the expression `GIVEN` stands for this value. */

@@ -1,9 +1,9 @@
 /**
  * Values that every Node.js process has: the language's globals and their methods, web globals, members of built-in modules.
  *
- * Decides which objects travel by name. Owns two identity tables, built at first use. Touching a global can be expensive
- * (a mere descriptor of `FormData` loads a 40 ms library, `localStorage` warns), so the language's own are listed and the web's are
- * looked up by name when one is met. Called by `capture`; `revive` resolves the same paths.
+ * Decides which objects travel by name. Owns two identity tables, built at first use. Touching a global can be expensive: a mere descriptor
+ * of `FormData` loads a 40 ms library, and `localStorage` warns. So the language's own globals are listed, and the web's are looked up by
+ * name when met. Called by `capture`; `revive` resolves the same paths.
  */
 import module from "node:module";
 
@@ -131,7 +131,7 @@ export function globalAt(path: string): unknown {
 /** A built-in module's name, then the members that lead to the value. */
 export type BuiltinPath = readonly [module: string, ...members: string[]];
 
-/** Modules whose members are never what a user captured, or that warn or cost time when touched. */
+/** Modules that a user never captures members of, or that warn or cost time when touched. */
 const SKIPPED_BUILTINS = /^_|^(?:punycode|sys|inspector|wasi|trace_events|test)/;
 const NAMESPACE_MEMBERS = /promises|posix|win32|constants/;
 

@@ -1,4 +1,4 @@
-/** The files behind the names that loaders give to what they load: a path as it is, with a query at its end perhaps (`?namespace=...`, `?t=...`). */
+/** Finds the file behind a loader's name for a module: a path, perhaps with a query at its end (`?namespace=...`, `?t=...`). */
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 

@@ -9,7 +9,7 @@ import { SetMap } from "../base/set-map.ts";
 export type WeakCollection = WeakMap<object, unknown> | WeakSet<object>;
 
 const collectionsByDefinition = new SetMap<string, WeakRef<WeakCollection>>();
-/** One for each collection, by which a set knows it again. */
+/** Holds one reference for each collection, by which a set recognizes it. */
 const weakRefs = new WeakMap<WeakCollection, WeakRef<WeakCollection>>();
 const collected = new FinalizationRegistry(({ definition, ref }: { definition: string; ref: WeakRef<WeakCollection> }) => {
   collectionsByDefinition.delete(definition, ref);

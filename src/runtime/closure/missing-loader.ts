@@ -30,7 +30,7 @@ export function mayNeedLoader(error: unknown): boolean {
   return error instanceof Error && (isMissingModule(error) || LOADER_CODES.has((error as { code?: unknown }).code));
 }
 
-/** What to do about an import that failed for want of a loader. */
+/** Suggests how to make an import work that failed for lack of a loader. */
 export function loaderHint(): string {
   return (
     "A worker loads modules with Node.js alone, not as a test runner or a loader that the program registers by itself: " +
@@ -41,8 +41,8 @@ export function loaderHint(): string {
 /**
  * Imports; where Node.js alone cannot, once more with the project's loader.
  *
- * @param target what is imported, where that is a URL: Node.js keeps the failure of a file whose text it could not parse, so that one is required instead. That
- * meets files of CommonJS packages, which are modules of `require` for those that import them, too.
+ * @param target URL of the imported module. Node.js keeps the failure of a file that it could not parse, so such a file is required
+ * instead. This affects files of CommonJS packages, whose importers use `require` modules, too.
  */
 export async function importWithLoader(load: () => Promise<object>, file: string, target?: string): Promise<object> {
   let failure: unknown;

@@ -1,8 +1,8 @@
 /**
- * Versions of packages: what a folder's package is called, and whether two versions may stand for each other.
+ * Names of packages, and whether one version of a package may stand for another.
  *
- * Decides that only what differs in its last number may: a patch is made to be exchanged, everything else may lack what the driver's code was written against.
- * Called by the hook on imports of a driver's code on other nodes.
+ * Only versions that differ in the last number may. A patch is made to be exchanged; any other version may lack features that the driver's
+ * code uses. Called by the hook on imports of a driver's code on other nodes.
  */
 import fs from "node:fs";
 import path from "node:path";
@@ -20,7 +20,7 @@ export function compareVersions(there: string, here: string): "same" | "patch" |
   return a[3] === b[3] ? "same" : "patch";
 }
 
-/** `lodash` of `lodash/fp`, `@scope/name` of `@scope/name/part`; undefined for what names no package. */
+/** `lodash` of `lodash/fp`, `@scope/name` of `@scope/name/part`; undefined if the specifier names no package. */
 export function packageNameOf(specifier: string): string | undefined {
   if (/^([a-z][a-z0-9+.-]*:|[./#])/i.test(specifier) || specifier === "") return undefined;
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");

@@ -1,14 +1,14 @@
 /**
  * The table of one script as V8 runs it: its imports by local name, its exports by position, and where its top level is.
  *
- * Decides what counts as top level in what a loader made of a file: the script itself, Vite's async wrapper function, jest's and tsx's
- * CommonJS wrappers. Called by `script-table`, once for each script that a captured function comes from (an 850 KB file takes 0.1 s).
+ * Finds the file's top level inside the loader's output: the script itself, Vite's async wrapper function, jest's and tsx's CommonJS
+ * wrappers. Called by `script-table`, once for each script that a captured function comes from (an 850 KB file takes 0.1 s).
  */
 import { analyzeScopes, type Scope } from "./free-variables.ts";
 import { type ImportForm, importFormOf, interopAppliedTo, isViteImportMeta } from "./import-forms.ts";
 import { type AnyNode, declaredNames, isFunctionNode, literalKey, type Program, parseProgram } from "./syntax.ts";
 
-/** First parameter of the function around a revived text: its body is the top level of what it brings. */
+/** First parameter of the function around a revived text. The function's body is the top level of the revived code. */
 const REVIVED_TEXT_MARK = "$shoal_value";
 
 interface TextSpan {
@@ -182,7 +182,7 @@ function parse(text: string, isModule: boolean): Program {
   try {
     return parseProgram(text, "script");
   } catch {
-    return parseProgram(text, "module"); // what a debugger calls a script may be a module that a loader compiled by other means
+    return parseProgram(text, "module"); // a script to the debugger may be a module that a loader compiled by other means
   }
 }
 

@@ -1,4 +1,4 @@
-/** Which names a function's text needs, and where a class's text must be cut. */
+/** Finds the free names of a function's text, and the places where a class's text must be cut. */
 import { describe, expect, test } from "vitest";
 import { parseText } from "./parse-text.ts";
 

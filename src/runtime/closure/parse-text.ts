@@ -1,9 +1,9 @@
 /**
- * What the text of one function or class (as `Function.prototype.toString` gives it) needs from the code around it, and where it must be
- * edited before it can be evaluated somewhere else.
+ * Parses the text of one function or class (from `Function.prototype.toString`): its needs from the surrounding code, and the edits
+ * required before it can be evaluated on a worker.
  *
- * Decides the form of the text (an expression, a method of an object, a member of a class) and, for classes, which parts never
- * run again: heritage (already a value), static fields and static blocks (their results are sent). Called by `function-facts`.
+ * Decides the form of the text: an expression, a method of an object, or a member of a class. For classes it also finds the parts that
+ * never run again: heritage is already a value, and the results of static fields and static blocks are sent. Called by `function-facts`.
  * All ranges count from the start of the text.
  */
 import { analyzeScopes, type NameUse, type OuterNeeds } from "./free-variables.ts";
@@ -28,11 +28,14 @@ export interface ParsedText extends Readonly<OuterNeeds> {
   readonly isArrow: boolean;
   /** A `function` that is neither async nor a generator: it can be called with `new`. */
   readonly isConstructible: boolean;
-  /** Of a method or member: its key, which is replaced before evaluation. */
+  /** Key of a method or member, replaced before evaluation. */
   readonly keyRange: Range | null;
   readonly accessor: "get" | "set" | null;
   readonly class: ParsedClass | null;
-  /** How a call of it can be stopped before anything of it has run; `null` where parameters or a class may run code before the first statement. */
+  /**
+   * How a call can be stopped before any of the function's code runs. `null` if parameters or a class may run code before the first
+   * statement.
+   */
   readonly entry: "call" | "next" | null;
 }
 
@@ -45,11 +48,11 @@ export interface ParsedClassMember {
   readonly name: string | null;
   /** Without `static`, as `Function.prototype.toString` gives a method. */
   readonly range: Range;
-  /** What stands between the brackets of a name that only the evaluation of the class tells. */
+  /** Range between the brackets of a name that only evaluating the class reveals. */
   readonly computedKey: { readonly range: Range; readonly expression: AnyNode } | null;
 }
 
-/** Which parts of a class's text never run again elsewhere, and where it is edited for that. */
+/** Parts of a class's text that never run again on a worker, and the places of the edits. */
 export interface ClassLayout {
   readonly heritageRange: Range | null;
   /** Static fields (of private ones the initializers) and the bodies of static blocks. */
@@ -152,7 +155,7 @@ function entryOf(node: FunctionNode): ParsedText["entry"] {
   const isPlain = node.params.every(
     (parameter) => parameter.type === "Identifier" || (parameter.type === "RestElement" && parameter.argument.type === "Identifier"),
   );
-  // A class has no position of its own to stop at: its static initializers would run before the statement behind it.
+  // A class has no breakable position before its static initializers, so they would run before the next statement.
   if (!isPlain || evaluatesClass(node.body)) return null;
   return node.generator ? "next" : "call";
 }

@@ -1,7 +1,7 @@
 /**
- * The packages that read code and source maps, loaded when there is something to read: a worker that runs what it can import never needs them.
+ * Loads the packages that read code and source maps on first use. A worker that only runs code it can import never needs them.
  *
- * `require` and not `import`, as whoever needs them cannot wait. Called by `syntax`, `positions` and `script-table`.
+ * Uses `require` and not `import`, as the callers cannot wait. Called by `syntax`, `positions` and `script-table`.
  */
 import { createRequire } from "node:module";
 import { PACKAGE_URL } from "../os/own-files.ts";

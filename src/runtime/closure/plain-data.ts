@@ -56,7 +56,7 @@ function isPlainItem(item: object, inner: object[]): boolean {
 
 function isPlainArray(array: readonly unknown[], inner: object[]): boolean {
   if (array.length <= CHECKED_ARRAY_MAX && Object.keys(array).length !== indexedCount(array)) return false;
-  // `forEach`-like loops over a sparse array of a billion holes never end: only what is there is visited.
+  // A loop over a sparse array of a billion holes would never end, so only existing items are visited.
   if (array.length > CHECKED_ARRAY_MAX && !(array.length - 1 in array)) return Object.values(array).every((member) => queue(member, inner));
   for (const member of array) if (!queue(member, inner)) return false;
   return true;

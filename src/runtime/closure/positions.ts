@@ -1,9 +1,9 @@
 /**
  * Where each piece of a shipped text came from: the user's own file, line and column.
  *
- * Decides the compact form in which a text carries its origin (a start position when the compiled text is laid out like the file, as
- * with type stripping; else the loader's source map cut to the text) and how a whole evaluated text gets one source map, so that a stack
- * trace on a worker names the `.ts` line. Called by `script-table` (capture) and `assemble` (revival).
+ * A text carries its origin in a compact form. If the compiled text is laid out like the file, as with type stripping, a start position is
+ * enough; otherwise the loader's source map is cut to the text. A whole evaluated text gets one source map, so that a stack trace on a
+ * worker names the `.ts` line. Called by `script-table` (capture) and `assemble` (revival).
  */
 import type { SourceMapLine, SourceMapMappings } from "@jridgewell/sourcemap-codec";
 import { sourceMapPackage } from "./parsing-packages.ts";
@@ -13,7 +13,7 @@ const LINE_END = /\r\n|[\n\r\u2028\u2029]/g;
 /** The origin of one text. Lines and columns count from 0. */
 export interface TextPositions {
   readonly sources: readonly string[];
-  /** Of the first character, when the text is laid out as in its only source. */
+  /** Position of the first character, if the text is laid out like its only source. */
   readonly start?: readonly [line: number, column: number];
   /** Else a source map of the text alone. */
   readonly mappings?: string;
@@ -27,7 +27,7 @@ export function startOf({ sources, start, mappings }: TextPositions): { source: 
   return undefined;
 }
 
-/** One mapped place of a text. */
+/** A mapped place of a text. */
 export interface Segment {
   readonly offset: number;
   readonly source: string;

@@ -1,11 +1,10 @@
 /**
  * Private members of instances: how an object gets `#fields` without running a constructor.
  *
- * Decides between two ways. A class revived here was given a switch that makes its constructor install private members and do nothing
- * else, and accessors that set them. A class that lives here by itself (the program's own, or one imported by reference) has
- * neither; its instances come from a twin: its text evaluated again with the accessors, over the same captured values, with the class itself
- * behind it in the prototype chain. `instanceof` and all instance members work; a static method of the class that reads private fields does not.
- * Called by `revive`.
+ * There are two ways. A class revived here was given a switch that makes its constructor only install private members, and accessors that
+ * set them. A class that this process had before (the program's own, or one imported by reference) has neither. Its instances come from a
+ * twin: its text evaluated again with the accessors, over the same captured values, with the class itself behind it in the prototype chain.
+ * `instanceof` and all instance members work; a static method of the class that reads private fields does not. Called by `revive`.
  */
 import { classExpression, NAMES, surround } from "./code-edits.ts";
 import { placeOf } from "./code-place.ts";
@@ -23,7 +22,7 @@ interface PrivateAccess extends PrivateDoor {
   readonly names: readonly string[];
 }
 
-/** What a class's evaluated text hands to `NAMES.privates`. */
+/** Functions that a class's evaluated text hands to `NAMES.privates`. */
 export interface PrivateDoor {
   readonly setInstance: (object: object, name: string, value: unknown) => void;
   readonly setStatic: (name: string, value: unknown) => void;
@@ -80,7 +79,7 @@ function construct(target: AnyFunction, base: () => object): object {
   blankConstruction.on = true;
   try {
     if (parent === Function.prototype) return Reflect.construct(target, []) as object;
-    // `super()` asks for the parent at that moment: here is one that runs nothing.
+    // `super()` looks up the parent when it is called, and finds one that runs nothing.
     Object.setPrototypeOf(topmost, function Blank(): object {
       return base();
     });
@@ -135,7 +134,7 @@ function makeTwin(original: AnyFunction): AnyFunction {
 }
 
 /**
- * What stands between the twins and the original's prototype: copies of all that the twins inherit, so that `super` in a twin finds those
+ * Makes the prototype between the twins and the original's: copies of everything that the twins inherit. `super` in a twin finds the copies
  * before the original's overrides.
  */
 function membersAbove(topmost: AnyFunction, original: AnyFunction): object {
@@ -188,8 +187,8 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
 }
 
 /**
- * What decorators made of the original's methods counts for the twin, too. A replaced method that reads private names cannot: it is the
- * original's, whose names the twin's instances do not have.
+ * Applies decorators' replacements of the original's methods to the twin. A replaced method that reads private names cannot be taken over,
+ * as it reads the original's names, which the twin's instances lack.
  */
 function takeReplacedMethods({ target: original, text }: FunctionFacts, twin: AnyFunction, { members }: ParsedClass): void {
   const { prototype } = original;

@@ -1,5 +1,5 @@
 /**
- * Everything of a graph that has to be waited for: modules to import and definitions to fetch.
+ * Produces the nodes of a graph that need waiting: modules to import and definitions to fetch.
  *
  * Decides how an import binding is made again: `import()` from the original file's place, `require` with the interop that the compiler
  * had put around it, an export by reference. Called by `revive` before any text is evaluated, as that part cannot wait.
@@ -73,14 +73,14 @@ export async function importValues(graph: Graph, context: ImportContext): Promis
   return values;
 }
 
-/** What a graph brings, for errors. */
+/** Names a graph's root for errors. */
 export function describeRoot({ nodes, root }: Graph): string {
   const node = nodes[root];
   if (node?.kind !== "function" && node?.kind !== "class") return "a value";
   return `${node.kind} ${node.code.name || "anonymous"}`;
 }
 
-/** The process's own class where it is known, else what its definition (or one that contains it) brings. */
+/** Returns the process's own class if known by identity, else loads its definition, or the one that contains it. */
 async function definedClass(node: Extract<Node, { kind: "definition" }>, context: ImportContext): Promise<unknown> {
   const known = knownIdentity(node.identity);
   if (known) return known;
@@ -134,7 +134,7 @@ async function explained(load: () => Promise<object>, place: ImportPlace): Promi
 }
 
 function importFailure(error: unknown, { what, file, user }: ImportPlace): Error {
-  // It says all there is to say.
+  // The error already explains itself.
   if (error instanceof RuntimeEnvError) return error;
   const message = messageOf(error);
   const isMissing = isMissingModule(error);
@@ -202,7 +202,7 @@ export function commonJsExport(file: string, name: string | null): unknown {
   return name === null ? exports : memberOf(exports, [name], file);
 }
 
-/** What the interop helpers of TypeScript and esbuild make of a CommonJS module. */
+/** Applies the interop helpers of TypeScript and esbuild to a CommonJS module. */
 function withInterop(module: unknown, { interop, isNodeMode }: RequireNode): unknown {
   if (!interop) return module;
   const isEsModule = (module as { __esModule?: unknown } | null)?.__esModule === true;

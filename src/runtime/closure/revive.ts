@@ -1,9 +1,9 @@
 /**
  * Makes values from what `capture` wrote, in this process: the entry of this folder's reviving half, called by the core and the workers.
  *
- * Decides the order: imports and definitions first, the only part that waits; then the texts of functions and classes; then the content of
- * objects, which are begun empty so that cycles close. No user code runs on the way: computed names, static
- * initializers, constructors and field initializers do not run. A class that this process knows by its identity is used as it is.
+ * Works in three steps. Imports and definitions come first, as the only part that waits. The texts of functions and classes follow, then
+ * the content of objects, which are created empty so that cycles close. No user code runs: neither computed names nor static initializers,
+ * constructors or field initializers. A class that this process knows by identity is used as it is.
  */
 import { SerializationError } from "../base/errors.ts";
 import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
@@ -15,7 +15,7 @@ import { definitionId } from "./identity.ts";
 import { importValues } from "./revive-imports.ts";
 
 export interface ReviveContext {
-  /** Makes the values of what the capturing side's hooks reduced. */
+  /** Makes values from the reduced forms of the capturing side's hooks. */
   readonly hooks: DecodeHooks;
   /** The revived value of another definition. */
   definition(id: string): Promise<unknown>;

@@ -1,9 +1,9 @@
 /**
- * What this process knows of functions and classes that it revived, so that they can be sent on.
+ * Remembers the functions and classes revived in this process, so that they can be sent on.
  *
- * Owns two tables: from a revived function or class to its original text and lexical context (its present text may be edited), and from
- * the name of an evaluated text to the file that it stands for (closures that revived code creates are found through it). Written by
- * `revive`, read by `capture`: a task that sends its own closures onward, at any depth, needs both.
+ * Owns two tables. One maps a revived function or class to its original text and lexical context, since its present text may be edited. The
+ * other maps the name of an evaluated text to its original file, which identifies closures that revived code creates. Written by `revive`,
+ * read by `capture`: a task that sends its own closures onward needs both.
  */
 import type { BindingNode, Code, SourcePlace } from "./graph.ts";
 
@@ -24,7 +24,7 @@ export interface RevivedCode {
   /** The `this` that an arrow function closes over, and the class inside whose text it stands. */
   readonly self?: { readonly value: unknown };
   readonly home?: AnyFunction;
-  /** The definition that brought it; absent when it came inside a value. */
+  /** The definition that contained the code; absent for code that arrived inside a value. */
   readonly definition: string | null;
 }
 

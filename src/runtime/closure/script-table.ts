@@ -1,8 +1,8 @@
 /**
  * The scripts that captured functions come from: text, file, imports and exports, source map, by the engine's script id.
  *
- * Owns a cache of one `Script` for each id that was asked for; what needs parsing is computed at first use. Called by `function-facts`.
- * Invariant: a script's text never changes, so nothing here is ever invalidated.
+ * Owns a cache of one `Script` for each id that was asked for; everything that needs parsing is computed at first use. Called by
+ * `function-facts`. Invariant: a script's text never changes, so nothing here is ever invalidated.
  */
 import fs from "node:fs";
 import path from "node:path";
@@ -115,7 +115,7 @@ export function readScriptsAhead(mainFile: string | null): void {
   });
 }
 
-/** Loaders add queries to the URLs of what they run (`?namespace=...`, `?t=...`). */
+/** Strips the queries that loaders add to the URLs of modules (`?namespace=...`, `?t=...`). */
 function fileOfUrl(url: string): string | null {
   if (url.startsWith("file:")) return fileURLToPath(url.split("?")[0] as string);
   return path.isAbsolute(url) ? loadedFile(url) : null;

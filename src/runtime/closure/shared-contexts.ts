@@ -1,9 +1,9 @@
 /**
  * A variable of an enclosing call that shipped closures write, and that more than one of them sees, must stay one variable.
  *
- * Decides when that is so and moves such variables from the closures to contexts that they share. The engine's scope lists are copies
- * without identity. Whether two closures see one variable is found by a write: one of them is stopped at its first statement, the variable gets a mark
- * there, and the scopes of the others are read; then it gets its value back, all in one synchronous step. Called at the end of a capture.
+ * Finds such variables and moves them from the closures to contexts that they share. The engine's scope lists are copies without identity,
+ * so a write decides whether two closures see one variable. One closure is stopped at its first statement, the variable gets a mark, and
+ * the scopes of the others are read. Then the variable gets its value back, all in one synchronous step. Called at the end of a capture.
  */
 import type { CapturedClosure, GraphBuilder, VariableUse } from "./graph-builder.ts";
 import type { Variable } from "./graph.ts";
@@ -28,7 +28,7 @@ interface Use extends VariableUse {
   readonly closure: CapturedClosure;
 }
 
-/** Uses that may be of one variable, which several closures of one file use and some of them writes: they have its name, its place and its value. */
+/** Groups uses that may be of one variable: equal name, place and value, several closures of one file, at least one of which writes. */
 function sharedVariables(closures: readonly CapturedClosure[]): Use[][] {
   const isShared = (group: readonly Use[]): boolean => group.length > 1 && group.some(({ isWritten }) => isWritten);
   const uses = closures.flatMap((closure) => closure.locals.map((local): Use => ({ ...local, closure })));
@@ -37,12 +37,12 @@ function sharedVariables(closures: readonly CapturedClosure[]): Use[][] {
       .flatMap((ofFile) => [...Map.groupBy(ofFile, ({ name }) => name).values()])
       .filter(isShared)
       .flatMap((ofName) => [...Map.groupBy(ofName, placeOf).values()].filter(isShared))
-      // In a minified bundle thousands of variables have one name: whether they are one is not tried for each pair of them.
+      // A minified bundle has thousands of variables of one name, so pairs are not all tried.
       .flatMap((ofPlace) => [...Map.groupBy(ofPlace, valueOf).values()].filter(isShared))
   );
 }
 
-/** The same for all closures that see one scope: what the engine calls it, and how many scopes are around it. */
+/** Key that is equal for all closures that see one scope: the engine's name and the number of scopes around it. */
 function placeOf({ closure, scopeIndex }: Use): string {
   return `${closure.scopes.length - scopeIndex} ${closure.scopes[scopeIndex]?.description}`;
 }
@@ -109,18 +109,18 @@ function scopeOf({ closure, scopeIndex }: Use): CapturedScope {
   return closure.scopes[scopeIndex] as CapturedScope;
 }
 
-/** Which scopes of which closures are the same. */
+/** Tracks which scopes of which closures are the same. */
 class SameScopes {
   readonly #sameAs = new Map<CapturedScope, CapturedScope>();
 
-  /** One and the same for all that are known to be the same. */
+  /** Returns one representative for all scopes known to be the same. */
   of(scope: CapturedScope): CapturedScope {
     let at = scope;
     for (let next = this.#sameAs.get(at); next; next = this.#sameAs.get(at)) at = next;
     return at;
   }
 
-  /** What is around one scope is the same for all that see it. */
+  /** Closures that share a scope share everything around it. */
   join(one: Use, other: Use): void {
     const others = other.closure.scopes.slice(other.scopeIndex);
     for (const [out, scope] of one.closure.scopes.slice(one.scopeIndex).entries()) {
@@ -130,7 +130,7 @@ class SameScopes {
   }
 }
 
-/** One shared context for each scope that a variable lives in, its parent the nearest of them around it. */
+/** Makes one shared context for each scope with a shared variable. Its parent is the nearest such scope around it. */
 function makeContexts(graph: GraphBuilder, closures: readonly CapturedClosure[], same: SameScopes): Map<CapturedScope, number> {
   const used = new Set(closures.flatMap((closure) => closure.locals.map((local) => same.of(scopeOf({ ...local, closure })))));
   const indexByScope = new Map<CapturedScope, number>();

@@ -60,7 +60,7 @@ function isNode(value: unknown): value is AnyNode {
   return typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string";
 }
 
-/** The direct children of a node, in the order of its fields. */
+/** Returns the direct children of a node, in field order. */
 export function childrenOf(node: AnyNode): AnyNode[] {
   const children: AnyNode[] = [];
   for (const field of Object.values(node)) {

@@ -1,6 +1,6 @@
 /**
- * Which prototype objects belong to twins that `private-state` made, and for which class: an instance of a twin is sent on as an
- * instance of the class. Written by `private-state`, read by `capture-object`.
+ * Maps the prototypes of twins that `private-state` made to their original classes: an instance of a twin is sent on as an instance of the
+ * class. Written by `private-state`, read by `capture-object`.
  */
 
 const originals = new WeakMap<object, object>();

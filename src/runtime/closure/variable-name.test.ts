@@ -1,4 +1,4 @@
-/** Which text before a function names it. */
+/** Tests which text before a function gives it a name. */
 import { expect, test } from "vitest";
 import { nameBefore } from "./variable-name.ts";
 

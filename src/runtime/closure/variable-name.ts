@@ -1,8 +1,8 @@
 /**
- * The name of a function that has none: that of the variable or property which what is made of it goes into.
+ * Names an anonymous function after the variable or property that its result is assigned to.
  *
- * `const train = remote((x) => ...)` gives the engine no name, since the arrow is an argument. Users know it as `train`, so messages should. Looked
- * for in the text right before the function, and only there: a guess that is wrong would be worse than none. Called by `capture.ts`.
+ * `const train = remote((x) => ...)` gives the engine no name, since the arrow is an argument. Users know it as `train`, so messages should
+ * use that name. Only the text right before the function is searched: a wrong guess would be worse than none. Called by `capture.ts`.
  */
 import { type AnyFunction, factsOf } from "./function-facts.ts";
 
@@ -13,7 +13,7 @@ const CALL = String.raw`(?:await\s+)?(?:[\w$.]+|\(0,\s*[\w$.]+\))\s*(?:<[^()]*>)
 const ASSIGNED = new RegExp(String.raw`(?:^|[^\w$.])([A-Za-z_$][\w$]*)\s*(?::[^=;{}()]*)?=\s*${CALL}`);
 const PROPERTY = new RegExp(String.raw`[{,]\s*([A-Za-z_$][\w$]*)\s*:\s*${CALL}`);
 
-/** Empty where nothing names it. */
+/** Returns an empty string if nothing names the function. */
 export function nameByVariable(target: AnyFunction): string {
   const place = factsOf(target).place();
   if (place === null || place.offset < 0) return "";

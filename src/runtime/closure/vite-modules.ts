@@ -1,8 +1,8 @@
 /**
- * What Vitest knows of the modules that it runs: it transforms and evaluates files by itself, beside Node's own loader.
+ * Reads Vitest's table of the modules that it runs. Vitest transforms and evaluates files by itself, beside Node's own loader.
  *
- * Decides nothing; answers from the state object that Vitest keeps on the global of its test processes, and with nothing elsewhere. A test
- * that gets an instance of an imported class back from a worker must get the class of its own copy of the module, not of a second one that
+ * Only answers from the state object that Vitest keeps on the global of a test process; elsewhere every answer is empty. A test that gets
+ * an instance of an imported class back from a worker must get the class from its own copy of the module, not from a second copy that
  * Node's loader would make. Called by `by-value-files`, `script-table` and `revive-imports`.
  */
 import fs from "node:fs";
@@ -43,7 +43,7 @@ export function evaluatedSourceMap(file: string): string | undefined {
   return tryRead(() => vitestState()?.evaluatedModules?.getModuleById(file)?.meta?.sourceMap);
 }
 
-/** What Vite documents of `import.meta.env`; test runners add the whole environment of their process to it. */
+/** Names that Vite documents for `import.meta.env`. Test runners add the whole environment of their process. */
 const ENVIRONMENT_NAME = /^(?:MODE|BASE_URL|PROD|DEV|SSR|VITE_.*)$/;
 
 /** The environment that Vite puts on `import.meta`. */

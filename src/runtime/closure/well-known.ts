@@ -26,7 +26,7 @@ export function registerExports(subpath: string, exported: Readonly<Record<strin
 
 let importSubpath: ((subpath: string) => Promise<unknown>) | undefined;
 
-/** Sets how this process loads a subpath of the package when one of its exports arrives before anything has imported it. */
+/** Sets the loader of the package's subpaths, used when an export arrives whose subpath has not been imported yet. */
 export function setSubpathImport(load: (subpath: string) => Promise<unknown>): void {
   importSubpath = load;
 }
@@ -58,8 +58,8 @@ export type WellKnownMembers = readonly (readonly [name: string, id: string])[];
 const NAMESPACE_MEMBERS_MAX = 500;
 
 /**
- * The runtime's own module as some import form has it: a namespace, what `require` returned, an interop wrapper around that. Loaders may load a
- * second copy of the runtime for `require` (tsx does), so a worker must get the exports of its own copy.
+ * Recognizes the runtime's own module in any import form: a namespace, the result of `require`, or an interop wrapper. Loaders may load a
+ * second copy of the runtime for `require` (tsx does), so a worker must get the exports from its own copy.
  */
 export function wellKnownMembers(value: object): WellKnownMembers | undefined {
   const names = Object.keys(value);

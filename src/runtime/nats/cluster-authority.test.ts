@@ -1,4 +1,7 @@
-/** What the authority keeps and makes, with a clock of the test's own; that servers heed it is in test/control-plane/nats-operations.test.ts. */
+/**
+ * Tests the authority's keys and tokens with a clock that the test drives. Whether servers obey them is tested in
+ * test/control-plane/nats-operations.test.ts.
+ */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

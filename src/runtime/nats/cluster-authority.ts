@@ -1,5 +1,5 @@
 /**
- * The keys of a cluster's NATS, and what is made with them: what servers know, and what heads show.
+ * Keeps the keys of a cluster's NATS, and makes the tokens that servers and heads use.
  *
  * Owns one file of mode 0600 in the head's folder: the operator's key, which signs accounts; the cluster's account key, which signs heads; the key of the system
  * account, without which servers keep no state. Servers hold no key, and nodes do not speak to NATS.
@@ -96,7 +96,7 @@ export class ClusterAuthority {
     return this.#system.publicKey;
   }
 
-  /** What a server has to know. */
+  /** Returns the public part that a server needs. */
   serverAuthority(): NatsServerAuthority {
     const { issuedAt } = this.#times();
     const system = this.#system.publicKey;
@@ -119,7 +119,7 @@ export class ClusterAuthority {
     };
   }
 
-  /** All keys. Whoever has it has the cluster. */
+  /** Contains all keys, and so grants full control of the cluster. */
   #text(): string {
     const file: AuthorityFile = {
       version: 1,

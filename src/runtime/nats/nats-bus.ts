@@ -1,8 +1,8 @@
 /**
  * The bus of a cluster: NATS's own messages, below a prefix that keeps clusters on one NATS apart.
  *
- * What is published while the connection is down is dropped instead of kept for later: a heartbeat that comes late says something false, and a queue that
- * grows for as long as the network is gone has no bound. The connection is the caller's and is shared with the store.
+ * A message published while the connection is down is dropped, not queued. A late heartbeat would be false, and a queue would grow without
+ * bound while the network is gone. The connection belongs to the caller and is shared with the store.
  */
 import { messageOf } from "../base/describe.ts";
 import type { Msg, Subscription } from "@nats-io/transport-node";

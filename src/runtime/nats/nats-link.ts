@@ -1,9 +1,9 @@
 /**
- * One connection to NATS, shared by the store and the bus of a process.
+ * A connection to NATS, shared by the store and the bus of a process.
  *
- * Decides how a connection is kept: pinged every second, because with the client's defaults a server that was stopped (not killed) goes unnoticed for
- * minutes; tried again for ever, because the control plane outlives every server; and opened only to servers that have what the store needs. The
- * client package is loaded here and only when a cluster is used. Invariant: nothing else of the package imports it, types aside.
+ * Pings the server every second, because with the client's defaults a server that was stopped (not killed) goes unnoticed for minutes.
+ * Reconnects for ever, because the control plane outlives every server. Accepts only servers with the features that the store needs. Loads
+ * the client package, and only when a cluster is used. Invariant: no other file imports that package, except for types.
  */
 import type { Authenticator, ConnectionOptions, Msg, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import { NATS_PING_EVERY_MS } from "../control-plane/limits.ts";
@@ -45,7 +45,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 type NatsClient = typeof import("@nats-io/transport-node");
 
-/** What the client does not say of its connections. */
+/** Connection internals that the client's types do not declare. */
 interface ConnectionWithSocket extends NatsConnection {
   readonly protocol?: { readonly transport?: { readonly socket?: { destroy(): void } } };
 }
@@ -73,8 +73,8 @@ export class NatsLink implements AsyncDisposable {
   }
 
   /**
-   * One request. Fails as soon as the connection is down, since no answer will come over the next one: the client's own requests would wait for their
-   * time to be over, which made each lost server cost 3 s.
+   * Sends one request. Fails as soon as the connection is down, since no answer can arrive over the next one. The client's own requests
+   * would wait for their timeout, so that each lost server cost 3 s.
    */
   async request(subject: string, data: Uint8Array | string, { timeoutMs, headers }: RequestOptions): Promise<Msg> {
     const disconnected = Promise.withResolvers<never>();
@@ -93,7 +93,7 @@ export class NatsLink implements AsyncDisposable {
     return headers;
   }
 
-  /** Nobody subscribes to the subject, so the request reached nobody: the one failure of a request that is certain. */
+  /** Whether the subject had no subscribers. That is the only failure that proves that the request reached nobody. */
   isNoResponders(error: unknown): boolean {
     const { NoRespondersError, RequestError } = this.#client;
     return error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders());
@@ -116,8 +116,9 @@ export class NatsLink implements AsyncDisposable {
   }
 
   /**
-   * Pings are not answered. The client would close its socket once everything is sent, which a server that stands still does not take: with more under way than the system keeps
-   * it would stay with that server until it goes on. It has no way to be told, so what is taken here is its own; where that is called otherwise, nothing is worse than without.
+   * Closes the socket of a server that answers no pings. The client closes its socket only after sending everything, which a stopped server
+   * never accepts, so with a full socket buffer the client would stay with that server. The client has no public method for this, so its
+   * private socket is used; if a version renames the socket, this has no effect.
    */
   #dropSocket(): void {
     (this.connection as ConnectionWithSocket).protocol?.transport?.socket?.destroy();
@@ -134,7 +135,10 @@ export class NatsLink implements AsyncDisposable {
   }
 }
 
-/** @throws ControlPlaneUnavailableError when no server answers in time, or the one that does is too old, has no JetStream or refuses what is shown */
+/**
+ * @throws ControlPlaneUnavailableError when no server answers in time, or the answering server is too old, has no JetStream or rejects the
+ * credentials
+ */
 export async function connectNats(options: NatsOptions): Promise<NatsLink> {
   const { servers, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
   const client = await import("@nats-io/transport-node");
@@ -175,12 +179,12 @@ function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOpti
     pingInterval: NATS_PING_EVERY_MS,
     maxPingOut: 2,
     timeout: STORE_ATTEMPT_MS,
-    // A server that starts again may refuse for a moment what it accepts later.
+    // A restarting server may refuse credentials for a moment and accept them later.
     ignoreAuthErrorAbort: true,
   };
 }
 
-/** From the first byte, as our servers have it. What the client does not know of it, it hands on to Node's TLS. */
+/** Speaks TLS from the first byte, as our servers require. The client passes options that it does not know to Node's TLS. */
 function tlsOptions(
   { ca, serverName, isAfterGreeting = false }: NatsTls,
   servers: readonly string[],
@@ -205,7 +209,7 @@ function authenticatorOf(client: NatsClient, credentials: () => NatsLogin): Auth
   };
 }
 
-/** What trying again cannot mend. */
+/** Recognizes failures that no retry can mend. */
 function finalFailure(client: NatsClient, { servers, user, credentials, tls }: NatsOptions, cause: unknown): Error | undefined {
   const at = servers.join(", ");
   if (isRefusal(client, cause)) {

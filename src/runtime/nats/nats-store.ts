@@ -1,8 +1,9 @@
 /**
  * The control store of a cluster: one JetStream stream, replicated by Raft, whose last message of a subject is the value of a key.
  *
- * Decides how the traps of JetStream are avoided. Its readers would ask replicas, which are stale (5.9 % of reads right after an acknowledged write): this
- * store reads from the stream's leader only, and a listing proves itself complete by a barrier written before it. What its server writes is on disk only when it says so (`sync_interval: always`, see `nats-config.ts`).
+ * Avoids the traps of JetStream. By default readers may ask replicas, which are stale (5.9 % of reads right after an acknowledged write),
+ * so this store reads from the stream's leader only. A listing proves itself complete by a barrier written before it. Writes survive a
+ * power failure only because the server syncs them to disk before it acknowledges (`sync_interval: always`, see `nats-config.ts`).
  */
 import { closedError } from "../control-plane/control-plane-errors.ts";
 import { TRANSACTION_TIMEOUT_MS } from "../control-plane/limits.ts";
@@ -38,7 +39,10 @@ export class NatsStore implements ControlStore {
     this.#subjects = subjects;
   }
 
-  /** Makes the stream if it is not there. The link stays the caller's. @throws ControlPlaneUnavailableError when there is another stream of its name */
+  /**
+   * Opens the stream, and creates it if it does not exist. The link stays the caller's. @throws ControlPlaneUnavailableError when a
+   * different stream has the name
+   */
   static async open(link: NatsLink, { cluster = "default", replicas = 1 }: NatsStoreOptions = {}): Promise<NatsStore> {
     const subjects = new NatsSubjects(cluster);
     const api = new StreamApi({ link, stream: subjects.stream, timeoutMs: TRANSACTION_TIMEOUT_MS });
@@ -75,7 +79,10 @@ export class NatsStore implements ControlStore {
     return await runTransaction(context, { ...transaction, writes });
   }
 
-  /** Those that keep it, among these and others that they tell of; undefined where one is neither found nor known from before. @throws ControlPlaneUnavailableError when nobody answers */
+  /**
+   * Returns the servers that keep the store, among these and others that they report. Returns undefined if one of them is neither found nor
+   * already known. @throws ControlPlaneUnavailableError when nobody answers
+   */
   async servers(urls: readonly string[], known: readonly StoreServer[]): Promise<readonly StoreServer[] | undefined> {
     this.#assertOpen();
     return await findStoreServers(this.#api, { urls, known });
@@ -85,7 +92,7 @@ export class NatsStore implements ControlStore {
     this.#assertOpen();
     const last = await this.#api.lastMessage(this.#subjects.compaction);
     const forgottenUpTo = last?.sequence ?? 0;
-    // Another head that compacts at the same time does it for both.
+    // If another head compacts at the same time, its compaction serves both.
     if ((await this.#write(this.#subjects.compaction, forgottenUpTo)) === undefined) return;
     const deletions: number[] = [];
     await this.#readAll({ subjects: this.#subjects.underPrefix(""), headersOnly: true }, (message) => {
@@ -131,7 +138,10 @@ export class NatsStore implements ControlStore {
     }
   }
 
-  /** One empty message to a subject of the store's own, which may be written again without harm. @returns its sequence; undefined: another one is the last */
+  /**
+   * Writes an empty message to one of the store's internal subjects, which may safely be written twice. @returns its sequence; undefined if
+   * another message is the last
+   */
   async #write(subject: string, expectedLast?: number): Promise<number | undefined> {
     const { link } = this.#api;
     const headers = link.headers(expectedLast === undefined ? {} : { [HEADER.EXPECTED_SEQUENCE]: String(expectedLast) });

@@ -1,8 +1,8 @@
 /**
- * Where the keys of a store lie in NATS, and what the messages there mean.
+ * Maps the keys of a store to NATS subjects, and defines the headers of their messages.
  *
- * One stream for each cluster, laid out as NATS's own key-value buckets are, so that `nats kv` shows what a store holds. Beside the keys it has two
- * subjects of its own: barriers (a listing's proof that it is complete) and the mark of the last compaction.
+ * Each cluster has one stream, laid out like a key-value bucket of NATS, so that `nats kv` can show a store. Beside the keys the stream has
+ * two internal subjects: barriers, which prove a listing complete, and the mark of the last compaction.
  */
 import type { StoredMessage } from "./stream-api.ts";
 
@@ -12,7 +12,7 @@ export const HEADER = {
   BATCH_SEQUENCE: "Nats-Batch-Sequence",
   BATCH_COMMIT: "Nats-Batch-Commit",
   OPERATION: "KV-Operation",
-  /** Which transaction wrote the message: how a lost answer is found again. */
+  /** Transaction that wrote the message, by which the result is found after a lost answer. */
   TRANSACTION: "Shoal-Transaction",
 } as const;
 
@@ -20,7 +20,7 @@ export const DELETION = "DEL";
 
 const CLUSTER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** What the subjects of a cluster's bus begin with in NATS. */
+/** Prefix of a cluster's bus subjects in NATS. */
 export function busPrefix(cluster: string): string {
   return `shoal.${cluster}.bus.`;
 }

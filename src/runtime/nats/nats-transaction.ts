@@ -1,9 +1,9 @@
 /**
- * Applies one transaction on JetStream: sends it, understands the answer, and finds out what happened when no answer comes.
+ * Applies one transaction on JetStream: sends it, interprets the answer, and finds out the result if no answer arrives.
  *
- * Three things can be known after an attempt: it was applied, it was refused, it was not looked at. The last is repeated. Without an answer nothing is known: a
- * transaction with a check cannot be applied twice, so it is sent again, and every message carries the transaction's id, by
- * which it is found when its second attempt is refused because the first one was applied. Where neither helps, the outcome is unknown and is said to be.
+ * After an attempt the transaction was applied, refused, or not looked at; the last case is repeated. Without an answer the result is
+ * unknown. A transaction with a check cannot be applied twice, so it is sent again. Every message carries the transaction's id: if the
+ * second attempt is refused because the first was applied, the id proves it. If neither helps, the outcome is reported as unknown.
  */
 import { UnknownOutcomeError } from "../control-plane/control-plane-errors.ts";
 import { STORE_ATTEMPT_MS, TRANSACTION_TIMEOUT_MS } from "../control-plane/limits.ts";
@@ -12,7 +12,7 @@ import { HEADER, isDeletion, type NatsSubjects } from "./nats-subjects.ts";
 import { type ApiFailure, Backoff, ERROR, type StreamApi, unavailable } from "./stream-api.ts";
 import { messagesOf, type TransactionMessage } from "./transaction-messages.ts";
 
-/** Another transaction on the same key is under way: it may succeed or fail, so this is no answer yet. */
+/** A second transaction on the same key is under way. It may still fail, so the result is open. */
 const KEY_IN_USE = 10164;
 /** Not applied, and the next attempt may be: a batch of which a part was lost, too many batches at once, a stream without a leader. */
 const REPEATABLE: ReadonlySet<number> = new Set([KEY_IN_USE, 10176, 10210, 10008, 10009, 10023]);
@@ -108,8 +108,8 @@ class RunningTransaction {
   }
 
   /**
-   * The stream counts a deletion as the last message of its key, the store as no key at all. Only when a check for absence is refused it is worth
-   * a look, which is rare. @returns whether the next attempt will know more than this one
+   * Learns of deletions after a check for absence was refused, which is rare. The stream counts a deletion as the key's last message, while
+   * the store counts it as no key. @returns whether the next attempt will know more
    */
   async #learnDeletions(): Promise<boolean> {
     const { api, subjects } = this.#context;

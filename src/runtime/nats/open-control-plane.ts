@@ -1,7 +1,7 @@
 /**
- * Opens what a head keeps its tables in and talks over: in memory for one machine, NATS for a cluster.
+ * Opens the control store and the bus of a head: in memory for one machine, over NATS for a cluster.
  *
- * The one place that knows how a store, a bus and the connection under them belong together, and in which order they end. Called by whoever
+ * Only this file knows how a store, a bus and their connection depend on each other, and in which order they close. Called by the code that
  * starts a head.
  */
 import { type NatsLogin, readNatsCredentials } from "./server/nats-login-files.ts";
@@ -42,7 +42,7 @@ export interface ControlPlane extends AsyncDisposable {
   readonly bus: Bus;
   /** The servers that keep the store; undefined where one is neither found nor known from before. */
   readonly storeServers?: (known: readonly StoreServer[]) => Promise<readonly StoreServer[] | undefined>;
-  /** False while servers are looked for; what is published then is lost. */
+  /** False while the client looks for a server. Messages published meanwhile are lost. */
   readonly isConnected: () => boolean;
   close(): Promise<void>;
 }

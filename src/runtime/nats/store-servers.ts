@@ -1,8 +1,9 @@
 /**
- * Which servers keep the stream of a store, and where each is reached: without a majority of them nothing is written.
+ * Finds the servers that keep a store's stream, and their addresses. Without a majority of these servers no write succeeds.
  *
- * The stream's leader names them; the servers that were configured, and those that they tell of, say in their greetings who they are. Told to nodes, which see for themselves when most of them are away
- * (`runtime/node/membership/store-absence.ts`). Where one of them is not found nobody is told anything: it might live. Servers that speak TLS from the first byte greet nobody who does not.
+ * The stream's leader names them; the configured servers, and those that they report, identify themselves in their greetings. The list is
+ * sent to nodes, which check for themselves whether a majority is away (`runtime/node/membership/store-absence.ts`). If one server is not
+ * found, no list is sent, since that server might live. Servers that speak TLS from the first byte greet only TLS clients.
  */
 import { NATS_GREETS_WITHIN_MS } from "./server/limits.ts";
 import { serverNameAt } from "./server/nats-greeting.ts";
@@ -10,7 +11,7 @@ import type { StoreServer } from "../wire/cluster-messages.ts";
 import type { StreamApi } from "./stream-api.ts";
 
 const NATS_PORT = 4222;
-/** Of a larger NATS not every server is asked. */
+/** Bounds the servers asked in a larger NATS. */
 const ASKED_MAX = 32;
 
 interface StreamPlace {
@@ -43,7 +44,7 @@ export async function findStoreServers(api: StreamApi, { urls, known }: WhereToL
   return servers.length > 0 && servers.every((server) => server !== undefined) ? servers : undefined;
 }
 
-/** Of a URL, or `host:port` as servers tell of each other. */
+/** Parses a URL, or the `host:port` form in which servers report each other. */
 function placeOf(text: string): string {
   const { hostname, port } = new URL(text.includes("://") ? text.replace(/^[a-z]+:/, "tcp:") : `tcp://${text}`);
   return `tcp://${hostname}:${port === "" ? NATS_PORT : port}`;

@@ -9,7 +9,7 @@ import type { MsgHdrs } from "@nats-io/transport-node";
 import { ControlPlaneUnavailableError } from "../control-plane/control-plane-errors.ts";
 import type { NatsLink } from "./nats-link.ts";
 
-/** What JetStream answers instead of a result. */
+/** JetStream's answer in place of a result. */
 export interface ApiFailure {
   readonly code: number;
   readonly err_code?: number;
@@ -46,7 +46,7 @@ export class StreamApi {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** One request of JetStream's API under its own name, repeated while nobody answers it. */
+  /** Calls JetStream's API by command name, and repeats the request while nobody answers. */
   async call<Result>(command: string, body?: unknown): Promise<Result> {
     const giveUpAt = performance.now() + this.#timeoutMs;
     const backoff = new Backoff();

@@ -30,7 +30,7 @@ export async function openStream(api: StreamApi, { subjects, replicas }: { subje
   try {
     await api.call(`STREAM.CREATE.${subjects.stream}`, config);
   } catch (error) {
-    // Made by an earlier version or with another number of replicas: what it was made with is kept, and checked below.
+    // An earlier version made the stream, or another number of replicas was set. Its configuration stays, and is checked below.
     if (!(error instanceof ApiError) || error.failure.err_code !== ERROR.STREAM_EXISTS) throw refusal(subjects.stream, error);
   }
   const { config: found } = await api.call<{ config: Record<string, unknown> }>(`STREAM.INFO.${subjects.stream}`);

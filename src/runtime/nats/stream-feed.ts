@@ -30,7 +30,7 @@ export class StreamFeed {
   #subscription: Subscription | undefined;
   #consumer: string | undefined;
   #lastSequence = 0;
-  /** Of the consumer: counts what it has sent to us. */
+  /** Counts the messages that the consumer has sent us. */
   #lastDelivery = 0;
   #lastHeardMs = 0;
   #watchdog: NodeJS.Timeout | undefined;

@@ -1,5 +1,5 @@
 /**
- * A transaction as messages: what the stream has to find true of each subject, and what is written.
+ * Encodes a transaction as messages: the checks of each subject, and the values to write.
  *
  * Pure. The check of a key rides on the message that writes it. The server verifies all checks and applies all messages in one step, or nothing.
  */
@@ -16,11 +16,11 @@ const EMPTY = new Uint8Array(0);
 
 interface MessagesOptions {
   readonly subjects: NatsSubjects;
-  /** Which transaction, at every attempt to apply it. */
+  /** Identifies the transaction in every attempt. */
   readonly id: string;
-  /** Which attempt: a batch that was given up must not be taken for this one. */
+  /** Identifies the attempt: an abandoned batch must not be mistaken for this one. */
   readonly batchId: string;
-  /** Of keys that a check says do not exist and that were deleted once: the sequence of that deletion. */
+  /** Sequences of deletions, for keys that a check expects to be absent and that were deleted once. */
   readonly deletions: ReadonlyMap<string, number>;
 }
 

@@ -1,9 +1,9 @@
-/** What a server of NATS needs, and how it is found to be gone. What a message and the state may take is in `control-plane/limits.ts`. */
+/** Limits of a nats-server, and timeouts that detect a dead one. `control-plane/limits.ts` has the limits of messages and state. */
 
 /** How many of these have a server give a connection up. */
 export const NATS_PINGS_MAX = 3;
 
-/** With less free disk a server is not started: it would turn its state off soon, and say nothing to whoever waits for it. */
+/** Free disk below which no server is started. NATS would soon turn its storage off, without an answer to waiting clients. */
 export const FREE_BYTES_MIN = 64 * 1024 * 1024;
 /** A server greets who connects at once. */
 export const NATS_GREETS_WITHIN_MS = 2_000;

@@ -1,4 +1,4 @@
-/** What the configuration of a nats-server says about safety, and that text cannot break out of its place. */
+/** Tests that the configuration of a nats-server is safe, and that values are quoted. */
 import { expect, test } from "vitest";
 import { natsServerConfig } from "./nats-config.ts";
 

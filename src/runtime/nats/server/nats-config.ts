@@ -1,10 +1,10 @@
 /**
  * The configuration file of a nats-server that keeps a cluster's control state.
  *
- * Decides what makes an acknowledged write safe: every write is on disk before it is acknowledged (`sync_interval: always`; NATS's default is every two
- * minutes, so that a power failure loses acknowledged writes). Connections are pinged every second, for servers that hang instead of dying. Nobody gets in without
- * showing something, no port is opened for monitoring, and other servers join with a secret of their own: whoever is a route may do everything.
- * Text only; who starts the server writes the file, mode 0600, since it holds secrets.
+ * Makes acknowledged writes safe: each is on disk before it is acknowledged (`sync_interval: always`). NATS's default of two minutes loses
+ * acknowledged writes in a power failure. Connections are pinged every second, for servers that hang instead of dying. Every client needs
+ * credentials, no monitoring port is opened, and other servers join with a separate secret, since a route may do everything. Returns text
+ * only; the caller writes it with mode 0600, since it holds secrets.
  */
 import { NATS_PINGS_MAX } from "./limits.ts";
 import { NATS_MESSAGE_BYTES_MAX, NATS_PING_EVERY_MS, NATS_STATE_BYTES_MAX } from "../../control-plane/limits.ts";
@@ -12,15 +12,15 @@ interface NatsServerSettings {
   readonly name: string;
   /** The address to listen on. */
   readonly host: string;
-  /** Of clients. -1: any free one; the server writes the port into a file of `portsFolder`. */
+  /** Client port. -1: any free port, which the server writes into a file of `portsFolder`. */
   readonly port: number;
   /** Where the server keeps its state. */
   readonly folder: string;
   /** The folder for the file with the real ports, `nats-server_<pid>.ports`. */
   readonly portsFolder?: string;
-  /** What clients have to show. */
+  /** Token that clients have to present. */
   readonly token?: string;
-  /** Whose tokens clients have to show instead. */
+  /** Authority whose tokens clients have to present instead. */
   readonly authority?: NatsServerAuthority;
   /** Files in PEM. Clients verify the server; other servers and this one verify each other. */
   readonly tls?: { readonly caFile: string; readonly certificateFile: string; readonly keyFile: string };
@@ -29,7 +29,7 @@ interface NatsServerSettings {
   readonly cluster?: NatsRoutes & { readonly name: string };
 }
 
-/** Signed tokens (`nats-jwt.ts`), and no key: a server cannot let anybody in whom the operator did not. */
+/** Signed tokens (`nats-jwt.ts`) without keys: a server can admit only clients that the operator admitted. */
 export interface NatsServerAuthority {
   readonly operatorToken: string;
   readonly systemAccount: string;
@@ -43,7 +43,7 @@ export interface NatsRoutes {
   readonly port: number;
   /** `nats://host:port` of the ports for other servers, this one's among them or not. */
   readonly routes: readonly string[];
-  /** What servers show each other. Without it everybody who reaches the port can be one. */
+  /** Secret between servers. Without it everybody who reaches the port can join. */
   readonly secret?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What is made of the last lines of a server, as version 2.15 writes them. */
+/** Tests how the last lines of a server are interpreted, as version 2.15 writes them. */
 import { expect, test } from "vitest";
 import { diskFull, isOutOfDisk, natsServerFailure } from "./nats-failures.ts";
 

@@ -1,5 +1,5 @@
 /**
- * The folder of one nats-server: what lies where, whose it is, and that no two servers use it.
+ * Owns the folder of one nats-server: its layout, its cluster, and the lock against a second server.
  *
  * Decides that a folder belongs to one cluster for good, known by its name and its authority: another's state under this cluster's keys would be half readable and wholly
  * wrong. NATS itself does not lock its state, and two servers on it destroy it, so the number of the server that runs is kept here. Mode 0700: state, keys and logs.

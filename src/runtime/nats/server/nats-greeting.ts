@@ -1,8 +1,8 @@
 /**
- * The first line of a nats-server to whoever connects: proof that it is up, and who it is.
+ * Reads the first line that a nats-server sends on a new connection. It proves that the server is up, and names it.
  *
- * Asked with a plain or a TLS connection and without credentials, which a server does not need to see for its greeting. Nothing is sent.
- * By whoever has started a server, by a head that looks for those of its store, and by nodes that look whether these are away.
+ * Connects in plain text or with TLS, without credentials, since a server greets before it checks any. Nothing is sent. Used by the code
+ * that starts a server, by heads that look for their store's servers, and by nodes that check whether those are away.
  */
 import net from "node:net";
 import { networkFaults } from "../../os/network/network-faults.ts";
@@ -13,7 +13,7 @@ const GREETING_BYTES_MAX = 16 * 1024;
 /** The name of the server that greets. @throws Error when nobody answers in time, or something that is no nats-server */
 export function serverNameAt(place: { host: string; port: number; caPem?: string | undefined; timeoutMs: number }): Promise<string> {
   const { host, port, caPem, timeoutMs } = place;
-  // The certificate has to be the cluster's; which of its names the server bears is for those to check who send it something.
+  // The certificate has to be the cluster's. Code that sends data checks the server's name in it.
   const socket =
     caPem === undefined
       ? net.connect({ host, port })
@@ -37,15 +37,18 @@ export function serverNameAt(place: { host: string; port: number; caPem?: string
   });
 }
 
-/** What an address of a nats-server has to say: it `lives`, it takes connections and is `silent`, or it `refuses` them; undefined when nothing is heard from there, or what proves nothing. */
+/**
+ * State of a nats-server's address: it `lives`, it accepts connections but stays `silent`, or it `refuses` them. Undefined if there is no
+ * answer, or the answer proves nothing.
+ */
 export type NatsWord = "lives" | "silent" | "refuses";
 
-/** @param name of the server that is to greet there; another one there is no word of it */
+/** @param name of the server that has to greet; another server's greeting proves nothing */
 export async function natsWordAt(address: string, { name, withinMs }: { name: string; withinMs: number }): Promise<NatsWord | undefined> {
   const { host, port } = parseNetworkAddress(address);
   if (networkFaults()?.isConnected(host) === false) return undefined;
   return await new Promise((resolve) => {
-    // One address of a name: where it has several, one that refuses says nothing of the others.
+    // Tries one address of a name. If the name has several, a refusal by one says nothing about the others.
     const socket = net.connect({ host, port, autoSelectFamily: false });
     let isTaken = false;
     let text = "";
@@ -58,7 +61,7 @@ export async function natsWordAt(address: string, { name, withinMs }: { name: st
       isTaken = true;
     });
     socket.once("error", ({ code }: NodeJS.ErrnoException) => end(code === "ECONNREFUSED" ? "refuses" : undefined));
-    // Whoever takes a connection and ends it without a word may stand before a server that it does not reach.
+    // A connection that closes without a greeting may have met a proxy that cannot reach the server.
     socket.once("close", () => {
       clearTimeout(timer);
       resolve(undefined);

@@ -20,7 +20,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "shoal-install-"));
   tools = join(folder, "tools");
   mkdirSync(tools);
-  // What the scripts themselves need comes last.
+  // The folder with the tools of the scripts stays last.
   environment = { PATH: tools, XDG_CACHE_HOME: join(folder, "cache") };
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));

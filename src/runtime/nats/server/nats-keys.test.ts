@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { createNatsKey, natsKeyFromSeed } from "./nats-keys.ts";
 
-/** What NATS's client signs and reads keys with, as an oracle. */
+/** Key functions of NATS's client, as an oracle. */
 interface Oracle {
   fromSeed(seed: Uint8Array): { getPublicKey(): string; sign(data: Uint8Array): Uint8Array };
   fromPublic(publicKey: string): { verify(data: Uint8Array, signature: Uint8Array): boolean };

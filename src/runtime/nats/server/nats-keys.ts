@@ -1,9 +1,9 @@
 /**
  * The keys of NATS's decentralized authentication: Ed25519 pairs in the text form that its servers and clients read.
  *
- * Decides nothing about who may do what (that is in the tokens that these keys sign, `nats-jwt.ts`). Written on Node's own cryptography: the text form is a kind, 32
- * bytes and a checksum in base32. A seed is the secret; whoever has it is the operator, the account or the user. Texts from outside are checked before they
- * are used, so that a damaged file is named and not taken for a wrong signature.
+ * Decides nothing about permissions, which are in the tokens that these keys sign (`nats-jwt.ts`). Built on Node's cryptography: the text
+ * form is a kind, 32 bytes and a checksum in base32. A seed is the secret and grants the role of the operator, the account or the user.
+ * Texts from outside are checked first, so that a damaged file is named and not mistaken for a wrong signature.
  */
 import { createHash, createPrivateKey, createPublicKey, randomBytes, sign } from "node:crypto";
 
@@ -23,7 +23,7 @@ const KIND_BYTES: Readonly<Record<NatsKeyKind, number>> = { operator: 14 << 3, a
 const SEED_BYTE = 18 << 3;
 const RAW_KEY_BYTES = 32;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-/** What stands before the 32 bytes of an Ed25519 secret in PKCS #8. */
+/** Prefix of the 32 bytes of an Ed25519 secret in PKCS #8. */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
 export function createNatsKey(kind: NatsKeyKind): NatsKey {

@@ -1,17 +1,19 @@
 /**
- * Files of somebody's own NATS by which a head knows the servers and is known to them: the authority of their certificates, and a file of credentials as NATS's own tools write it.
+ * Reads the files with which a head logs in to a user's own NATS: the authority of the servers' certificates, and a credentials file as
+ * NATS's tools write it.
  *
- * Read by `shoal start`, which says at once what is wrong with them, and by the head for each connection, so that a file that is renewed is used from the next one on.
+ * `shoal start` reads them first, to report mistakes at once. The head reads them again for each connection, so that a renewed file takes
+ * effect with the next one.
  */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { ShoalError } from "../../base/errors.ts";
 
-/** What a client of NATS shows. */
+/** Credentials of a NATS client. */
 export interface NatsLogin {
-  /** A signed statement of who this is and what it may. */
+  /** A signed statement of the client's identity and permissions. */
   readonly token: string;
-  /** Of the key that proves it. */
+  /** Seed of the key that proves the identity. */
   readonly seed: string;
 }
 

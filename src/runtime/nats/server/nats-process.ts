@@ -1,9 +1,9 @@
 /**
  * The nats-server of a head: started on a folder, ready when it answers, started again when it ends, ended with its owner.
  *
- * Decides when a server counts as started (its port is known, and it greets under its own name), what is made of an end (the first start fails with the cause; later ones are
- * tried again for ever, with growing pauses, on the same port), and that a server which turned its state off for want of disk is restarted once there is room. Owns the process and
- * its folder. Called by a head; knows nothing of what the state means.
+ * A server counts as started once its port is known and it greets under its own name. The first start fails with the cause. Later ends lead
+ * to restarts on the same port, for ever, with growing pauses. A server that turned its storage off for lack of disk is restarted once
+ * there is room. Owns the process and its folder. Called by a head; knows nothing of the meaning of the state.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export interface NatsProcessOptions {
   readonly host: string;
   /** 0: a free one, kept as long as this object lives. */
   readonly port: number;
-  /** What clients have to show: tokens of an authority, or one token that all know. */
+  /** Credentials of clients: tokens of an authority, or one shared token. */
   readonly access: { readonly authority: NatsServerAuthority; readonly account: string } | { readonly token: string };
   readonly tls?: TlsTexts | undefined;
   /** With it the server is one of several; its port for the others has to be known to them, so it is never 0. */
@@ -105,10 +105,10 @@ export class NatsProcess implements AsyncDisposable {
     return server;
   }
 
-  /** What clients connect to. */
+  /** URL for clients. */
   get url(): string {
     const { host } = this.#options;
-    // Who listens everywhere is reached here as anywhere.
+    // A server that listens on all addresses is reached through loopback here.
     const near = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
     return `nats://${near.includes(":") ? `[${near}]` : near}:${this.#port}`;
   }
@@ -187,7 +187,7 @@ export class NatsProcess implements AsyncDisposable {
     }
   }
 
-  /** The server writes the file when all of its ports are open. */
+  /** The server writes the file once all its ports are open. */
   #portInFile(): number | undefined {
     const [name] = readdirSync(this.#folder.ports);
     if (name === undefined) return undefined;
@@ -195,7 +195,7 @@ export class NatsProcess implements AsyncDisposable {
       const { nats } = JSON.parse(readFileSync(join(this.#folder.ports, name), "utf8")) as { nats?: string[] };
       return Number(new URL(nats?.[0] ?? "").port);
     } catch {
-      // It is being written.
+      // The file is being written.
       return undefined;
     }
   }
@@ -230,7 +230,7 @@ export class NatsProcess implements AsyncDisposable {
       this.#isOutOfDisk = true;
       this.#options.onEvent?.({ kind: "diskFull", folder: this.#folder.path });
     }
-    // Its end leads to a new start.
+    // The end of the process leads to a new start.
     if (this.#isOutOfDisk && this.#folder.freeBytes() > FREE_BYTES_MIN) this.#server.kill("SIGTERM");
   }
 

@@ -1,4 +1,6 @@
-/** Where a nats-server is looked for, in which order, and what is said when there is none. Programs are small scripts that print a version. */
+/**
+ * Tests where a nats-server is looked for, in which order, and the error if there is none. Programs are small scripts that print a version.
+ */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

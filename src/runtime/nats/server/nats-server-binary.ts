@@ -1,8 +1,9 @@
 /**
- * Finds the nats-server program on this machine, for a head that is to run one; a cluster with a NATS of its own needs none.
+ * Finds the nats-server program on this machine for a head that runs its own; a cluster with an external NATS needs none.
  *
- * Decides the order (`SHOAL_NATS_BIN`, a package that was installed beside this one, what `shoal nats install` installed, `PATH`) and that a program which is too old or does not
- * run is skipped, but not when it was named on purpose. Never downloads anything. Failing tells all the ways, with what was found wrong.
+ * Looks at `SHOAL_NATS_BIN`, a package installed beside this one, the program of `shoal nats install`, then `PATH`. A program that is too
+ * old or does not run is skipped, unless the user named it. Never downloads anything. The error lists all places and the fault found at
+ * each.
  */
 import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";

@@ -1,9 +1,10 @@
 /**
- * The functions and classes of the cluster by id and by content hash: sent here once by whoever captured them, fetched once by each process that
- * meets them inside a value or starts an actor of them. A fetch that comes before its definition waits for it; one that comes after a function has gone is refused.
+ * The functions and classes of the cluster by id and by content hash. The capturing process sends each once. A process fetches a definition
+ * once, when it meets the id inside a value or starts an actor from it. A fetch that precedes its definition waits. A fetch after a
+ * function was dropped is refused.
  *
- * A definition is kept as long as one of its counted references is held (`definition-holds.ts` at the node that counts them); one without a
- * reference is kept for good. Of equal content one copy is kept.
+ * A definition is kept as long as a counted reference is held (`definition-holds.ts` at the node that counts them); one without a reference
+ * is kept for good. Equal contents are stored once.
  */
 import { copyBytes } from "../base/bytes.ts";
 import { type NodeTag, nodeTagOf, type ObjectId } from "../base/ids.ts";
@@ -19,7 +20,7 @@ export interface StoredDefinition {
 
 interface Row {
   readonly definition: StoredDefinition;
-  /** Its counted references with the nodes that count them; `null` where it is kept for good. */
+  /** Counted references with the nodes that count them; `null` for a definition that is kept for good. */
   keepers: Map<ObjectId, NodeTag> | null;
 }
 
@@ -63,7 +64,7 @@ export class DefinitionTable {
     return this.find(id) !== undefined;
   }
 
-  /** Nobody holds this reference any more. A node tells it of those that it counts itself. */
+  /** Handles the end of the last hold on a reference. Each node reports the references that it counts. */
   unheld(reference: ObjectId, node: NodeTag): void {
     const row = this.#byReference.get(reference);
     if (row?.keepers?.get(reference) !== node) return;
@@ -72,14 +73,14 @@ export class DefinitionTable {
     if (row.keepers.size === 0) this.#drop(row);
   }
 
-  /** What a dead node counted: nobody can hold it any more, but actors that live elsewhere start again from theirs. */
+  /** Drops the references that a dead node counted, except for those that living actors need to restart. */
   nodeGone(node: NodeTag, isNeeded: (id: string) => boolean): void {
     for (const [reference, row] of this.#byReference) {
       if (row.keepers?.get(reference) === node && !isNeeded(row.definition.header.id)) this.unheld(reference, node);
     }
   }
 
-  /** What an earlier head has kept. */
+  /** Restores the definitions that an earlier head kept. */
   restore(definitions: readonly StoredDefinition[]): void {
     for (const { header, body } of definitions) this.define(header, body);
   }
@@ -96,7 +97,7 @@ export class DefinitionTable {
     else waiting.push(resolve);
   }
 
-  /** The content hash of what lives with this reference. */
+  /** Returns the content hash of the definition that lives with this reference. */
   protected contentOf(reference: ObjectId): string | undefined {
     return this.#byReference.get(reference)?.definition.header.contentId;
   }
@@ -110,7 +111,7 @@ export class DefinitionTable {
     const { id, contentId, name } = row.definition.header;
     this.#rows.delete(id);
     this.#byContent.delete(contentId, row);
-    // The id of a class is that of its content, and comes again with the next process that sends it.
+    // A class's id is its content's id, and returns with the next process that sends the class.
     if (id === contentId) return;
     this.#gone.set(id, name);
     const [oldest] = this.#gone.keys();

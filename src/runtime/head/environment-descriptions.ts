@@ -1,8 +1,9 @@
 /**
- * What the keys of runtime environments mean, as those told who use them: for nodes that are to run something under a key that none of their processes has described.
+ * Descriptions of runtime environments by key, for nodes that have to run something under a key that none of their processes has described.
  *
- * A process tells it before anything that carries the key, so it is here first, or with the next word of that process: a question that comes before waits for it.
- * Described once by whoever uses it first; all say the same of one key, as it is a hash of what it means.
+ * A process sends the description before anything that carries the key, so it arrives first, or with that process's next message. A
+ * question that arrives earlier waits. Only the first user of a key describes it: the key is a hash of the description, so all would say
+ * the same.
  */
 import type { EnvironmentHeader } from "../wire/messages.ts";
 

@@ -1,4 +1,4 @@
-/** That tables of extensions keep apart, hold only what is of their shape, and come back with the next head. */
+/** Tests that tables of extensions are separate, hold only values of their shape, and return with the next head. */
 import { expect, test } from "vitest";
 import { number, text } from "../wire/header-shape.ts";
 import type { StoreEntry } from "../control-plane/control-store.ts";

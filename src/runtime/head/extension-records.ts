@@ -1,7 +1,8 @@
 /**
  * The durable tables of extensions: values by extension, table and key.
  *
- * Pure. The head of a cluster records what changes (`tables/recorded-tables.ts`). Records of an extension that this head has not loaded are kept for one that has.
+ * Pure. A cluster's head records the changes (`tables/recorded-tables.ts`). Records of an extension that this head has not loaded are kept
+ * for a head that has.
  */
 import type { DurableTable } from "../extension/extension.ts";
 import { problemOf, type Shape } from "../wire/header-shape.ts";
@@ -15,7 +16,7 @@ export interface ExtensionRecord {
   readonly value: unknown;
 }
 
-/** Neither extensions nor tables have a slash in their names. */
+/** No extension's and no table's name contains a slash. */
 export function recordId({ extension, table, key }: Omit<ExtensionRecord, "value">): string {
   return `${extension}/${table}/${key}`;
 }
@@ -33,7 +34,7 @@ export class ExtensionRecords {
     return this.#valuesOf(extension, table).delete(key);
   }
 
-  /** @throws TypeError where it holds what is not of the shape */
+  /** @throws TypeError if the table holds a value of another shape */
   table<T>(extension: string, table: string, shape: Shape<T>): DurableTable<T> {
     if (!/^[\w-]{1,64}$/.test(table))
       throw new TypeError(`Cannot open table ${JSON.stringify(table)}: its name is letters, digits, _ and -`);

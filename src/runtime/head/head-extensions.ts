@@ -1,7 +1,8 @@
 /**
- * The extensions of the head, told of its processes and nodes.
+ * Extensions of the head, which hear of processes and nodes.
  *
- * Timers run as events of the head do, so that what they change is kept before anybody hears of it. The leader owns it; its followers have none.
+ * Timers run as events of the head, so that changes are committed before anybody hears of them. The leader owns this object; followers have
+ * none.
  */
 import type { NodeId } from "../base/ids.ts";
 import type { Extension, HeadParts } from "../extension/extension.ts";
@@ -14,7 +15,7 @@ interface HeadExtensionsOptions {
   readonly records: ExtensionRecords;
   readonly nowMs: () => number;
   readonly warn: (text: string) => void;
-  /** One event of the head. */
+  /** Runs one event of the head. */
   readonly run: (body: () => void) => void;
 }
 

@@ -1,4 +1,4 @@
-/** What a head answers that knows more than it was told: tables of an earlier one. */
+/** Tests the answers of a head that has restored the tables of an earlier one. */
 import { expect, test } from "vitest";
 import { type ActorId, newNodeId, newProcessId } from "../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
@@ -62,7 +62,7 @@ test("a creation that an earlier head had kept and not acknowledged is answered,
   const record = actors.get(actorId);
   if (record === undefined) throw new Error("it was created");
   const tables = emptyTables();
-  // Who watched it is not in the store.
+  // The store does not keep an actor's watchers.
   tables.actors.restore([{ ...record, watchers: new Set() }], new Map());
   const said: unknown[] = [];
   const connection = {

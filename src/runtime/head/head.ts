@@ -1,9 +1,9 @@
 /**
  * The head: actors and their names, placement groups, and the definitions of functions and classes, of all nodes.
  *
- * The shell around the tables: messages become their events, their effects become messages and requests to the nodes. On one machine the daemon hosts it
- * and there is one node; in a cluster it is a process of its own, and what it does with a node goes through the node's link (`remote-node.ts`). Which node an actor
- * gets is decided by `placement.ts`, when a reference is free the ledgers'.
+ * The shell around the tables: messages become their events, and their effects become messages and requests to the nodes. On one machine
+ * the daemon hosts the head and there is one node. In a cluster the head is a separate process and acts through each node's link
+ * (`remote-node.ts`). `placement.ts` picks the node of an actor; the ledgers decide when a reference is free.
  */
 import { type ActorId, actorObjectId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { copyBytes } from "../base/bytes.ts";
@@ -54,20 +54,20 @@ interface Tables {
 interface HeadOptions {
   nowMs: () => number;
   isOfDriver: boolean;
-  /** Those of a cluster note what changes (`recorded-tables.ts`). Default: plain ones, for a head that ends with its node. */
+  /** Tables of a cluster record their changes (`recorded-tables.ts`). Default: plain ones, for a head that ends with its node. */
   tables?: Tables;
   /** Tells all nodes; by default there is only the one where the process was. */
   tellProcessGone?: (process: ProcessId) => void;
   extensions?: readonly Extension[];
-  /** What it answers as the one that knows all nodes. Default: nothing, as another part of the head does (`nodes/head-server.ts`). */
+  /** Handlers of questions about all nodes. Default: none, as another part of the head answers them (`nodes/head-server.ts`). */
   questions?: Partial<HeadHandlers<keyof MessagesToCluster>>;
-  /** One event that comes from no message: what a timer of an extension does. Default: nothing is to be kept, and it just runs. */
+  /** Runs an event that no message caused, such as a timer of an extension. Default: runs it without recording anything. */
   run?: (body: () => void) => void;
 }
 
-/** Of the names that somebody may have meant: a cluster has tens of thousands. */
+/** Bounds the names that an error suggests: a cluster has tens of thousands. */
 const NAMES_SHOWN = 20;
-/** What our own libraries make is not the user's doing: its end is told by them. */
+/** Actors of our own libraries are not the user's doing, so the libraries report their ends. */
 const LIBRARY_NAMESPACES = "shoal.";
 
 type ActorMessages =
@@ -148,7 +148,7 @@ export class Head implements HeadService {
     };
   }
 
-  /** The head of one machine, which the daemon of its driver hosts. */
+  /** Makes the head of one machine, hosted by the driver's daemon. */
   static hostedBy(node: NodeServices, { nowMs, extensions }: Pick<HeadOptions, "nowMs" | "extensions">): Head {
     const head = new Head({ nowMs, isOfDriver: true, questions: onlyNodeQuestions(node), ...(extensions && { extensions }) });
     head.addNode(node);
@@ -172,17 +172,20 @@ export class Head implements HeadService {
     this.#extensions.nodeJoined(node.nodeId);
   }
 
-  /** What groups have on a node that an earlier head had: some may have been removed, or be placed elsewhere, since that head told it. */
+  /**
+   * Handles the list of bundles that a node already held under an earlier head. Some may since have been removed, or placed on another
+   * node.
+   */
   nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void {
     this.#placement.nodeHolds(nodeId, bundles);
   }
 
-  /** What is free on a node. */
+  /** Handles a node's report of free resources. */
   nodeReported(nodeId: NodeId, report: NodeReportHeader): void {
     this.#placement.nodeReported(nodeId, report);
   }
 
-  /** What finds no room, by shape. */
+  /** Returns demands without room, by shape. */
   waiting(): WaitingDemand[] {
     return this.#placement.waiting();
   }
@@ -221,12 +224,12 @@ export class Head implements HeadService {
     this.#placement.groupPrepared(group, prepared);
   }
 
-  /** Who made an actor: the handles are counted on its node. */
+  /** Returns the creator of an actor, whose node counts the handles. */
   creatorOf(actor: ActorId): ProcessId | undefined {
     return this.#actors.get(actor)?.creator;
   }
 
-  /** A node is dead, with all its processes: what lived there is started elsewhere or dead. */
+  /** Handles the death of a node with all its processes: its actors restart on other nodes or die. */
   nodeGone(nodeId: NodeId, reason: string): void {
     const tag = nodeTagOf(nodeId);
     this.#nodes.delete(tag);
@@ -236,7 +239,7 @@ export class Head implements HeadService {
       this.workerExited(worker.id, exitOf(worker, `its node died: ${reason}`), { intended: false });
     }
     for (const process of new Set([...this.#actors.creatorsOf(tag), ...this.#groups.ownersOf(tag)])) this.processGone(process);
-    // Nobody counts the handles any more that were counted there.
+    // The dead node's counts of handles are gone.
     for (const id of this.#actors.aliasesOf(tag)) this.unheld(id);
     this.#definitions.nodeGone(tag, (id) => this.#startsAgain(id));
     this.#extensions.nodeGone(nodeId, reason);
@@ -248,7 +251,7 @@ export class Head implements HeadService {
     return false;
   }
 
-  /** Makes good what an earlier head may have left undone (`recovery.ts`). */
+  /** Completes work that an earlier head may have left undone (`recovery.ts`). */
   recover(step: RecoveryStep): void {
     switch (step.kind) {
       case "placed":
@@ -363,7 +366,7 @@ export class Head implements HeadService {
     this.#extensions.processGone(process);
   }
 
-  /** It leads no more, or its process ends. */
+  /** Ends the head when it loses its leadership or its process ends. */
   close(): void {
     this.#extensions.close();
   }
@@ -407,7 +410,7 @@ export class Head implements HeadService {
       return;
     }
     const spec = { definition, args, deps, body: copyBytes(frame.body) };
-    // Each incarnation needs them, whatever becomes of the process that made them.
+    // Each incarnation needs them, even after their maker's death.
     const node = this.#nodeOf(peer.id);
     for (const ref of refsOf(spec)) node?.hold(ref, node.daemonId);
     const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
@@ -416,7 +419,7 @@ export class Head implements HeadService {
     if (options.isDetached && this.#isOfDriver && !options.namespace.startsWith(LIBRARY_NAMESPACES)) this.#warnOfDetached();
   }
 
-  /** The node was started by a driver and ends with it: whoever expects the actor to live on should know, once. */
+  /** Warns once that the node was started by a driver and ends with it, since a detached actor suggests other expectations. */
   #warnOfDetached(): void {
     if (this.#hasWarnedOfDetached) return;
     this.#hasWarnedOfDetached = true;
@@ -584,7 +587,7 @@ export class Head implements HeadService {
   }
 }
 
-/** Of a process that nobody saw end. */
+/** Makes the exit of a process whose end nobody saw. */
 function exitOf({ id: workerId, pid }: WorkerFactsHeader, reason: string): WorkerExitedHeader {
   return { workerId, pid, exitCode: undefined, signal: undefined, lastOutput: [], reason };
 }
@@ -610,7 +613,10 @@ function refsOf(spec: ActorSpec): { id: ObjectId; owner: ProcessId }[] {
   return refs;
 }
 
-/** Says what is there instead: in the namespace, or of the name in others, which a program without a namespace of its own cannot guess. */
+/**
+ * Lists similar names: others in the namespace, or the same name in other namespaces, which a program with a generated namespace cannot
+ * guess.
+ */
 function unknownName({ name, namespace }: ActorName, actors: ActorTable): string {
   const here = actors.namesIn(namespace, NAMES_SHOWN + 1);
   if (here.length > NAMES_SHOWN) here[NAMES_SHOWN] = "and others";

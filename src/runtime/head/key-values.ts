@@ -1,8 +1,9 @@
 /**
  * Small values that programs keep by name at the head, in namespaces: `kvPut` and its siblings.
  *
- * Pure: questions in, answers out. The head of a cluster records what changes (`tables/recorded-tables.ts`), so an answer leaves once what it says is kept. A question
- * that a node asks again of the next head has its number with it, so that a value which is put only where there is none is not taken for somebody else's.
+ * Pure: questions in, answers out. A cluster's head records the changes (`tables/recorded-tables.ts`), so an answer leaves only after its
+ * change is committed. A question repeated to the next head carries its number, so that a conditional put is not mistaken for somebody
+ * else's.
  */
 import { copyBytes } from "../base/bytes.ts";
 import { SetMap } from "../base/set-map.ts";
@@ -70,12 +71,12 @@ export function sizeObstacle(bytes: number): string | undefined {
   return `a value may take ${KEY_VALUE_BYTES_MAX} bytes: received ${bytes}: put() large values into the object store`;
 }
 
-/** No namespace contains what stands between the two. */
+/** No namespace contains the separator. */
 export function idOf({ namespace, key }: { namespace: string; key: string }): string {
   return `${namespace.length}:${namespace}${key}`;
 }
 
-/** What processes ask about values, and how they are answered. */
+/** Handlers of processes' requests for values. */
 export function keyValueHandlers(
   values: KeyValues,
 ): HeadHandlers<typeof MESSAGE.KV_PUT | typeof MESSAGE.KV_GET | typeof MESSAGE.KV_DELETE | typeof MESSAGE.KV_LIST> {

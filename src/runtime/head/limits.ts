@@ -1,15 +1,16 @@
 /**
- * Limits of the control plane that belong together: how heads take turns, and what they commit at a time.
+ * Limits of the control plane that depend on each other: turns of heads, and sizes of commits.
  *
- * What nodes and heads have to agree on (`PROVE_EVERY_MS`, `PROOF_GOOD_MS`, times of death) is in `runtime/base/limits.ts`, and what the store and the bus take in `runtime/control-plane/limits.ts`.
+ * Values that nodes and heads have to agree on (`PROVE_EVERY_MS`, `PROOF_GOOD_MS`, times of death) are in `runtime/base/limits.ts`, those
+ * of the store and the bus in `runtime/control-plane/limits.ts`.
  */
 import { DEAD_AFTER_MS, PROVE_EVERY_MS, STORE_ELECTION_MS } from "../base/limits.ts";
 
 /** The head that leads says so on the bus. */
 export const ANNOUNCE_EVERY_MS = 200;
-/** Who hears no leader for so long claims the next term: six announcements did not come. */
+/** A standby that hears no leader for this long claims the next term: six announcements are missing. */
 export const CLAIM_AFTER_MS = 6 * ANNOUNCE_EVERY_MS;
-/** Who would claim and does not reach the bus in this time cannot hear a leader either, and leaves it. */
+/** A claimant that does not reach the bus in this time cannot hear a leader either, and gives up. */
 export const FLUSH_WITHIN_MS = 2 * ANNOUNCE_EVERY_MS;
 /** A leader that can prove nothing for so long leads no more: the servers had time for an election once the next proof was due, with two seconds to spare. Its nodes then have time to find another head before they end (`PROOF_GOOD_MS` + `FENCE_AFTER_MS` after the proof). */
 export const GIVES_UP_AFTER_MS = PROVE_EVERY_MS + STORE_ELECTION_MS + 2_000;

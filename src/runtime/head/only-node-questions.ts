@@ -1,7 +1,7 @@
 /**
- * What is asked of the head as the one that knows all nodes, where there is one node.
+ * Answers questions about all nodes for a machine with one node.
  *
- * The counterpart of `nodes/head-server.ts`. The commands of `shoal` ask clusters alone, so only what programs ask is answered.
+ * The counterpart of `nodes/head-server.ts`. The `shoal` commands ask only clusters, so this answers only the questions of programs.
  */
 import { amountsOf } from "../base/resources.ts";
 import type { HeadHandlers, NodeServices } from "../rpc/head-service.ts";

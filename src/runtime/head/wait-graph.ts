@@ -1,5 +1,5 @@
 /**
- * Who waits for whom: finds tasks and actors that wait for each other and can never go on.
+ * Finds tasks and actors that wait for each other and can never continue.
  *
  * Pure: waits that last are told by the processes in which they are (core/why/long-waits.ts), and a cycle is returned once, when its last wait is told.
  * A wait leads from a call to the calls whose results it needs. A call that waits in the queue of a serial actor cannot begin before the call that
@@ -9,7 +9,7 @@ import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/i
 import { SetMap } from "../base/set-map.ts";
 import type { LongWaitHeader, WaitsHeader } from "../wire/messages.ts";
 
-/** One step of a cycle: the call `name` waits for the result of the call `for`. */
+/** An edge of a cycle: the call `name` waits for the result of the call `for`. */
 interface WaitStep {
   readonly task: string;
   readonly name: string;
@@ -56,7 +56,7 @@ export class WaitGraph {
     for (const key of Array.from(this.#rows.keys())) if (nodeTagOf(key) === tag) this.#remove(key);
   }
 
-  /** What a call waits for, as far as that has been told. */
+  /** Returns the reported waits of a call. */
   waitsOf(task: string): readonly LongWaitHeader[] {
     return Array.from(this.#byTask.get(task));
   }
@@ -99,7 +99,7 @@ export class WaitGraph {
       if (back !== undefined) yield path.slice(back).map(({ edges }) => (edges.at(-1) as Edge).step);
       top.edges.pop();
       if (explored.has(edge.next)) continue;
-      // Stays the last edge of its call while the path goes on from there.
+      // The last edge stays with its call while the path goes on from there.
       top.edges.push(edge);
       enter(edge.next);
     }

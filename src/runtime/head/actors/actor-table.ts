@@ -30,7 +30,7 @@ export interface ActorRecord {
   readonly id: ActorId;
   readonly options: ActorOptionsHeader;
   readonly creator: ProcessId;
-  /** What it takes to make it again; undefined once it is dead. */
+  /** Spec that starts the actor again; undefined once it is dead. */
   spec: ActorSpec | undefined;
   /** Changed by the table alone, which knows them by process, too. */
   readonly watchers: Set<ProcessId>;
@@ -41,7 +41,7 @@ export interface ActorRecord {
   deathsInARow: number;
   startedMs: number;
   worker: WorkerFactsHeader | undefined;
-  /** It was told to end, or has said that it will: it may finish what it has, its name is free. */
+  /** Whether the actor was told to end, or has announced its end. It may finish its queue, but its name is free. */
   isEnding: boolean;
   ending: ActorEnding | undefined;
   reason: string | undefined;
@@ -55,10 +55,10 @@ export type ActorEvent =
   | { kind: "create"; id: ActorId; creator: ProcessId; options: ActorOptionsHeader; spec: ActorSpec }
   | { kind: "placed"; id: ActorId; worker: WorkerFactsHeader }
   | { kind: "started"; id: ActorId; incarnation: number; nowMs: number }
-  /** It can never be placed. */
+  /** The actor can never be placed. */
   | { kind: "refused"; id: ActorId; refusal: ActorRefusal }
   | { kind: "startFailed"; id: ActorId; incarnation: number; error: { header: PayloadHeader; body: Uint8Array } }
-  /** Its process is about to end by its own decision: there will be no restart. */
+  /** The actor's process is about to end by its own decision, without a restart. */
   | { kind: "leaving"; worker: ProcessId; leaving: ActorLeavingHeader | undefined }
   | { kind: "workerExited"; worker: ProcessId; exit: WorkerExitedHeader | undefined; intended: boolean; nowMs: number }
   | { kind: "kill"; id: ActorId; restart: boolean; reason?: string }
@@ -79,9 +79,9 @@ export type ActorEffect =
   | { kind: "redirect"; actor: ActorRecord; from: ActorId; watchers: Iterable<ProcessId> }
   /** `afterPending`: it may finish the calls that it has. */
   | { kind: "end"; actor: ActorRecord; worker: ProcessId; afterPending: boolean; reason: string }
-  /** Its resources go back. */
+  /** The actor's resources are returned. */
   | { kind: "gone"; actor: ActorRecord }
-  /** It is dead: what its constructor was given is no longer needed. */
+  /** The actor is dead, so its constructor's arguments are no longer needed. */
   | { kind: "ended"; actor: ActorRecord; spec: ActorSpec }
   /** Handles with another id keep it alive, from now on or no longer. */
   | { kind: "hold" | "release"; actor: ActorRecord };
@@ -91,11 +91,11 @@ const UNHELD = "nobody held a handle of it any more";
 const DEAD_MAX = 10_000;
 /** The first restart is at once; those of an actor that dies soon after each take longer and longer. */
 const RESTART_DELAY_MIN_MS = 100;
-/** Of one that had started: whatever kills it, its callers wait for it. */
+/** Delay before an actor that had started restarts: its callers wait, so the delay is short for every cause of death. */
 const RESTART_DELAY_MAX_MS = 1_000;
-/** Of one whose constructor does not get through: it would use a core for nothing. */
+/** Delay after failed constructors, which would otherwise occupy a core for nothing. */
 const FAILED_START_DELAY_MAX_MS = 10_000;
-/** One that lived so long did not die of its start. */
+/** An actor that lived this long did not die from a failed start. */
 const STABLE_AFTER_MS = 10_000;
 
 /** A handle's id that means an actor of another one. */
@@ -105,7 +105,7 @@ export interface Alias {
   readonly creator: ProcessId;
 }
 
-/** What finds a named actor. */
+/** Key by which a named actor is found. */
 export interface ActorName {
   name: string;
   namespace: string;
@@ -118,15 +118,15 @@ export class ActorTable {
   readonly #namesIn = new SetMap<string, string>();
   readonly #namespacesOf = new SetMap<string, string>();
   readonly #dead: ActorId[] = [];
-  /** Those that live, by who created them, and all, by who watches them: processes end by the thousand, and concern few actors each. */
+  /** Living actors by creator, and all actors by watcher. Processes end by the thousand, and each end concerns few actors. */
   readonly #byCreator = new SetMap<ProcessId, ActorRecord>();
   readonly #byWatcher = new SetMap<ProcessId, ActorRecord>();
-  /** Who asked for an actor before its creation arrived: a handle may travel faster, as creation waits for its arguments. */
+  /** Processes that asked for an actor before its creation arrived. A handle may travel faster, as creation waits for its arguments. */
   readonly #awaited = new SetMap<ActorId, ProcessId>();
   /** Ids of handles for which `getIfExists` found another actor. */
   readonly #aliases = new Map<ActorId, Alias>();
 
-  /** Those that live in a placement group, or wait for it. */
+  /** Returns the living actors in a placement group, and those that wait for it. */
   inGroup(group: string): ActorRecord[] {
     const isIn = (actor: ActorRecord): boolean => actor.phase !== "dead" && actor.options.group === group;
     return Array.from(this.#actors.values()).filter(isIn);
@@ -173,12 +173,12 @@ export class ActorTable {
     return Array.from(this.#namespacesOf.get(name));
   }
 
-  /** Which actor handles with this id mean, when `getIfExists` found one. */
+  /** Returns the actor that handles with this id mean, after `getIfExists` found an existing one. */
   aliasOf(id: ActorId): Alias | undefined {
     return this.#aliases.get(id);
   }
 
-  /** What an earlier head has kept, in the order of creation. */
+  /** Restores the actors that an earlier head kept, in order of creation. */
   restore(actors: Iterable<ActorRecord>, aliases: ReadonlyMap<ActorId, Alias>): void {
     for (const actor of actors) {
       const { id, phase, worker, options } = actor;
@@ -187,7 +187,7 @@ export class ActorTable {
       if (phase !== "dead") this.#byCreator.add(actor.creator, actor);
       for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
       if (phase === "dead") this.#dead.push(id);
-      // One that is about to end has given its name back.
+      // An actor that is about to end has already released its name.
       else if (options.name !== undefined && !actor.isEnding) this.#takeName(options.name, options.namespace, id);
     }
     for (const [id, alias] of aliases) this.#aliases.set(id, alias);
@@ -343,7 +343,7 @@ export class ActorTable {
     const actor = this.#actors.get(event.existing);
     if (actor === undefined) return [];
     this.#aliases.set(event.id, { existing: event.existing, creator: event.creator });
-    // Other processes may already hold a handle with this id, and know no other id of the actor.
+    // A process may hold a handle with this id and know no other id of the actor.
     return [
       { kind: "hold", actor },
       { kind: "redirect", actor, from: event.id, watchers: this.#awaited.take(event.id) },
@@ -374,7 +374,7 @@ export class ActorTable {
     ];
   }
 
-  /** It may still answer what it has; nobody finds it by its name any more, so that whoever looks for the name does not get one that ends. */
+  /** Lets the actor answer its queue, but releases its name, so that a lookup does not find an actor that is about to end. */
   #beginEnd(actor: ActorRecord, why: { ending: ActorEnding; reason: string } | undefined): void {
     actor.ending ??= why?.ending;
     actor.reason ??= why?.reason;
@@ -397,7 +397,7 @@ export class ActorTable {
     this.#namespacesOf.delete(name, namespace);
   }
 
-  /** @param exit of the process with which it ends; how an earlier life of it ended is not why it is dead */
+  /** @param exit of the process that died with the actor; exits of earlier incarnations do not explain this death */
   #die(actor: ActorRecord, ending: ActorEnding, reason: string, exit?: WorkerExitedHeader): ActorEffect[] {
     actor.phase = "dead";
     actor.exit = exit;
@@ -430,7 +430,7 @@ export class ActorTable {
   }
 }
 
-/** An actor that is pending and to which nothing has happened, but for what is given. */
+/** Makes a pending actor with these fields and defaults for the rest. */
 export function newActor(known: Pick<ActorRecord, "id" | "options" | "creator" | "spec"> & Partial<ActorRecord>): ActorRecord {
   return {
     watchers: new Set(),

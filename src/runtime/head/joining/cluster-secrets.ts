@@ -1,8 +1,9 @@
 /**
- * What a cluster must not lose with its head: the authority's key, the token of every hello, and which join tokens are good.
+ * Keeps the secrets that a cluster must not lose with its head: the authority's key, the token of every hello, and the valid join tokens.
  *
- * Decides where that is kept: in a folder of the head's machine, readable by its user alone, or in the control store, where the next head finds it; there
- * it is not encrypted, since only heads may read the tables (decision 0022). Whoever has it is the cluster. Of two heads that begin at once one makes it and both have it.
+ * The secrets are in a folder of the head's machine, readable by its user alone, or in the control store, for the next head. In the store
+ * they are not encrypted, since only heads may read the tables (decision 0022). The secrets grant full control of the cluster. If two heads
+ * start at once, one creates them and both use them.
  */
 import { type Authority, authorityHash, newAuthority } from "../../os/network/certificates.ts";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../os/files/private-files.ts";
@@ -14,9 +15,9 @@ import type { ControlStore } from "../../control-plane/control-store.ts";
 
 export interface ClusterSecrets {
   authority: Authority;
-  /** Of every hello. */
+  /** Token of every hello. */
   token: string;
-  /** The token that the head shows at each of its starts; of all others only the hash is kept. */
+  /** Token that the head shows at each start; of all others only the hash is kept. */
   joinToken: string;
   /** All that were ever made. */
   joinTokens: JoinTokenRecord[];
@@ -31,7 +32,7 @@ export interface SecretsPlace {
 
 const FILE = "cluster-secrets.json";
 const KEY = "security.secrets";
-/** Another head changes them at the same time; that is rare, and over at once. */
+/** Retries after a conflict with another head's change, which is rare and short. */
 const TRIES = 20;
 
 export function secretsInFolder(folder: string): SecretsPlace {
@@ -105,8 +106,9 @@ export async function openSecrets(place: SecretsPlace, options: { nowMs: number;
 }
 
 /**
- * The secret with which nodes of the heads' own machines join. Every head of the cluster derives the same one from the authority's key, so a node that hangs on a
- * standby joins the leader with it, and no list of tokens has an entry that somebody could revoke.
+ * Returns the secret with which nodes of the heads' own machines join. Every head of the cluster derives the same secret from the
+ * authority's key, so a node that belongs to a standby can join the leader. The list of tokens needs no entry for it that somebody could
+ * revoke.
  */
 export function ownNodesSecret({ authority }: ClusterSecrets): string {
   return keyedSha256Hex(authority.key, "join token of the heads' own nodes");

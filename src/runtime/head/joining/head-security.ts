@@ -1,8 +1,8 @@
 /**
- * The security of a running head: its own certificate, who may join, and who gets a later certificate.
+ * Security of a running head: its certificate, admission of nodes, and renewal of their certificates.
  *
- * Made before the head listens, from the secrets that the cluster has already or gets now. A head that only its own machine reaches, and that keeps nothing, needs
- * none of this: there a token is enough (decision 0022). Called by the head's entry point and, for questions over links, by `head-server.ts`.
+ * Created before the head listens, from the cluster's existing secrets or new ones. A head that keeps nothing and that only its own machine
+ * reaches needs only a token (decision 0022). Called by the head's entry point and, for questions over links, by `head-server.ts`.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { authorityHash, certifyNode, newNodeKey } from "../../os/network/certificates.ts";
@@ -47,13 +47,13 @@ export class HeadSecurity {
     return new HeadSecurity(options, await openSecrets(options.place, { nowMs: options.nowMs(), token: options.token }));
   }
 
-  /** Another head may have changed which join tokens are good. */
+  /** Reads the join tokens again, which another head may have changed. */
   async reload(): Promise<void> {
     this.#secrets = (await this.#options.place.read()) ?? this.#secrets;
     this.#joining = joiningOf(this.#options, this.#secrets);
   }
 
-  /** Of every hello. */
+  /** Token of every hello. */
   get token(): string {
     return this.#secrets.token;
   }
@@ -96,12 +96,12 @@ export class HeadSecurity {
     };
   }
 
-  /** The next certificate of a node that has proved who it is. @throws the error that is the answer */
+  /** Returns the next certificate of a node that has proved its identity. @throws the error to answer with */
   renew(nodeId: NodeId, publicKey: string): string {
     return this.#joining.renew(nodeId, publicKey);
   }
 
-  /** What an operator wants of the join tokens. @throws the error that is the answer */
+  /** Carries out an operator's request about join tokens. @throws the error to answer with */
   async joinTokens(asked: JoinTokensHeader): Promise<JoinTokensReply> {
     if (asked?.do === "new") {
       const { ageMaxMs } = asked;

@@ -1,4 +1,4 @@
-/** Join tokens at the head: which are good, what is kept of them, and how often anybody may try. */
+/** Tests the join tokens of a head: validity, stored records, and the limit on attempts. */
 import { expect, test } from "vitest";
 import type { NodeId } from "../../base/ids.ts";
 import { newAuthority, newNodeKey } from "../../os/network/certificates.ts";
@@ -21,7 +21,7 @@ test("a token is good until its age or its revocation, also in tables that were 
   expect(try_("aged", NOW + 1000)).toContain("it was good until 2030-01-01T00:00:01.000Z");
   expect(try_("lasting", NOW + 1e12)).toBeUndefined();
   expect(try_("no such", NOW + 2e12)).toContain("it is not one of this cluster");
-  // Whoever has read the tables has the id, which is no secret.
+  // Readers of the tables know the id, which is no secret.
   expect(try_(lasting.id, NOW + 3e12)).toContain("it is not one of this cluster");
   expect(tokens.revoke(lasting.id, NOW + 5)?.revokedAtMs).toBe(NOW + 5);
   expect(tokens.revoke("no such", NOW)).toBeUndefined();

@@ -1,8 +1,8 @@
 /**
- * Which join tokens are good: made, aged, revoked, and how often somebody may try one. Pure: time comes with each call.
+ * Makes, ages and revokes join tokens, and limits attempts to use one. Pure: time comes with each call.
  *
- * Kept and stored is the hash of a token's secret, never the secret: who reads the tables cannot join. Tries are counted by
- * address, a bucket each, since a secret of 256 bits needs no more protection than that trying costs the head little.
+ * Only the hash of a token's secret is stored, so readers of the tables cannot join. Attempts are counted in a bucket for each address. A
+ * secret of 256 bits cannot be guessed, so the limit only has to keep attempts cheap for the head.
  */
 import { sha256Hex } from "../../os/digest.ts";
 import { tokensEqual } from "../../os/random.ts";
@@ -25,7 +25,7 @@ export class JoinTokens {
   readonly #records = new Map<string, JoinTokenRecord>();
   readonly #tries = new Map<string, { left: number; atMs: number }>();
 
-  /** Takes over what was stored. */
+  /** Takes over stored records. */
   constructor(records: Iterable<JoinTokenRecord> = []) {
     for (const record of records) this.#records.set(record.id, record);
   }
@@ -42,7 +42,7 @@ export class JoinTokens {
     return record;
   }
 
-  /** Nobody joins with it from now on; who has joined stays. Returns the record to store, or undefined for an unknown id. */
+  /** Prevents further joins with a token; joined nodes stay. Returns the record to store, or undefined for an unknown id. */
   revoke(id: string, nowMs: number): JoinTokenRecord | undefined {
     const record = this.#records.get(id);
     if (record === undefined) return undefined;
@@ -58,7 +58,7 @@ export class JoinTokens {
     return record.expiresAtMs === undefined || nowMs < record.expiresAtMs;
   }
 
-  /** Why somebody at an address may not join with a secret; undefined when he may. */
+  /** Returns the reason to refuse a secret from an address, or undefined to accept it. */
   refusalOf(secret: string, options: { from: string; nowMs: number }): string | undefined {
     const { from, nowMs } = options;
     if (!this.#mayTry(from, nowMs)) return `more than ${TRIES_PER_SECOND} tries a second came from ${from}`;

@@ -1,9 +1,9 @@
 /**
- * The head's side of joining: whoever shows a good join token gets a certificate for its key, the cluster's token, and what it needs for NATS; a node
- * of the cluster gets a later certificate over its link.
+ * The head's side of joining. A node with a good join token gets a certificate for its key, the cluster's token, and its access to NATS. A
+ * member renews its certificate over its link.
  *
- * A node id belongs to whoever had it first: another key for an id that lives, or for one with the same tag, which its processes' ids begin with,
- * is refused. Called by the head for callers that `listen` hands to `onUnauthenticated`.
+ * A node id belongs to its first owner. A different key for a living id is refused, as is one for an id with the same tag, which begins the
+ * ids of the node's processes. Called by the head for callers that `listen` hands to `onUnauthenticated`.
  */
 import { type NodeId, nodeTagOf } from "../../base/ids.ts";
 import { type Authority, authorityHash, certifyNode } from "../../os/network/certificates.ts";
@@ -57,7 +57,7 @@ export class Joining {
     return record !== undefined;
   }
 
-  /** @throws Error whose message is the answer to who wants to join. */
+  /** @throws Error whose message answers the joining node */
   join(request: JoinHeader, from: string): JoinReply {
     const nowMs = this.#options.nowMs();
     const { ownSecret } = this.#options;
@@ -71,7 +71,7 @@ export class Joining {
     return { ...this.#certify(request), headNodeId, tlsOnLoopback };
   }
 
-  /** Of a node that asks over its link, which has proved who it is. @throws Error whose message is the answer. */
+  /** Renews the certificate of a node that has proved its identity over its link. @throws Error whose message answers the node */
   renew(nodeId: NodeId, publicKey: string): string {
     return this.#certify({ nodeId, publicKey }).certificate;
   }

@@ -1,4 +1,4 @@
-/** Who leads: at the start, after a death, after a stop, without a bus, without a store. In virtual time, on memory. */
+/** Tests elections at the start, after a death, after a stop, without a bus, and without a store. In virtual time, in memory. */
 import { describe, expect, test } from "vitest";
 import { VirtualTime } from "../../../../sim/virtual-time.ts";
 import { MemoryBus, MemoryExchange } from "../../control-plane/memory-bus.ts";
@@ -147,7 +147,7 @@ describe("the election of a head", () => {
     expect(world.heads.filter((head) => head !== leader && head.election.leads)).toHaveLength(1);
     await expect(leader.leadership?.commit([{ key: "x", value: new Uint8Array() }])).rejects.toThrow("does not lead any more");
     await world.pass(5_000);
-    // It does not hear that another leads, and claims nothing while it cannot hear.
+    // The standby does not hear the new leader, and claims nothing while it cannot hear.
     expect(world.leaders).toHaveLength(1);
     expect(leader.log).toEqual(["leads 1", "ends"]);
   });
@@ -157,7 +157,7 @@ describe("the election of a head", () => {
     leader.hasStore = false;
     leader.hasBus = false;
     await world.pass(12_000);
-    // Its nodes stay with it for as long as it keeps them, whoever leads by now.
+    // Nodes stay with a head for as long as it keeps their links, even after another has taken over.
     expect(world.leaders).toContain(leader);
     expect(world.leaders).toHaveLength(2);
     await world.pass(5_000);

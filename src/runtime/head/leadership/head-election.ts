@@ -1,11 +1,11 @@
 /**
  * Leader election among the heads: which one leads, and when a standby takes over.
  *
- * The leader announces itself on the bus. A standby that hears nothing for a while, although its own connection to the bus works, claims the next term in the
- * store; one claim wins. A leader that is fenced or hears of a higher term steps down: it drops its state and becomes a standby. So does a leader that cannot
- * prove its leadership for `GIVES_UP_AFTER_MS`: its nodes stay as long as it keeps their links, and another head may be waiting for them. Invariants: at most one
- * head commits (the store's fence decides that, not a clock); what a leader has answered to nodes is older than `PROOF_GOOD_MS` before the next head may
- * declare a node dead (`takeoverGraceMs` of the failure detector).
+ * The leader announces itself on the bus. A standby that hears nothing for a while, although its own connection to the bus works, claims
+ * the next term in the store; one claim wins. A leader steps down when it is fenced, hears of a higher term, or cannot prove its leadership
+ * for `GIVES_UP_AFTER_MS`: it drops its state and becomes a standby. Without the last rule its nodes would stay on its links while another
+ * head waits for them. Invariants: at most one head commits (the store's fence decides that, not a clock). A leader's answers to nodes are
+ * older than `PROOF_GOOD_MS` before the next head may declare a node dead (`takeoverGraceMs` of the failure detector).
  */
 import { PROOF_GOOD_MS, PROVE_EVERY_MS } from "../../base/limits.ts";
 import type { Bus, BusSubscription } from "../../control-plane/bus.ts";
@@ -22,9 +22,9 @@ interface Announcement {
   readonly address: string;
 }
 
-/** What a head is while it leads. */
+/** The parts of a head that exist only while it leads. */
 interface LeadingHead {
-  /** It leads no more: its links are dropped, its memory is forgotten. Called once. */
+  /** Ends the leadership: drops links and state. Called once. */
   end(reason: string): void;
 }
 
@@ -33,12 +33,12 @@ interface HeadElectionOptions {
   readonly address: string;
   readonly store: ControlStore;
   readonly bus: Bus;
-  /** It leads from now on. What it throws ends the term. */
+  /** Called when this head becomes the leader. An error ends the term. */
   readonly lead: (leadership: Leadership, election: HeadElection) => Promise<LeadingHead>;
   /** Whether there are others; a lone head waits for nobody, and its answers are always good. Default true. */
   readonly hasRivals?: boolean;
   readonly clock?: ElectionClock;
-  /** Somebody leads. */
+  /** Called when a leader is heard. */
   readonly onHeard?: () => void;
   readonly onError?: (error: unknown) => void;
 }
@@ -46,7 +46,7 @@ interface HeadElectionOptions {
 interface ElectionClock {
   /** Never goes back. */
   nowMs(): number;
-  /** Returns what takes it back. */
+  /** Returns a function that cancels the timer. */
   after(delayMs: number, run: () => void): () => void;
 }
 
@@ -92,7 +92,7 @@ export class HeadElection {
     return this.#leadership !== undefined;
   }
 
-  /** Who leads, as far as it was heard. */
+  /** The last leader heard. */
   get leader(): Announcement | undefined {
     return this.#leader;
   }
@@ -108,7 +108,9 @@ export class HeadElection {
     return this.#proofs.agoMs(this.#clock.nowMs());
   }
 
-  /** Whether the last proof is fresh enough for what follows from a node's silence, and how often one came so late that the store may have been away. */
+  /**
+   * Whether the last proof is fresh enough to act on a node's silence, and how many proofs came so late that the store may have been away.
+   */
   get proofs(): { isFresh: boolean; lapses: number } {
     return { isFresh: this.#proofs.isFresh(this.#clock.nowMs()), lapses: this.#proofs.lapses };
   }
@@ -120,7 +122,7 @@ export class HeadElection {
     this.stepDown("it was closed");
   }
 
-  /** For whoever finds that this head leads no more, such as the journal. */
+  /** Steps down, for callers that learn of the loss of leadership, such as the journal. */
   stepDown(reason: string): void {
     const leading = this.#leading;
     this.#cancelProof();
@@ -171,7 +173,7 @@ export class HeadElection {
     }
   }
 
-  /** Whoever cannot hear would take over from a leader that is well. */
+  /** A head that cannot hear would take over from a healthy leader. */
   async #reachesBus(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const cancel = this.#clock.after(FLUSH_WITHIN_MS, () => resolve(false));
@@ -221,7 +223,7 @@ export class HeadElection {
           if (this.#leadership === leadership) this.#proofs.proven(sentMs, this.#clock.nowMs());
         },
         (error: unknown) => {
-          // Fenced is dealt with where all hear of it; a store that is away proves nothing, and disproves nothing.
+          // Every component that hears of fencing handles it. An unavailable store proves nothing either way.
           if (!(error instanceof FencedError)) this.#options.onError?.(error);
         },
       );

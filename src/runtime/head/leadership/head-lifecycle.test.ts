@@ -1,4 +1,4 @@
-/** What a head does while it leads, beside what its server does: with fake time, on a control plane in memory. */
+/** Tests a leading head apart from its server, with fake time and an in-memory control plane. */
 import { afterEach, expect, test, vi } from "vitest";
 import type { NodeId, ProcessId } from "../../base/ids.ts";
 import { HeadLifecycle } from "./head-lifecycle.ts";

@@ -29,16 +29,16 @@ interface HeadLifecycleOptions {
   readonly token: string;
   readonly security: HeadSecurity | undefined;
   readonly hasRivals: boolean;
-  /** Another one for each term, so that nodes register anew. */
+  /** Makes a new incarnation for each term, so that nodes register anew. */
   readonly newIncarnation: () => string;
   readonly nowMs: () => number;
   readonly extensions: readonly Extension[];
-  /** It leads from now on, or no more, and why. */
+  /** Called when the leadership begins or ends, with the reason. */
   readonly onChange?: (change: { leads: boolean; reason: string }) => void;
   readonly onError?: (error: unknown) => void;
 }
 
-/** What is left of a deleted key is small, and there are days in which many are deleted. */
+/** The mark of a deleted key is small, but on some days many keys are deleted. */
 const COMPACT_EVERY_MS = 600_000;
 
 export class HeadLifecycle {
@@ -88,11 +88,11 @@ export class HeadLifecycle {
     return Array.from(new Set([...this.#peers.addresses, ...(leader === undefined ? [] : [leader.address])]));
   }
 
-  /** What whoever wants a leading head is told by this one; undefined while it leads. */
+  /** The error for callers that want a leading head; undefined while this one leads. */
   get refusal(): WireError | undefined {
     if (this.#server !== undefined) return undefined;
     const { leader } = this.#election;
-    // It is not known for a moment after a term has ended.
+    // For a moment after a term has ended, the next leader is unknown.
     return notLeader(leader?.address === this.#options.address ? undefined : leader?.address);
   }
 
@@ -111,7 +111,7 @@ export class HeadLifecycle {
   async #lead(leadership: Leadership, election: HeadElection): Promise<{ end(reason: string): void }> {
     const { plane, self, token, security, hasRivals, newIncarnation, nowMs, extensions, onChange, onError } = this.#options;
     const onLost = (error: Error): void => election.stepDown(error.message);
-    // Another head may have changed which join tokens are good.
+    // A former leader may have changed the valid join tokens.
     if (hasRivals) await security?.reload();
     const kept = await KeptHead.open({ store: plane.store, leadership, nowMs, extensions, onLost });
     const server = new HeadServer({

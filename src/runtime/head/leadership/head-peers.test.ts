@@ -1,4 +1,4 @@
-/** Which heads there are, and which may not be there together. On memory. */
+/** Tests the list of heads, and combinations that are refused. In memory. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MemoryBus, MemoryExchange } from "../../control-plane/memory-bus.ts";
 import { type HeadIdentity, HeadPeers, refuseOtherHead } from "./head-peers.ts";

@@ -20,7 +20,7 @@ const HEADS_SUBJECT = "ctl.heads";
 const WHO_SUBJECT = "ctl.who";
 const SAY_EVERY_MS = 1_000;
 const FORGOTTEN_AFTER_MS = 60_000;
-/** One that is stopped does not answer, and is fenced by whoever comes after it. */
+/** A head that is stopped does not answer; the next leader fences it. */
 const ANSWERS_WITHIN_MS = 1_000;
 
 /** @throws ShoalError when another head is there and they may not both be */
@@ -29,7 +29,7 @@ export async function refuseOtherHead(bus: Bus, { address, hasRivals }: HeadIden
   try {
     other = decode(await bus.request(WHO_SUBJECT, new Uint8Array(0), { timeoutMs: ANSWERS_WITHIN_MS }));
   } catch {
-    // Nobody answers.
+    // No head answers.
     return;
   }
   if (hasRivals && other.hasRivals) return;
@@ -64,7 +64,7 @@ export class HeadPeers {
     this.#say();
   }
 
-  /** This one's first. */
+  /** Lists this head's address first. */
   get addresses(): string[] {
     const nowMs = this.#nowMs();
     for (const [address, heardMs] of this.#heardMs) if (nowMs - heardMs > FORGOTTEN_AFTER_MS) this.#heardMs.delete(address);

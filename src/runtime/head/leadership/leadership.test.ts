@@ -22,7 +22,7 @@ class WatchedStore extends MemoryStore {
   }
 }
 
-/** Who led last, by the record in the store. */
+/** Reads the last leader from the record in the store. */
 async function readLeader(store: ControlStore): Promise<unknown> {
   const found = await store.get(LEADER_KEY);
   return found && JSON.parse(Buffer.from(found.value).toString("utf8"));

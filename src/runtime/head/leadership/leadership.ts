@@ -1,17 +1,17 @@
 /**
- * Who leads, and that nobody else writes: the record of the leader, and the one queue through which the leading head writes its tables.
+ * Makes one head the only writer: the leader's record, and the queue through which the leading head writes its tables.
  *
- * A head becomes leader by writing the leader's key with the next term over the record that it read. From then on each of its transactions writes that
- * key again, with the revision of the one before as its check: a transaction of an older leader is refused as a whole. That is the fence, and it
- * needs no clock. Writes that come while a transaction is under way go together in the next one. Invariants: commits are applied in the order in
- * which they were asked for; after `fenced` is aborted nothing is written.
+ * A head becomes leader by writing the leader's key with the next term over the record that it read. From then on each transaction writes
+ * that key again and checks the previous revision, so a transaction of an older leader is refused as a whole. That fence needs no clock.
+ * Writes that arrive while a transaction is under way are combined in the next one. Invariants: commits are applied in the order in which
+ * they were requested; after `fenced` is aborted nothing is written.
  */
 import { FencedError, UnknownOutcomeError } from "../../control-plane/control-plane-errors.ts";
 import { COMMIT_BYTES_MAX, COMMIT_WRITES_MAX } from "../limits.ts";
 import type { ControlStore, StoreWrite } from "../../control-plane/control-store.ts";
 
 interface LeaderRecord {
-  /** Which head. */
+  /** Identifies the head. */
   readonly id: string;
   /** Counts leaders. A message that carries a smaller term than one heard before is of a leader that was replaced. */
   readonly term: number;
@@ -31,7 +31,10 @@ export const LEADER_KEY = "leader";
 /** Writes that wait; beyond it the store is down and more of them do not help anybody. */
 const WAITING_WRITES_MAX = 100_000;
 
-/** Tries to become leader, whoever leads now: whether the old leader is dead is for the caller to judge. @returns undefined when another head was faster. */
+/**
+ * Tries to become the leader even if another head leads: the caller judges whether the old leader is dead. @returns undefined when another
+ * head was faster.
+ */
 export async function claimLeadership(store: ControlStore, { id, hasRivals = false }: LeadershipOptions): Promise<Leadership | undefined> {
   const found = await store.get(LEADER_KEY);
   const before = found && decode(found.value);
@@ -116,7 +119,7 @@ export class Leadership {
 
   async #commitAll(): Promise<void> {
     this.#isCommitting = true;
-    // What is asked for in the same turn goes together.
+    // Requests made in one turn are combined.
     await Promise.resolve();
     while (this.#waiting.length > 0) await this.#commitGroup(this.#takeGroup());
     this.#isCommitting = false;

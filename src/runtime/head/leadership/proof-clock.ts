@@ -1,9 +1,10 @@
 /**
- * How long ago a head has last proven that it leads, and whether there was a time in which it could not.
+ * Measures the age of a head's last proof of leadership, and remembers gaps between proofs.
  *
- * A proof is a commit, counted from before it was sent. While the last one is older than `PROOF_FRESH_MS` nothing that the head counts may have a consequence, and when the next one comes after so long the
- * store may have been away in between: nodes that saw this go on for as long as a head that begins would wait for them, so this head waits as long, too (decision 0032). Pure; asked by the head's election and by
- * the model of it in `sim/fencing-world.ts`. Invariant: a time without a commit of `PROOF_FRESH_MS` or more is counted, however late the process hears of its end.
+ * A proof is a commit, counted from before it was sent. While the last one is older than `PROOF_FRESH_MS`, nothing that the head counts may
+ * have a consequence. After such a gap the store may have been away. Nodes that noticed continue for as long as a new head would wait for
+ * them, so this head waits as long, too (decision 0032). Pure; used by the head's election and by the model in `sim/fencing-world.ts`.
+ * Invariant: a gap of `PROOF_FRESH_MS` or more is counted, however late the process learns that it ended.
  */
 import { PROOF_FRESH_MS } from "../../base/limits.ts";
 
@@ -11,7 +12,7 @@ export class ProofClock {
   #provenMs = Number.NEGATIVE_INFINITY;
   #lapses = 0;
 
-  /** A term begins with the commit of its claim. */
+  /** A term begins with the commit of the claim. */
   begins(sentMs: number): void {
     this.#provenMs = sentMs;
   }

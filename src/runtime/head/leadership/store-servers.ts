@@ -1,7 +1,8 @@
 /**
- * The servers that keep what heads write, as far as this head knows: looked up when it begins, and again from time to time, since somebody may replace one.
+ * The servers of the control store, as this head knows them. Looked up at the start and from time to time, since somebody may replace one.
  *
- * What was known stays while nobody answers, which is what it is for: nodes have to know whom to ask when all of them are away. Made by `head-lifecycle.ts` for heads that others may take over from.
+ * The known servers stay in the list while nobody answers: nodes then need the addresses, to find out whether all are away. Made by
+ * `head-lifecycle.ts` for heads that can be taken over from.
  */
 import type { StoreServer } from "../../wire/cluster-messages.ts";
 

@@ -1,7 +1,7 @@
 /**
- * What the head tells an operator of its nodes: who is there, what each has and uses, who has gone and why, and what waits for room.
+ * Reports the nodes to an operator: members with their resources, departed nodes with the reason, and demands that wait for room.
  *
- * Made from what the head knows at that moment; asked by `shoal status` through the node of its machine.
+ * Made from the head's state at that moment. `shoal status` asks through its machine's node.
  */
 import { amountsOf } from "../../base/resources.ts";
 import type { ClusterStatusHeader, NodeInfoHeader, NodeStatusHeader, WaitingHeader } from "../../wire/cluster-messages.ts";
@@ -19,7 +19,7 @@ interface StatusParts {
   readonly heads: string[] | undefined;
 }
 
-/** Of nodes that have gone, the newest are told. */
+/** Bounds the departed nodes in a report; the newest are shown. */
 const GONE_SHOWN = 20;
 
 export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs, heads }: StatusParts): ClusterStatusHeader {

@@ -1,5 +1,5 @@
 /**
- * When those who asked that a node be drained are answered: once it knows, so that what they submit next does not land on it.
+ * Answers requests to drain a node once the node has heard, so that the requester's next calls do not land there.
  *
  * A node that is not heard of gets nothing new from the head anyway, so nobody waits for its word for longer than `KNOWS_WITHIN_MS`. Owned by the head's server, which
  * says what nodes report and when one is gone. Invariant: each answer is given once.
@@ -26,7 +26,7 @@ export class DrainAnswers {
     this.#waiting.add(node, once);
   }
 
-  /** It has said that it takes nothing new. */
+  /** Handles a node's statement that it takes nothing new. */
   knows(node: NodeId): void {
     this.#known.add(node);
     this.#answer(node);

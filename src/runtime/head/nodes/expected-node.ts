@@ -1,9 +1,10 @@
 /**
  * Stands in for a node of an earlier head that has not registered with this one.
  *
- * The scheduler counts the node's resources and places nothing there. References of actors are counted on the node of their creator, and processes of other nodes find and drop such actors,
- * and end actors that live there, while the node is on its way: messages about that wait here, in their order, until the node has registered, and are dropped where it is found
- * dead. Its registration makes up for all other messages (`runtime/head/tables/recovery.ts`), or their processes ask again. The kept head makes one for each node of its tables.
+ * The scheduler counts the node's resources and places nothing there. Until the node registers, other nodes still act on its actors: they
+ * find and drop them, and end actors that live there. The node also counts the references of actors that were created there. Such messages
+ * wait here in order; they are dropped if the node is found dead. Its registration makes up for all other messages
+ * (`runtime/head/tables/recovery.ts`), or their processes ask again. The kept head makes one for each node in the tables.
  */
 import { type NodeView, resourceVector } from "../../base/resources.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";

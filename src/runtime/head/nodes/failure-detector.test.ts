@@ -1,4 +1,4 @@
-/** Two speeds of death, the guard, incarnations, and what a head that stood still or lost its bus does not decide. */
+/** Tests both speeds of death, the guard, incarnations, and decisions that a head puts off after a standstill or without its bus. */
 import { describe, expect, test } from "vitest";
 import { growDetector } from "../../../../sim/detector-growth.ts";
 import type { NodeId } from "../../base/ids.ts";
@@ -196,7 +196,7 @@ describe("the guard against losing many at once", () => {
     for (const node of ["n0", "n1", "n2"]) bench.beating.delete(node);
     expect(bench.pass(30_000).filter((line) => !line.includes("suspect"))).toEqual(["2000 freeze"]);
     for (const node of ["n0", "n1"]) bench.beating.add(node);
-    // The third has the rest of its time from then on.
+    // The third node's remaining time begins then.
     expect(bench.pass(20_000)).toEqual(["31000 alive n0", "31000 alive n1", "31000 thaw", "39000 dead n2"]);
   });
 

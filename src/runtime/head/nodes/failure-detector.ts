@@ -1,10 +1,12 @@
 /**
- * Which nodes are alive, as the leading head sees it: two speeds of death, a guard against losing many at once, and incarnations that never return.
+ * Decides which nodes are alive, for the leading head: two speeds of death, a guard against losing many at once, and incarnations that
+ * never return.
  *
- * A pure state machine. A node is suspected (no new work) when its link closes or it is silent for a fifth of `deadAfterMs`. It is dead when its link has been closed
- * and its connection to the bus lost for `closedAfterMs`, which is what a process that ended looks like; or when it was silent for `deadAfterMs`.
- * Invariants: a dead incarnation is never alive again; nobody dies of silence before its suspicion was committed (`marked`) for `MARKED_FRACTION` of `deadAfterMs`,
- * while this process stood still, while the head's own bus was away, or while more than half of at least three nodes are silent. Why that is safe: decision 0025.
+ * A pure state machine. A node is suspected (no new work) when its link closes or it is silent for a fifth of `deadAfterMs`. The fast
+ * death, after `closedAfterMs`, needs a closed link and a lost connection to the bus, as a process that ended leaves them. The slow death
+ * needs silence for `deadAfterMs`. Invariants: a dead incarnation is never alive again. Nobody dies of silence before the suspicion was
+ * committed (`marked`) for `MARKED_FRACTION` of `deadAfterMs`. Nor does anybody die of silence while this process stood still, while the
+ * head's bus was away, or while more than half of at least three nodes are silent. Decision 0025 explains why that is safe.
  */
 import type { NodeId } from "../../base/ids.ts";
 import {
@@ -40,24 +42,24 @@ interface OfNode {
 }
 
 export type DetectorEvent =
-  /** It is connected and has told what it runs. */
+  /** The node is connected and has reported its processes. */
   | ({ kind: "registered" } & OfNode)
   /** The tables of an earlier head have it, and this head has not met it yet. */
   | ({ kind: "expected" } & OfNode)
-  /** A word of it, over the link or the bus. */
+  /** The node sent something, over the link or the bus. */
   | ({ kind: "heartbeat" } & OfNode)
   | ({ kind: "linkUp" | "linkDown" } & OfNode)
   /** Asked again and again while the link is down, the bus says that nobody there answers for it; `busBack`: it does not say so any more. */
   | ({ kind: "busLost" | "busBack" } & OfNode)
-  /** Its address refuses connections: the process that listened there has ended. */
+  /** The node's address refuses connections: the process that listened there has ended. */
   | ({ kind: "refusesConnections" } & OfNode)
   /** The store has kept that it is suspected. */
   | ({ kind: "marked"; suspicion: number } & OfNode)
-  /** It left by its own decision, with nothing on it. */
+  /** The node left by its own decision, with nothing on it. */
   | ({ kind: "drained" } & OfNode)
   /** The head's own connection to the bus. */
   | { kind: "ownBusLost" | "ownBusBack"; nowMs: number }
-  /** It has proven that it leads after a time in which it could not: nodes that knew the store to be away did not wait for it. */
+  /** The head has proven its leadership after a gap. Nodes that knew the store to be away did not wait for the head. */
   | { kind: "ownProofLapsed"; nowMs: number }
   | { kind: "tick"; nowMs: number };
 
@@ -70,7 +72,7 @@ export type DetectorEffect =
   | { kind: "refused"; node: NodeId; incarnation: string }
   /** The sender is not registered with this head: it is asked to. */
   | { kind: "unknown"; node: NodeId; incarnation: string }
-  /** Nobody is declared dead for silence from now on, or again. */
+  /** Starts, or starts again, a freeze in which no node is declared dead for silence. */
   | { kind: "freeze"; silent: number; of: number }
   | { kind: "thaw"; reason: string };
 
@@ -80,11 +82,11 @@ interface Node {
   heardMs: number;
   linkDownMs: number | undefined;
   busLostMs: number | undefined;
-  /** Its process has ended, as its address tells. */
+  /** The node's process has ended, since its address refuses connections. */
   hasEnded: boolean;
-  /** This head has had a link to it, so that the end of the link says something. */
+  /** Whether the head has had a link to the node, so that the end of the link is evidence. */
   wasMet: boolean;
-  /** Counts its suspicions; what was committed of an earlier one says nothing about this one. */
+  /** Numbers the suspicions; a commit of an earlier one does not count for this one. */
   suspicion: number;
   isSuspect: boolean;
   markedMs: number | undefined;
@@ -149,7 +151,7 @@ export class FailureDetector {
         return [];
       case "ownBusBack":
         this.#isOwnBusLost = false;
-        // Of one that an earlier head may still be answering, the time has not begun.
+        // The time of a node that an earlier head may still be answering has not begun.
         this.#beginAnew(nowMs);
         return [];
       case "ownProofLapsed":
@@ -236,7 +238,7 @@ export class FailureDetector {
     for (const node of this.#nodes.values()) {
       const silentMs = nowMs - node.heardMs;
       if (silentMs < suspectAfterMs) continue;
-      // What has a cause of its own is no sign of a lost network.
+      // A node with a known cause of silence is no sign of a lost network.
       if (node.linkDownMs === undefined || node.busLostMs === undefined) silent += 1;
       effects.push(...this.#suspect(node, `it has been silent for ${Math.round(silentMs)} ms`));
     }
@@ -279,7 +281,7 @@ export class FailureDetector {
       this.#isGuardSpent = true;
       return [{ kind: "thaw", reason: `${silent} of ${of} nodes are still silent, which is too long for a lost network` }];
     }
-    // Whatever kept the many away kept these, too: their time begins again.
+    // The reason why many were silent applied to these, too: their time begins again.
     for (const node of this.#nodes.values()) node.heardMs = Math.max(node.heardMs, nowMs - this.#deadAfterMs * SUSPECT_FRACTION);
     return [{ kind: "thaw", reason: "most nodes are heard again" }];
   }
@@ -298,7 +300,7 @@ export class FailureDetector {
     return this.#recovered(node);
   }
 
-  /** Its link has to be up, too: without it no work reaches it. */
+  /** The node's link has to be up, too: without it no work reaches the node. */
   #recovered(node: Node): DetectorEffect[] {
     if (!node.isSuspect || node.linkDownMs !== undefined) return [];
     node.isSuspect = false;

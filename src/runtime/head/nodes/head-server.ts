@@ -1,8 +1,9 @@
 /**
- * The head's side of its links: which nodes there are, and what becomes of what they say.
+ * The head's side of the links to nodes: registers nodes, and routes their messages.
  *
- * A node registers and is told the others, and they of it; from then on its processes' questions go to the head (`head.ts`) and its events, too. What is asked of
- * the whole cluster (its nodes, its resources) is answered here. A node that is found dead (`node-watch.ts`) is told to all, and its place in the head's tables ends.
+ * A node registers and learns of the others, which learn of the new node. From then on its processes' questions and events go to the head
+ * (`head.ts`). Questions about the whole cluster, such as its nodes and resources, are answered here. When a node is found dead
+ * (`node-watch.ts`), all are told, and its place in the head's tables ends.
  */
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "../../base/limits.ts";
@@ -47,7 +48,7 @@ import { handle, type Handlers, makeCall } from "../../wire/message-table.ts";
 import { MESSAGES_OF_NEW_NODE, type MessagesOfNewNode, type MessagesOfNode } from "../../wire/messages-of-nodes.ts";
 import type { MessagesToCluster, MessagesToHead } from "../../wire/messages-to-head.ts";
 
-/** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
+/** Dead nodes are remembered for listings; the oldest are forgotten. */
 const DEAD_MAX = 1000;
 /** And that they are dead for longer, as a node that was cut off may ask to come back under its id. */
 const DEAD_TAGS_MAX = 100_000;
@@ -80,7 +81,7 @@ interface HeadServerOptions {
   proofs?: () => { isFresh: boolean; lapses: number };
   /** Whether it may tell a node that it is alive: no other head can have found it dead. */
   mayAnswer: () => boolean;
-  /** What a node has to know of other heads; default: nothing, as there are none. */
+  /** Facts about other heads for nodes. Default: nothing, as there are none. */
   heartbeatReply?: () => HeartbeatReply;
   /** Whether a process refuses connections at an address. Default: asks there. */
   refuses?: (address: string) => Promise<boolean | undefined>;
@@ -92,7 +93,7 @@ const NODE_NAME_MIN = 4;
 /** How long a link that nobody has registered over is kept without a connection. */
 const UNUSED_LINK_MS = 2000;
 
-/** What a node answers to what a head wants of it. The answer to an earlier head is in the registration, or of no interest. */
+/** Answers of a node to a head's commands. An answer to an earlier head is in the registration, or no longer matters. */
 const ANSWERS: ReadonlySet<HeadEventHeader[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
 
 export class HeadServer {
@@ -144,7 +145,7 @@ export class HeadServer {
     }
   }
 
-  /** Somebody connects to the head. */
+  /** Accepts a connection to the head. */
   accept(transport: Transport): void {
     const { token, self } = this.#options;
     acceptPeer(transport, {
@@ -176,7 +177,7 @@ export class HeadServer {
       self: { ...self, kind: "head" },
       token,
       peerNodeId: nodeId,
-      // A node keeps what it has said until what that changed is kept, and says it again to the next head.
+      // A node keeps its messages until their effects are committed, and repeats them to the next head.
       acknowledgesLater: true,
       onFrame: (frame, acknowledge) => {
         if (frame.type in MESSAGES_OF_NEW_NODE) {
@@ -184,7 +185,8 @@ export class HeadServer {
           if (message.type === MESSAGE.CERTIFICATE_RENEW) this.#renew(link, frame.callId, { nodeId, publicKey: message.header });
           else {
             link.reply(frame.callId, { ...DEATH_TIMES, later: this.#options.heartbeatReply?.() } satisfies DeathTimesHeader);
-            // One that an earlier head had not acknowledged comes again, behind the one for this head: what it tells was true then.
+            // A registration that an earlier head had not acknowledged comes again, behind the one for this head. It was true when it was
+            // sent.
             const [facts, , digest] = message.header;
             if (node?.facts.incarnation !== facts.incarnation || digest.heads >= heads) {
               heads = digest.heads;
@@ -213,7 +215,7 @@ export class HeadServer {
     return link;
   }
 
-  /** Its link is down: it may come back, but nothing begins there until it does. */
+  /** The node's link is down: the node may come back, but nothing starts there until then. */
   #stateOf(nodeId: NodeId): NodeState {
     if (this.#watch.isSuspect(nodeId)) return "suspect";
     return this.#draining.has(nodeId) ? "draining" : "alive";
@@ -229,7 +231,7 @@ export class HeadServer {
     this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: node.info });
     this.#watch.registered(facts);
     this.#kept.run(() => {
-      // What it has settled was another head's.
+      // The settled placements were an earlier head's.
       this.#head.nodeReported(facts.nodeId, { ...report, settled: [] });
       this.#saysItDrains(facts.nodeId, report);
     });
@@ -260,7 +262,7 @@ export class HeadServer {
     },
   };
 
-  /** It has left by its own decision. */
+  /** Handles a node that left by its own decision. */
   #gone(node: RemoteNode, reason: string, then?: () => void): void {
     if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
     this.#watch.left(node.nodeId);
@@ -310,7 +312,7 @@ export class HeadServer {
     if (this.#deadTags.size > DEAD_TAGS_MAX) this.#deadTags.delete(this.#deadTags.values().next().value as NodeTag);
   }
 
-  /** This head leads no more: nodes look for another. */
+  /** Closes the links when this head stops leading: nodes look for another. */
   close(reason: string): void {
     this.#isClosed = true;
     this.#watch.close();
@@ -326,7 +328,7 @@ export class HeadServer {
     for (const { nodeId } of this.#kept.missing) yield nodeId;
   }
 
-  /** It ended, or was said to be dead: it does not come back under its id. */
+  /** Whether the node ended or was declared dead: it does not come back under its id. */
   isDead(node: NodeId | NodeTag): boolean {
     return this.#deadTags.has(nodeTagOf(node));
   }
@@ -414,7 +416,7 @@ export class HeadServer {
     this.#drainAnswers.wait(node.nodeId, () => peer.connection.reply(callId, node.nodeId));
   }
 
-  /** What it knows of itself: this head may have taken over, and an actor may have been on its way there. */
+  /** The node reports that it drains: this head may have taken over, and an actor may have been on its way there. */
   #saysItDrains(nodeId: NodeId, { isDraining }: NodeReportHeader): void {
     if (isDraining !== true) return;
     this.#beginDrain(nodeId);

@@ -8,7 +8,7 @@
 import type { ProcessId } from "../../base/ids.ts";
 import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
 
-/** One node, as the broadcast sees it. */
+/** A node, as the broadcast sees it. */
 interface BroadcastReceiver {
   /** A frame of a NODE_COMMAND, which others may be sent as well. */
   sendWhole(frame: Buffer): void;
@@ -27,12 +27,12 @@ interface MembershipBroadcastOptions<Reader> {
 /** For each node, so that a cluster of a thousand hears of changes ten times a second, and one of ten at once. */
 const GATHERED_MS_PER_NODE = 0.1;
 const GATHERED_MS_MAX = 250;
-/** Of those who know nothing yet. */
+/** Version of receivers that know nothing yet. */
 const NOTHING = -1;
 
 export class MembershipBroadcast<Reader extends BroadcastReceiver> {
   readonly #options: MembershipBroadcastOptions<Reader>;
-  /** What not everybody has heard. */
+  /** Changes that not everybody has heard. */
   #nodes: NodeInfoHeader[] = [];
   #processes: ProcessId[] = [];
   /** How much of the first a node has heard; none, for those that are not named. */

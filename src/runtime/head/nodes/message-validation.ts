@@ -1,9 +1,9 @@
 /**
- * What the head believes of what a node says: that it has the right form, and that it is the node's own to say.
+ * Checks messages of nodes: their form, and the node's right to send them.
  *
- * A node speaks for itself and its processes: it registers under the id of its link, reports its own resources, tells of its own workers, and passes on what its
- * own processes ask. All else ends the connection (`runtime/rpc/protocol-violation.ts`), before any table is touched. Pure; called by `head-server.ts` for every frame. The shapes are
- * in `runtime/wire/messages-of-nodes.ts`.
+ * A node speaks for itself and its processes. It registers under its link's id, reports its own resources and workers, and passes on its
+ * processes' questions. Everything else ends the connection (`runtime/rpc/protocol-violation.ts`) before any table is touched. Pure; called
+ * by `head-server.ts` for every frame. The shapes are in `runtime/wire/messages-of-nodes.ts`.
  */
 import { type NodeId, nodeTagOf } from "../../base/ids.ts";
 import { checkedMessage, assertProtocol } from "../../rpc/protocol-violation.ts";
@@ -30,7 +30,7 @@ const OWN_IDS: { readonly [N in keyof HeadEvents]: (...args: HeadEvents[N]) => r
   left: () => [],
 };
 
-/** What a node says that may not have registered. @throws ProtocolViolationError */
+/** Checks a message of a node that may not have registered. @throws ProtocolViolationError */
 export function checkNewNode(node: NodeId, type: number, header: unknown): MessageOf<MessagesOfNewNode> {
   const message = checkedMessage(MESSAGES_OF_NEW_NODE, type, header);
   if (message.type === MESSAGE.CERTIFICATE_RENEW) return message;
@@ -42,7 +42,7 @@ export function checkNewNode(node: NodeId, type: number, header: unknown): Messa
   return { ...message, header: [facts, { ...report, nodeId: node }, { ...digest, nodeId: node }] };
 }
 
-/** What a node says that has registered. @throws ProtocolViolationError */
+/** Checks a message of a registered node. @throws ProtocolViolationError */
 export function checkNode(node: NodeId, type: number, header: unknown): MessageOf<MessagesOfNode> {
   const message = checkedMessage(MESSAGES_OF_NODE, type, header);
   if (message.type === MESSAGE.NODE_REPORT) return { ...message, header: { ...message.header, nodeId: node } };

@@ -103,7 +103,7 @@ test("silence counts only while this head proves that it leads, and anew after a
   proofs.isFresh = true;
   proofs.lapses += 1;
   await pass(25_000);
-  // It has heard of both ends of the next one at once.
+  // The watch has heard of both ends of the next gap at once.
   proofs.lapses += 1;
   await pass(29_500);
   expect(dead).toEqual([]);

@@ -1,5 +1,5 @@
 /**
- * Watches the nodes of a head: feeds the failure detector (`failure-detector.ts`) and carries out what it decides.
+ * Watches the nodes of a head: feeds the failure detector (`failure-detector.ts`) and carries out its decisions.
  *
  * Owns the timer and the probes of nodes whose link is down. A probe is the second witness of a death: a process that ended closed its connections and refuses
  * new ones, a node that was cut off does neither. A suspicion counts from when it is committed. Made by the head's server for each term.
@@ -25,7 +25,7 @@ interface NodeWatchOptions {
   readonly proofs?: (() => { isFresh: boolean; lapses: number }) | undefined;
   /** Whether a process refuses connections at an address; undefined when nothing is heard from there. */
   readonly refuses: (address: string) => Promise<boolean | undefined>;
-  /** Keeps what is suspected, and then says so. */
+  /** Commits a suspicion, then calls back. */
   readonly keep: (nodeId: NodeId, state: "alive" | "suspect", then: () => void) => void;
   readonly dead: (nodeId: NodeId, reason: string) => void;
   /** For people. */
@@ -92,7 +92,7 @@ export class NodeWatch {
   left(nodeId: NodeId): void {
     const known = this.#nodes.get(nodeId);
     this.#nodes.delete(nodeId);
-    // Its end is known to who calls this.
+    // The caller already knows how it ends.
     if (known !== undefined)
       this.#detector.handle({ kind: "drained", node: nodeId, incarnation: known.incarnation, nowMs: this.#options.nowMs() });
   }
@@ -136,7 +136,7 @@ export class NodeWatch {
   }
 
   async #ask(node: Watched, address: string): Promise<void> {
-    // What a node calls its address may be none.
+    // A node may report an invalid address.
     const refuses = await this.#options.refuses(address).catch(() => undefined);
     node.isAsked = false;
     if (!node.isDown || this.#nodes.get(node.nodeId) !== node || refuses === undefined) return;
@@ -172,7 +172,7 @@ export class NodeWatch {
         return;
       case "refused":
       case "unknown":
-        // Neither comes to this: a connection of a dead node is refused, and only nodes that are known are told about.
+        // Not reached by either: a dead node's connection is refused, and only known nodes are reported.
         return;
     }
   }

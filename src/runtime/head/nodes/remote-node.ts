@@ -1,8 +1,8 @@
 /**
- * A node as the head's process sees it: what the head wants done there, over the node's link.
+ * A node as the head's process sees it: carries the head's commands over the node's link.
  *
- * The other end is `runtime/node/membership/remote-head.ts`. What is free there is known from the node's last report. A process of the node is reached by name; that it lives
- * is not known here, and what is said to one that has gone is dropped there.
+ * The other end is `runtime/node/membership/remote-head.ts`. Free resources are known from the node's last report. Processes of the node
+ * are addressed by name. The head does not know whether they live; the node drops messages to a process that has ended.
  */
 import type { NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
@@ -14,7 +14,7 @@ import type { NodeCommands, NodeInfoHeader, NodeRegisterHeader, NodeReportHeader
 import { MESSAGE } from "../../wire/messages.ts";
 import { wireErrorHeader } from "../../wire/wire-error.ts";
 
-/** How the head signs what it says. */
+/** Sender of the head's messages. */
 const HEAD_ID = "head" as ProcessId;
 
 export class RemoteNode implements NodeServices {
@@ -86,7 +86,7 @@ export class RemoteNode implements NodeServices {
     return { id: this.nodeId, labels: this.facts.labels, total: new Map(total), free: new Map(free) };
   }
 
-  /** What the node is to do is a message of that name. */
+  /** Commands are messages of the same names. */
   #command<Name extends keyof NodeCommands>(name: Name): (...args: NodeCommands[Name]) => void {
     return (...args) => {
       this.beforeSend();

@@ -1,8 +1,9 @@
 /**
  * Why the cluster cannot place something, in words; and which nodes a placement group's bundles leave to choose from.
  *
- * As in Ray, what no node can hold stays pending and is warned about; refused is only what no change can mend: a hard affinity to a node that is gone, a
- * bundle that its group does not have, a group that was removed. Pure functions, called by the cluster scheduler.
+ * As in Ray, a demand that no node can hold stays pending, with a warning. Refused are only demands that no change can satisfy: a hard
+ * affinity to a node that is gone, a bundle that the group does not have, a group that was removed. Pure functions, called by the cluster
+ * scheduler.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { RESOURCE_UNIT, type ResourceVector } from "../../base/resources.ts";
@@ -32,7 +33,7 @@ type BundleNodes =
 export function bundlesFor(spec: LeaseSpec, groups: GroupPlaces): BundleNodes {
   const { bundle, resources } = spec;
   const group = bundle === undefined ? undefined : groups.get(bundle.group);
-  // A handle may travel faster than the creation of its group.
+  // A handle may travel faster than the group's creation.
   if (bundle === undefined || group === undefined || group.state === "pending") return { kind: "wait" };
   if (group.state === "removed") return { kind: "refused", refusal: groupRefusal(bundle.group) };
   const candidates = bundle.index < 0 ? group.bundles : group.bundles.slice(bundle.index, bundle.index + 1);
@@ -68,7 +69,7 @@ function noSuchBundle(group: string, index: number): ActorRefusal {
   };
 }
 
-/** The end of a sentence that begins with who waits: "A task waits for ...". */
+/** Ends a sentence that begins with the waiting demand: "A task waits for ...". */
 export function whyInfeasible({ spec }: Shape, view: ClusterView): string {
   const { labels, node, resources } = spec;
   if (node !== undefined && !node.soft)

@@ -1,8 +1,8 @@
 /**
- * The shell around what decides on nodes in a cluster: the scheduler of leases and actors, and the reservation of placement groups.
+ * The shell around placement decisions in a cluster: the scheduler of leases and actors, and the reservation of placement groups.
  *
- * Part of the head. Reports and questions of nodes become events, decisions become commands to nodes. A timer runs while somebody waits. Who the actors and groups are is
- * the matter of their tables; this knows where they have been sent. On one machine `only-node-placement.ts` stands in its place.
+ * Part of the head. Reports and questions of nodes become events, and decisions become commands to nodes. A timer runs while demands wait.
+ * The tables know the actors and groups; this knows where they were sent. On one machine `only-node-placement.ts` takes its place.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
@@ -137,7 +137,7 @@ export class ClusterPlacement implements Placement {
     this.#reserve({ kind: "prepared", group, ...prepared, nowMs: this.#events.nowMs() });
   }
 
-  /** A node holds all of it: said only where there is one node. */
+  /** Never called in a cluster: only the single node of a machine reports a whole group. */
   groupReserved(): void {}
 
   close(): void {
@@ -251,8 +251,8 @@ export class ClusterPlacement implements Placement {
 }
 
 /**
- * What must exist on a node for an actor to be started there, as the key of a lease. An actor that asked for no CPUs holds none while it lives, but is
- * started only where there is one, as in Ray: a node without CPUs is there for something else. In a placement group its bundle decides alone.
+ * Returns the shape that a node needs to start an actor there, as the key of a lease. An actor without CPUs holds none while it lives, but
+ * starts only on a node with a CPU, as in Ray: a node without CPUs serves another purpose. In a placement group the bundle alone decides.
  */
 function placementShapeOf({ options: { shape, resources } }: ActorRecord): string {
   const spec = parseLeaseSpec(shape);

@@ -1,4 +1,4 @@
-/** The cluster scheduler: where leases and actors go, what waits, and that nothing is placed twice. */
+/** Tests the cluster scheduler: where leases and actors go, which demands wait, and that nothing is placed twice. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
@@ -209,7 +209,7 @@ describe("policies", () => {
         const answer = clusterOf(nodes).ask(shape, 1, { from: "n1" as NodeId });
         const kind = expected.kind === "node" ? "nodes" : expected.kind;
         expect(answer?.kind).toBe(kind);
-        // Of at most five nodes the best one is taken; a sixth makes it a draw among two.
+        // Among five nodes the best one wins; a sixth makes it a draw between two.
         if (expected.kind === "node" && nodes.length < 6 && !spread) expect(countsOf(answer)).toEqual({ [expected.nodeId]: 1 });
       }),
     );

@@ -1,14 +1,15 @@
 /**
  * Decides on which nodes leases and actors go: the only place in the cluster that sees all nodes.
  *
- * A pure state machine: `handle(event)` returns effects, which the head turns into messages. A node asks for leases that it cannot grant itself; the head places
- * them, or answers that they have to wait, that no node can ever hold them, or that they are refused. A waiting owner is answered when that changes, so nobody
- * polls fast. In a full cluster reports never show free room, because a node grants at once what is returned to it. So after a moment a waiting owner is sent to
- * a full node (a "probe"), whose own fairness makes the owner with the most leases give one back. A head that took over expects the nodes of the one before it:
- * until each has come or is dead, nothing is refused or found infeasible that one of them could hold.
+ * A pure state machine: `handle(event)` returns effects, which the head turns into messages. A node asks for leases that it cannot grant
+ * itself. The head places them, or answers that they have to wait, can never fit, or are refused. A waiting owner is answered when that
+ * changes, so nobody polls fast. In a full cluster reports never show free room, because a node grants returned resources at once. So after
+ * a moment a waiting owner is sent to a full node (a "probe"), whose own fairness makes the owner with the most leases give one back. A
+ * head that took over expects the previous head's nodes. Until each has registered or died, no demand that one of them could hold is
+ * refused or found infeasible.
  *
- * Invariants: between two reports of a node no more is placed on it than the first one said was free (except probes and what can go nowhere else, which wait at
- * the node); owners that wait for the same shape are served in order; actors go before leases.
+ * Invariants: owners that wait for the same shape are served in order, and actors go before leases. Between two reports of a node no more
+ * is placed on it than the first report showed as free. Exceptions are probes, and demands that fit nowhere else, which wait at the node.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
@@ -42,7 +43,7 @@ export type SchedulerEvent =
   | { kind: "ownerGone"; owner: ProcessId }
   | { kind: "actorWanted"; ask: ActorAsk; nowMs: number }
   | { kind: "actorWithdrawn"; actor: ActorId }
-  /** What was placed came to nothing. */
+  /** A placement was not carried out. */
   | { kind: "undone"; placement: number }
   | { kind: "groupChanged"; group: string; nowMs: number }
   | { kind: "tick"; nowMs: number };
@@ -75,7 +76,7 @@ export class ClusterScheduler {
     return this.#effects;
   }
 
-  /** What waits, by shape. */
+  /** Returns waiting demands, by shape. */
   demands(): WaitingDemand[] {
     return this.#waiters.demands();
   }
@@ -214,7 +215,7 @@ export class ClusterScheduler {
     return { nodeId: row.id, count, placement, waitMs };
   }
 
-  /** What can go nowhere else waits at its node, which serves it in turn. */
+  /** Sends a demand that fits nowhere else to its node, which serves waiting demands in turn. */
   #waitOrProbe(ask: LeaseAsk, shape: Shape): void {
     const pinned = shape.spec.node === undefined ? undefined : this.view.row(shape.spec.node.id);
     if (pinned?.state === "alive" && pinned.id !== ask.from && this.#picker.suits(shape, pinned))
@@ -323,9 +324,9 @@ export class ClusterScheduler {
     }
   }
 
-  // ---- what waits
+  // ---- waiting
 
-  /** This node may have got room: those that wait are offered it. */
+  /** Offers a node that may have room to waiting demands. */
   #offer(row: NodeRow | undefined): void {
     if (row === undefined || row.state !== "alive" || this.#waiters.size === 0) return;
     let left = SHAPES_PER_OFFER;

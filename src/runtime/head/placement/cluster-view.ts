@@ -1,10 +1,10 @@
 /**
- * What the head knows of the nodes: what each has, what of it is free, and what the head itself has promised of that.
+ * The head's view of the nodes: their resources, the free part, and the head's own promises.
  *
- * A node's report says what is free there; what the head has placed on it since is debited until a report names the placement as settled (granted, dropped or
- * refused there), so a report that crossed a placement on the way does not undo the debit. Leases are also forgotten after a moment, as the
- * asker may have died with them. Amounts are arrays by the number of a resource, since a decision may look at many nodes. Owned by the
- * cluster scheduler. Invariant: `free` of a row is what its last report said less the open debits.
+ * A node's report says how much is free there. Later placements by the head are debited until a report names them as settled (granted,
+ * dropped or refused there), so that a report which crossed a placement does not undo the debit. Debits of leases also expire after a
+ * moment, as the asker may have died with them. Amounts are arrays indexed by a number for each resource, since a decision may look at many
+ * nodes. Owned by the cluster scheduler. Invariant: `free` of a row is the last report less the open debits.
  */
 import { type NodeId, nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
@@ -14,20 +14,23 @@ import { type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import { LEASE_DEBIT_MS } from "../../scheduling/limits.ts";
 import { DenseList } from "./dense-list.ts";
 
-/** `suspect`: its link is down, or an earlier head had it and it has not come to this one; `draining`: it ends what it has. Both get nothing new. */
+/**
+ * `suspect`: the node's link is down, or an earlier head had the node and it has not registered here yet; `draining`: it finishes its work.
+ * Both get nothing new.
+ */
 export type NodeState = "alive" | "suspect" | "draining";
 
 export interface NodeReport {
   /** Grows with each report of a node's life; one that is older than the last is ignored. */
   readonly sequence: number;
   readonly free: ReadonlyMap<string, number>;
-  /** What would be free if all tasks ended: what is not held by actors and placement groups. */
+  /** Resources that would be free if all tasks ended: all but those of actors and placement groups. */
   readonly freeOfActors?: ReadonlyMap<string, number> | undefined;
   /** Placements that `free` takes into account. */
   readonly settled: readonly number[];
 }
 
-/** A resource by its number, and how much of it. */
+/** A resource by number, and an amount. */
 export type Need = readonly (readonly [resource: number, amount: number])[];
 
 /** A lease's shape, made ready for many comparisons. */
@@ -61,7 +64,7 @@ interface Debit {
   readonly row: NodeRow;
   readonly need: Need;
   count: number;
-  /** Undefined for what lasts until it is settled. */
+  /** Undefined for placements that last until they are settled. */
   readonly untilMs: number | undefined;
 }
 
@@ -73,9 +76,9 @@ export class ClusterView {
   readonly #resources = new Map<string, number>();
   readonly #rows = new Map<string, NodeRow>();
   readonly #tagged = new Map<NodeTag, NodeRow>();
-  /** Those that may get work. */
+  /** Nodes that may get work. */
   readonly alive = new DenseList<NodeRow>();
-  /** Of those, the ones with a free part of a CPU. */
+  /** Nodes among those with a free part of a CPU. */
   readonly open = new DenseList<NodeRow>();
   readonly #shapes = new Map<string, Shape>();
   readonly #matching = new Map<string, { topology: number; rows: NodeRow[] }>();
@@ -183,13 +186,13 @@ export class ClusterView {
     return this.#recount(row) ? row : undefined;
   }
 
-  /** Takes from what is free; the caller has seen that it fits, or goes into debt on purpose. */
+  /** Takes resources; the caller has checked that they are free, or overdraws on purpose. */
   take(row: NodeRow, need: Need, count = 1): void {
     for (const [resource, amount] of need) row.free[resource] = (row.free[resource] ?? 0) - amount * count;
     this.#list(row);
   }
 
-  /** What was taken is remembered until it is settled. @returns its number, which the node's report names */
+  /** Remembers taken resources until they are settled. @returns the number that the node's report will name */
   record(row: NodeRow, need: Need, placed: { count: number; nowMs: number | undefined }): number {
     const number = this.#nextDebit;
     this.#nextDebit += 1;
@@ -200,7 +203,7 @@ export class ClusterView {
     return number;
   }
 
-  /** It did not come to it. @returns the node, when it has more room than before */
+  /** Undoes a placement that was not carried out. @returns the node, if it has more room than before */
   settle(number: number): NodeRow | undefined {
     const row = this.#debits.get(number)?.row;
     this.#forget(number);
@@ -212,7 +215,7 @@ export class ClusterView {
     const grown = new Set<NodeRow>();
     for (const [number, { row, untilMs }] of this.#debits) {
       if (untilMs === undefined) continue;
-      // They last equally long, so the first that is young ends the search.
+      // All last equally long, so the first young one ends the search.
       if (untilMs > nowMs) break;
       this.#forget(number);
       grown.add(row);

@@ -1,5 +1,5 @@
 /**
- * A set whose members can be drawn by number: adding, removing and drawing one cost the same whatever its size.
+ * A set whose members can be drawn by number. Adding, removing and drawing one cost the same at any size.
  *
  * The cluster view keeps the nodes in such lists, so that a scheduler can look at a few random ones of ten thousand. Removing moves the last
  * member into the gap, so positions mean nothing beyond one draw.

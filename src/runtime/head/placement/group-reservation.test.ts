@@ -36,7 +36,7 @@ class FakeNode {
     return this.total - this.busy - this.held;
   }
 
-  /** @returns its answers */
+  /** @returns the nodes' answers */
   handle(effect: ReservationEffect, nowMs: number): ReservationEvent[] {
     switch (effect.kind) {
       case "prepare": {
@@ -64,7 +64,7 @@ class FakeNode {
     }
   }
 
-  /** What waits gets what has come free. */
+  /** Offers freed resources to waiting groups. */
   retry(nowMs: number): ReservationEvent[] {
     return Array.from(this.waiting.values()).flatMap((effect) => this.#hold(effect, nowMs));
   }
@@ -131,7 +131,7 @@ function clusterOf(sizes: Amounts) {
       view.leave(nodeId);
       apply({ kind: "nodeGone", nodeId, nowMs });
     },
-    /** One message of one link, to the node or from it. */
+    /** Delivers one message of one link, to or from the node. */
     step: (choice: number) => {
       const ids = Array.from(nodes.keys());
       const id = ids[(choice >> 1) % Math.max(1, ids.length)];
@@ -259,7 +259,7 @@ describe("two phases", () => {
       for (const { attempt, mayWait, placement } of effects.filter((effect) => effect.kind === "prepare")) {
         asked.push(mayWait);
         if (!mayWait) reservation.handle({ kind: "prepared", group: "g", attempt, nodeId, isHeld: false, nowMs: nowMs - 49 });
-        // Each GPU has a task that takes half of it, so one GPU is free, and no whole one.
+        // Each GPU has a task that takes half of a GPU, so the free halves add up to one, but no whole GPU is free.
         sequence += 1;
         view.report(nodeId, {
           sequence,
@@ -381,7 +381,7 @@ describe("a group that an earlier head knew", () => {
       { kind: "abort", nodeId: asked, group: "g" },
       { kind: "reserved", group: "g", nodeIds: [a, late] },
     ]);
-    // Of two nodes that claim the same bundle the first has it.
+    // If two nodes claim the same bundle, the first has it.
     expect(reservation.handle(has(asked, ["g", 1, 0]))).toEqual([{ kind: "release", nodeId: asked, group: "g" }]);
   });
 });

@@ -1,11 +1,12 @@
 /**
  * Reserves the bundles of placement groups on many nodes: all or nothing, in two phases.
  *
- * A pure state machine. A group is prepared on every node that was chosen for it: each holds its bundles at once or refuses. When all hold them the group is
- * reserved and committed there; when one refuses, all give back, and the group is tried again with a fresh view after a while that grows. In a cluster
- * full of tasks no node would ever hold anything at once, so one group alone, the oldest that tasks only stand in the way of, may wait at the nodes, which
- * then keep for it what tasks give back. As only one waits while it holds something, no two groups wait for each other. When a node dies its bundles are lost
- * and placed again; those on other nodes stay, with what runs in them. Whoever owns the table of groups (`placement-group-table.ts`) decides which are wanted.
+ * A pure state machine. Every node chosen for a group holds its bundles at once or refuses. When all hold them, the group is reserved and
+ * committed; when one refuses, all give back, and the group is tried again with a fresh view after a growing delay. In a cluster full of
+ * tasks no node would ever hold anything at once. So the oldest group that only tasks obstruct may wait at the nodes, which save returned
+ * resources for it. Only one group waits while it holds something, so no two groups wait for each other. When a node dies, its bundles are
+ * lost and placed again; those on other nodes stay, with their actors and tasks. The owner of the table of groups
+ * (`placement-group-table.ts`) decides which groups are wanted.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { type ResourceVector } from "../../base/resources.ts";
@@ -21,7 +22,7 @@ interface BundleToPrepare {
 }
 
 export type ReservationEvent =
-  /** `earlier`: where its bundles are already, for a group that is taken over; what is missing may be on nodes that are still to come. */
+  /** `earlier`: existing places of bundles, for a group that is taken over. Missing ones may be on nodes that are still to register. */
   | {
       kind: "wanted";
       group: string;
@@ -33,7 +34,7 @@ export type ReservationEvent =
   | { kind: "removed"; group: string }
   | { kind: "prepared"; group: string; attempt: number; nodeId: NodeId; isHeld: boolean; nowMs: number }
   | { kind: "nodeGone"; nodeId: NodeId; nowMs: number }
-  /** What a node that has registered says it holds, and for which attempt of an earlier head; 0 for what is committed. */
+  /** A registered node reports its bundles with the attempt of an earlier head; 0 for committed ones. */
   | { kind: "nodeHas"; nodeId: NodeId; bundles: readonly DigestBundleHeader[]; nowMs: number }
   | { kind: "tick"; nowMs: number };
 
@@ -50,7 +51,7 @@ export type ReservationEffect =
   | { kind: "commit" | "abort"; nodeId: NodeId; group: string; attempt: number }
   | { kind: "release"; nodeId: NodeId; group: string }
   | { kind: "reserved"; group: string; nodeIds: readonly NodeId[] }
-  /** Its node died: these bundles are being placed again. */
+  /** The bundles' node died, and they are being placed again. */
   | { kind: "lost"; group: string; indices: readonly number[] }
   /** No set of nodes could hold it, even when empty. Said once. */
   | { kind: "infeasible"; group: string };
@@ -59,7 +60,7 @@ interface Attempt {
   readonly number: number;
   readonly mayWait: boolean;
   readonly chosen: ReadonlyMap<number, NodeId>;
-  /** Those that have not answered yet. */
+  /** Nodes that have not answered yet. */
   readonly asked: Set<NodeId>;
   readonly nodes: ReadonlySet<NodeId>;
   readonly startedMs: number;
@@ -71,7 +72,7 @@ interface Group {
   readonly strategy: BundleStrategy;
   readonly nodeIds: (NodeId | undefined)[];
   attempt: Attempt | undefined;
-  /** Since when something of it is missing. */
+  /** Time since which a part of the group is missing. */
   sinceMs: number;
   backOffMs: number;
   notBeforeMs: number;
@@ -93,7 +94,7 @@ export class GroupReservation {
   readonly #view: ClusterView;
   /** In the order in which they came. */
   readonly #groups = new Map<string, Group>();
-  /** Of those, the ones that miss something. */
+  /** Groups among those that miss a bundle. */
   readonly #waiting = new Set<Group>();
   #collecting: Group | undefined;
   #nextAttempt = 1;
@@ -180,7 +181,7 @@ export class GroupReservation {
   #prepared({ group: id, attempt: number, nodeId, isHeld, nowMs }: Extract<ReservationEvent, { kind: "prepared" }>): void {
     const group = this.#groups.get(id);
     const attempt = group?.attempt;
-    // An answer to an attempt that has been given up: what it holds was told to be given back.
+    // An answer to an abandoned attempt: its bundles were already told to be given back.
     if (group === undefined || attempt === undefined || attempt.number !== number || !attempt.asked.has(nodeId)) return;
     if (!isHeld) {
       this.#fail(group, nowMs);
@@ -198,7 +199,7 @@ export class GroupReservation {
     for (const node of attempt.nodes) this.#effects.push({ kind: "commit", nodeId: node, group: id, attempt: number });
   }
 
-  /** What was prepared is given back, and the group waits for its next turn. */
+  /** Returns prepared bundles, and lets the group wait for its next turn. */
   #fail(group: Group, nowMs: number): void {
     const { attempt } = group;
     if (attempt === undefined) return;
@@ -223,7 +224,7 @@ export class GroupReservation {
     for (const [index, nodeId] of group.nodeIds.entries()) if (nodeId !== undefined && isLost(nodeId, index)) indices.push(index);
     if (indices.length === 0) return;
     for (const index of indices) group.nodeIds[index] = undefined;
-    // An attempt for other bundles of it knew nothing of this.
+    // An attempt for the group's other bundles did not know of this.
     this.#fail(group, nowMs);
     if (!this.#waiting.has(group)) {
       group.sinceMs = nowMs;
@@ -247,8 +248,9 @@ export class GroupReservation {
   }
 
   /**
-   * What a node holds of a group: a place that is kept is committed, in case the earlier head died over that; a bundle that was committed and has no place in the tables,
-   * as they are lost, is where it is; the rest was of an attempt that nobody goes on with. @returns what it has of it now
+   * Sorts a node's bundles of a group. A bundle with a place in the tables is committed, in case the earlier head died before that. A
+   * committed bundle without a place was lost, and keeps its node as the place. All others belong to an attempt that nobody continues.
+   * @returns the bundles that the node keeps
    */
   #keep(group: Group, nodeId: NodeId, { held, nowMs }: { held: readonly DigestBundleHeader[]; nowMs: number }): Set<number> {
     const { id, nodeIds } = group;
@@ -306,7 +308,7 @@ export class GroupReservation {
     this.#effects.push({ kind: "infeasible", group: group.id });
   }
 
-  /** Only tasks are in its way: the nodes keep for it what they give back. */
+  /** Makes the nodes save resources for the group, since only tasks obstruct it. */
   #collect(group: Group, nowMs: number): void {
     const placement = this.#place(group, "freeOfActors");
     if (placement.kind !== "placed") {

@@ -1,9 +1,9 @@
 /**
- * Which node gets the next lease of a shape, at a cost that does not grow with the cluster.
+ * Picks the node for the next lease of a shape, at a cost that does not grow with the cluster.
  *
- * The policies are those of `test/oracles/node-choice.ts`, over a cluster view. Up to a few dozen nodes all are compared and the choice is the same.
- * Beyond, the default policy looks at the asker's own node, at the one that it chose last (so it packs), and at eight random ones, and
- * looks through all only when none of these has room; whoever asks remembers shapes for which there was none. Pure: the draws come from a generator with a seed.
+ * The policies are those of `test/oracles/node-choice.ts`, over a cluster view. Up to a few dozen nodes all are compared, and the choice is
+ * the same. Beyond, the default policy looks at the asker's own node, at its last choice (so it packs), and at eight random ones. It looks
+ * through all only if none of these has room; the caller remembers shapes without room. Pure: the draws come from a generator with a seed.
  */
 import type { NodeId, NodeTag } from "../../base/ids.ts";
 import { matchesLabels } from "../../scheduling/label-selector.ts";
@@ -13,9 +13,9 @@ import { type ClusterView, holds, type Need, type NodeRow, type Shape } from "./
 export interface PickHints {
   /** The asker's node, preferred among equals. */
   readonly from: NodeId | undefined;
-  /** It has asked because it has no room: what the view says of it is old. */
+  /** The node asked because it is full, so the view's row is out of date. */
   readonly isFromFull: boolean;
-  /** By the first half of the nodes' ids, which is what locations begin with. */
+  /** By node tag, with which locations begin. */
   readonly argumentBytes?: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
 }
 
@@ -33,7 +33,7 @@ const EXACT_MAX = 32;
 const SAMPLES = 8;
 /** Below this use nodes are packed, above it spread. */
 const PACK_UNTIL = 0.5;
-/** Of the ranked nodes, the share among which is drawn. */
+/** Share of the ranked nodes from which one is drawn. */
 const TOP_SHARE = 0.2;
 
 const WAIT: Pick = { kind: "wait" };
@@ -65,7 +65,7 @@ export class NodePicker {
     return this.isFeasible(shape) || this.#view.expectsUnrecordedNodes ? WAIT : INFEASIBLE;
   }
 
-  /** The first selector with room; where none has, whoever falls back waits for any of them. */
+  /** Picks by the first selector with room. Without room, a demand with fallbacks waits for any selector. */
   #pickInOrder(alternatives: readonly Shape[], hints: PickHints): Pick {
     let waits: Pick | undefined;
     for (const alternative of alternatives) {
@@ -102,7 +102,7 @@ export class NodePicker {
     return shape.feasible.isFeasible;
   }
 
-  /** One that could hold it, by turns, whether or not it has room now. */
+  /** Picks a node that could hold the shape, by turns, even if it has no room now. */
   nextSuitable(shape: Shape, not: NodeId | undefined): NodeRow | undefined {
     for (const alternative of shape.alternatives ?? []) {
       const row = this.nextSuitable(alternative, not);
@@ -169,7 +169,7 @@ export class NodePicker {
     return this.#ranked(fitting(rows, need, full), shape, hints.from);
   }
 
-  /** Of a random few, the emptiest is as good a choice as a draw among the best of all. */
+  /** Among a random few, the emptiest is as good as a draw among the best of all. */
   #best(rows: readonly NodeRow[], shape: Shape): NodeRow {
     let best = rows[0] as NodeRow;
     let bestScore = score(best, shape.need);
@@ -205,7 +205,10 @@ export class NodePicker {
   }
 }
 
-/** Whether what wants this node waits for it. One that is drained never has room again: who wants just it is refused when it has gone, others look elsewhere now. */
+/**
+ * Whether a demand may wait for this node. A draining node never has room again: a demand for just that node is refused once the node is
+ * gone, others look for another node now.
+ */
 function couldHold({ spec, need }: Shape, row: NodeRow): boolean {
   const mayWait = row.state !== "draining" || spec.node?.soft === false;
   return mayWait && matchesLabels(spec.labels, row.labels) && holds(row.total, need);

@@ -1,8 +1,8 @@
 /**
- * Placement on the only node of a machine: everything goes there, and what has no room now waits there, where the lease manager serves it in turn.
+ * Placement on the only node of a machine: every demand goes there, and waits there for room, where the lease manager serves it in turn.
  *
- * Part of the head that a daemon hosts, the counterpart of `cluster-placement.ts`. Told is only what the node could never hold; what concerns several nodes
- * (reports, draining, what waits where) does nothing here.
+ * Part of a head that a daemon hosts, the counterpart of `cluster-placement.ts`. Only demands that the node could never hold are reported.
+ * Methods about several nodes (reports, draining, waiting demands) do nothing here.
  */
 import type { ActorId, NodeId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
@@ -55,7 +55,7 @@ export class OnlyNodePlacement implements Placement {
     );
   }
 
-  // What only nodes of a cluster say and ask.
+  // Called only in clusters.
 
   nodeExpected(): void {}
 

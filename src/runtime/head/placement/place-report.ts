@@ -1,7 +1,8 @@
 /**
- * What a demand waits for in a cluster, as the head sees it: which nodes it could be on, what of its needs is free there, and what no node has.
+ * Explains a waiting demand in a cluster: candidate nodes, their free resources, and resources that no node has.
  *
- * Made when `why` asks, from the reports of nodes, so nothing of it is kept. Who holds what on a node only that node knows. Pure; called by the head's server.
+ * Made for `why`, from the reports of nodes, so no state is kept. Only the node knows who holds its resources. Pure; called by the head's
+ * server.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { amountsOf, type NodeView, RESOURCE_UNIT } from "../../base/resources.ts";
@@ -35,7 +36,7 @@ export function placeReport(
   const names = Array.from(resources.amounts.keys());
   const isLarge = ({ view }: KnownNode): boolean =>
     names.every((name) => (view.total.get(name) ?? 0) >= (resources.amounts.get(name) ?? 0));
-  // What runs in a group takes from its bundles: what is free on its nodes is not for it.
+  // Tasks in a group take from its bundles, so free resources of their nodes do not count.
   const isInfeasible = bundle === undefined && !found.some(isLarge);
   const candidates = isInfeasible ? found : found.filter((candidate) => bundle !== undefined || isLarge(candidate));
   return {

@@ -1,9 +1,9 @@
 /**
- * The placement groups of the cluster: their names, where their bundles lie, and their ends.
+ * The placement groups of the cluster: their names, the nodes of their bundles, and their ends.
  *
- * A pure state machine: events in, effects out. A group is pending until the nodes have reserved all of its bundles, then created until it is removed: by
- * anybody who has a handle, or with the driver or actor that made it unless it is detached. While bundles of a dead node are placed again it is rescheduling, and
- * what runs in the others goes on. Where bundles go is decided elsewhere (`placement.ts`).
+ * A pure state machine: events in, effects out. A group is pending until the nodes have reserved all bundles, then created until it is
+ * removed. Anybody with a handle can remove it; a group that is not detached ends with the driver or actor that made it. While bundles of a
+ * dead node are placed again, the group is rescheduling, and the others stay in use. `placement.ts` picks the nodes.
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { GroupCreateHeader, GroupHeader } from "../../wire/messages.ts";
@@ -18,7 +18,7 @@ export interface GroupRecord {
 export type GroupEvent =
   | { kind: "create"; header: GroupCreateHeader }
   | { kind: "reserved"; id: string; nodeIds: readonly NodeId[] }
-  /** Their node is dead: these bundles are being placed again. */
+  /** The node of these bundles is dead, and they are being placed again. */
   | { kind: "lost"; id: string; indices: readonly number[] }
   | { kind: "remove"; id: string; reason: string }
   | { kind: "ownerGone"; owner: ProcessId | ActorId };
@@ -26,9 +26,9 @@ export type GroupEvent =
 export type GroupEffect =
   /** The nodes reserve the bundles when they have room. */
   | { kind: "reserve"; group: GroupRecord }
-  /** It is no longer pending: whoever waits for that is told. */
+  /** The group is no longer pending: waiters are told. */
   | { kind: "settled"; group: GroupRecord }
-  /** What runs in it ends, its resources go back. */
+  /** Tasks and actors in the group end, and the resources return. */
   | { kind: "release"; group: GroupRecord };
 
 /** The removed are remembered so that late questions are answered; the oldest are forgotten. */
@@ -57,7 +57,7 @@ export class PlacementGroupTable {
     return undefined;
   }
 
-  /** What an earlier head has kept. */
+  /** Restores the groups that an earlier head kept. */
   restore(groups: readonly GroupRecord[]): void {
     for (const group of groups) {
       this.#groups.set(group.header.id, group);

@@ -1,8 +1,9 @@
 /**
- * The shell around the placement-group table: messages become its events, its effects become requests to the node and answers to those who wait.
+ * The shell around the placement-group table: messages become its events, and its effects become requests to the node and answers to
+ * waiters.
  *
- * Part of the head. Who waits for a group to be reserved is kept here, as one open question a process. What the removal of a group means for the actors in
- * it is the actor table's matter, which the head joins to this.
+ * Part of the head. Processes that wait for a reservation are kept here, with one open question each. The actor table handles actors in a
+ * removed group; the head joins the two.
  */
 import type { ActorId, NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
 import type { HeadHandlers, HeadPeer, NodeServices } from "../../rpc/head-service.ts";
@@ -38,7 +39,7 @@ export class PlacementGroups {
     this.#table = options.table;
   }
 
-  /** What processes ask of groups. */
+  /** Handlers of processes' requests about groups. */
   get handlers(): HeadHandlers<GroupMessages> {
     return {
       [MESSAGE.GROUP_CREATE]: (header) => this.#apply(this.#table.handle({ kind: "create", header })),
@@ -57,13 +58,13 @@ export class PlacementGroups {
     return this.#table.get(id);
   }
 
-  /** Those that an earlier head has kept are wanted still. */
+  /** The groups that an earlier head kept are still wanted. */
   restore(): void {
     for (const group of this.#table.all())
       if (group.header.state !== "removed") this.#options.placement().reserveGroup(group, NODES_COME_WITHIN_MS);
   }
 
-  /** All of its bundles are reserved. */
+  /** Handles the reservation of all the group's bundles. */
   reserved(id: string, nodeIds: readonly NodeId[]): void {
     this.#apply(this.#table.handle({ kind: "reserved", id, nodeIds }));
   }

@@ -1,9 +1,9 @@
 /**
- * Who waits for room in the cluster: leases that nodes asked for and actors, in the order in which they came.
+ * Demands that wait for room in the cluster: leases that nodes asked for, and actors, in order of arrival.
  *
- * They are kept by shape, because a node that gets room is offered to shapes, and by placement group, because those wait for the group. Bounded: whoever comes
- * when it is full has to ask again. Owned by the cluster scheduler, which decides; this remembers. The sums by shape are what an
- * autoscaler and `status` read.
+ * Kept by shape, because a node with room is offered to shapes, and by placement group, because its demands wait for the group. Bounded: a
+ * demand that arrives when it is full has to ask again. Owned by the cluster scheduler, which decides. An autoscaler and `status` read the
+ * sums by shape.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { SetMap } from "../../base/set-map.ts";
@@ -19,7 +19,7 @@ export interface LeaseAsk extends Omit<LeaseAskHeader, "number"> {
 export interface ActorAsk {
   readonly actor: ActorId;
   readonly shape: string;
-  /** What must exist on the node for it, where that is more than it holds. */
+  /** Shape that must exist on the node, if that is more than the demand holds. */
   readonly placementShape: string;
 }
 
@@ -94,12 +94,12 @@ export class PlacementWaiters {
     return waiter;
   }
 
-  /** What a process asked for goes with it. */
+  /** Removes the demands of a process that ended. */
   ownerGone(owner: ProcessId): void {
     for (const key of Array.from(this.#byOwner.get(owner))) this.remove(key);
   }
 
-  /** Whether others wait for the same, so that who comes now comes after them. */
+  /** Whether earlier demands of the same shape wait, so that a new one queues behind them. */
   hasWaiting(shapeKey: string): boolean {
     for (const waiter of this.#byShape.get(shapeKey)?.values() ?? []) if (!waiter.isInfeasible) return true;
     return false;

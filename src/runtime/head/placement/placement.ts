@@ -1,5 +1,5 @@
 /**
- * What the head needs of whoever decides on nodes, and what it tells the head.
+ * Interface between the head and its placement, in both directions.
  *
  * Two implement it: `cluster-placement.ts` among many nodes, and `only-node-placement.ts` where there is one, which decides everything itself.
  */
@@ -32,11 +32,11 @@ export interface Placement {
   /** Nodes of an earlier head that this one does not know may register until `untilMs`. */
   unrecordedNodesExpected(untilMs: number): void;
   nodeJoined(node: NodeServices): void;
-  /** What it says it has for groups, when it comes to a head that has not met it: what is too much is given back, and what is missing is placed again. */
+  /** Reports bundles of a node that is new to this head. Surplus bundles are given back, and missing ones are placed again. */
   nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void;
-  /** One that is not alive gets nothing new. */
+  /** Reports a node's state. Only alive nodes get new work. */
   nodeState(nodeId: NodeId, state: NodeState): void;
-  /** What finds no room, by shape. */
+  /** Returns demands without room, by shape. */
   waiting(): WaitingDemand[];
   nodeReported(nodeId: NodeId, report: NodeReportHeader): void;
   /** @returns the actors that were sent there and have no process yet */
@@ -46,10 +46,13 @@ export interface Placement {
   place(actor: ActorRecord): void;
   /** A node has it already, which an earlier head chose. */
   adopt(actor: ActorRecord, node: NodeServices): void;
-  /** It needs its place no more. */
+  /** Reports that the actor no longer needs its place. */
   gone(actor: ActorRecord): void;
   actorFull(actor: ActorId, nodeId: NodeId): void;
-  /** With a time for one that an earlier head has known: it is where that head put it, and what is missing is not sought before that, as nodes that may have it are still to come. */
+  /**
+   * Reserves a group. With a time, an earlier head has already placed it: existing bundles stay, and missing ones are not sought before
+   * that time, as nodes that may have them are still to register.
+   */
   reserveGroup(group: GroupRecord, notWithinMs?: number): void;
   releaseGroup(group: GroupRecord): void;
   groupPrepared(group: string, prepared: HeadEvents["groupPrepared"][1]): void;

@@ -1,4 +1,4 @@
-/** That what is read is what was written, in parts where it is long, and that what is forgotten is gone. */
+/** Tests that a read returns the written value, in parts if it is long, and that a forgotten record is gone. */
 import { describe, expect, test } from "vitest";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
@@ -177,7 +177,7 @@ describe("records of the head", () => {
 
   test("dead nodes come back with the time at which they were found dead, in that order", async () => {
     const bench = new Bench();
-    // Their keys are in the other order. One of a version that did not keep the time is the oldest.
+    // The order of keys is reversed. A record of a version without times is the oldest.
     for (const [name, goneMs] of [
       ["c", 1],
       ["b", 2],

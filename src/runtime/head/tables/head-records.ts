@@ -1,9 +1,10 @@
 /**
  * The head's tables as keys and values of the control store, and back.
  *
- * Decides the layout: everything is under `head`; an actor is two records, what it was created with (written once, and cut short at its death) and what becomes of it (small,
- * written at each change), so that its name needs no key of its own; a value is a header and bytes; what is too long for one value is spread over several keys of one
- * commit. Pure. Invariant: what was read is what was written, and a record that could not be written is refused before anybody is told that it exists.
+ * Everything is under `head`. An actor is two records. Its creation is written once and cut short at its death; its state is small and
+ * written at each change, so the name needs no separate key. A value is a header and bytes, and a long one is spread over several keys of
+ * one commit. Pure. Invariant: a read returns the written value, and a record that cannot be written is refused before anybody learns that
+ * it exists.
  */
 import { copyBytes } from "../../base/bytes.ts";
 import type { ActorId, NodeId } from "../../base/ids.ts";
@@ -71,7 +72,7 @@ const RECORDS = {
     state: exactly("alive", "suspect", "dead"),
     reason: orUndefined(text),
     info: orUndefined(nodeInfo),
-    /** Of a dead one: when a head found that, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
+    /** Time at which a head found the node dead, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
     goneMs: optional(number),
     /** Whether the node is to leave. */
     isDraining: optional(flag),
@@ -85,7 +86,7 @@ type RecordKind = keyof Headers;
 /** A life of a node's daemon. The dead ones are kept, so that none returns. */
 export type NodeRecord = Headers["node"];
 
-/** What an earlier head has kept. */
+/** Tables that an earlier head kept. */
 export interface HeadTables {
   readonly actors: ActorRecord[];
   readonly aliases: Map<ActorId, Alias>;
@@ -112,7 +113,7 @@ export class HeadRecords {
   #order = 0;
   readonly #orders = new Map<ActorId, number>();
 
-  /** What changes when an actor did: its creation is written only when it is new or dead. */
+  /** Writes of a changed actor: its creation is written only when the actor is new or dead. */
   actor(actor: ActorRecord, { isNew }: { isNew: boolean }): StoreWrite[] {
     const { id, creator, options, spec, phase, incarnation, restartsLeft, deathsInARow, worker, isEnding, ending, reason } = actor;
     const { exit, refusal, error } = actor;
@@ -161,7 +162,7 @@ export class HeadRecords {
     return [...writes, ...this.#put("name", name, { header: header satisfies DefinitionHeader, body: NOTHING })];
   }
 
-  /** One of the references of a definition has ended; with the last one of its content, that goes too. */
+  /** Writes of the end of a definition's reference. The content goes with its last reference. */
   definitionUnheld(reference: string, contentId: string | undefined): StoreWrite[] {
     return [...this.#delete("name", reference), ...(contentId === undefined ? [] : this.#delete("definition", contentId))];
   }
@@ -184,7 +185,7 @@ export class HeadRecords {
     return this.#put("value", id, { header, body });
   }
 
-  /** Of a table of an extension; without a value it is gone. */
+  /** Writes a record of an extension's table, or deletes it without a value. */
   extensionRecord(name: Omit<ExtensionRecord, "value">, value: unknown): StoreWrite[] {
     const id = recordId(name);
     if (value === undefined) return this.#delete("extension", id);
@@ -274,7 +275,7 @@ export class HeadRecords {
     else this.#furtherParts.delete(key);
   }
 
-  /** @throws DecodeError for what no head has written: nothing is decided on half of what was kept */
+  /** @throws DecodeError for a record that no head has written: nothing is decided on half of the state */
   #readRecord<Header>(shape: shapes.Shape<Header>, key: string, values: ReadonlyMap<string, Uint8Array>): StoredRecord<Header> {
     const first = values.get(key) ?? NOTHING;
     const pieces = [first];
@@ -298,7 +299,7 @@ function readDefinitions(contents: readonly StoredDefinition[], names: readonly 
   return [...named, ...contents.filter(({ header }) => !withName.has(header.contentId)).map(({ header, body }) => ({ header, body }))];
 }
 
-/** Undefined for the further parts of a record, and for what is none. */
+/** Undefined for the further parts of a record, and for unknown keys. */
 function kindOf(key: string): string | undefined {
   const [prefix, kind, id, part] = key.split(".");
   return prefix === HEAD_PREFIX && part === undefined && id !== undefined ? kind : undefined;

@@ -1,10 +1,11 @@
 /**
- * What the head changed is kept before anybody hears of it.
+ * Commits the head's changes before anybody hears of them.
  *
- * Each event of the head's state machines hands over the records that it changed and what is to be done about it (messages, placements). The records are committed in the order of
- * the events, several events in one transaction; only then the actions run, in the same order. While the store is away everything waits, in order, and nothing is lost or
- * acknowledged; when another head leads nothing that waits is ever done. Invariants: one transaction is under way at a time, so that what failed and what comes after it keep
- * their order; an event whose writes fit in a transaction is never split; with nothing waiting an event without writes is done at once.
+ * Each event of the head's state machines hands over its changed records and its actions (messages, placements). The records are committed
+ * in the order of the events, several events in one transaction; the actions run only afterwards, in the same order. While the store is
+ * away everything waits, in order, and nothing is lost or acknowledged. If another head takes over, waiting actions never run. Invariants:
+ * one transaction is under way at a time, so that a failed one and its successors keep their order. An event whose writes fit in a
+ * transaction is never split. With nothing waiting, an event without writes runs at once.
  */
 import { ControlPlaneUnavailableError } from "../../control-plane/control-plane-errors.ts";
 import { COMMIT_BYTES_MAX, COMMIT_WRITES_MAX } from "../limits.ts";
@@ -13,7 +14,7 @@ import type { StoreWrite } from "../../control-plane/control-store.ts";
 interface JournalOptions {
   /** `Leadership.commit`. */
   readonly commit: (writes: readonly StoreWrite[]) => Promise<unknown>;
-  /** This head leads no more, or cannot go on: nothing runs after this. */
+  /** The head leads no more, or cannot continue: no action runs after this. */
   readonly onLost: (error: Error) => void;
   /** Runs something later. Default: a timer. */
   readonly after?: (delayMs: number, run: () => void) => void;
@@ -64,7 +65,7 @@ export class Journal {
 
   async #commitAll(): Promise<void> {
     this.#isCommitting = true;
-    // What happens in the same turn is kept together.
+    // Events of one turn share a transaction.
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#isLost) {
       const batch = this.#takeBatch();

@@ -15,7 +15,7 @@ import { RecordedTables } from "./recorded-tables.ts";
 const args: PayloadHeader = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [], stored: undefined };
 const NOTHING = new Uint8Array();
 
-/** A node, and what it was told. */
+/** A node with the commands that it received. */
 function nodeCalled(letter: string) {
   const nodeId = letter.repeat(32) as NodeId;
   const process = (kind: string) => `${letter.repeat(16)}${kind.repeat(16)}` as ProcessId;
@@ -58,7 +58,7 @@ function nodeCalled(letter: string) {
   return { nodeId, driver, daemonId, info, services, digest, take, peer: peer(driver) };
 }
 
-/** A head with what an earlier one kept: its nodes, and what `before` did. */
+/** A head that takes over from an earlier one with these nodes, after `before`. */
 function headAfter(nodes: readonly ReturnType<typeof nodeCalled>[], before: (tables: RecordedTables) => void = () => {}) {
   const tables = new RecordedTables();
   const kept = tables.restore([]);

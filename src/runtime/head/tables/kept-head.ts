@@ -1,8 +1,8 @@
 /**
  * A head whose state outlives it: the head, its recorded tables, the journal that keeps them, and the gate that holds back output until it is committed.
  *
- * Lasts for one term of a leader. Messages of nodes go through `run`. `addNode` adds a node and completes what an earlier leader left unfinished there. Used by
- * the head's server; `open` reads the tables.
+ * Lasts for one term of a leader. Messages of nodes pass through `run`. `addNode` adds a node and completes work that an earlier leader
+ * left unfinished there. Used by the head's server; `open` reads the tables.
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
@@ -26,7 +26,7 @@ type NodeLife = Pick<NodeRecord, "incarnation" | "info">;
 interface KeptHeadParts {
   readonly journal: Journal;
   readonly tables: RecordedTables;
-  /** What was in the tables when this term began. */
+  /** Contents of the tables when this term began. */
   readonly kept: HeadTables;
   readonly nowMs: () => number;
   readonly extensions?: readonly Extension[] | undefined;
@@ -35,7 +35,7 @@ interface KeptHeadParts {
 export class KeptHead {
   readonly head: Head;
   readonly tables: RecordedTables;
-  /** What an earlier head has kept, its nodes among it. */
+  /** Contents that an earlier head kept, with its nodes. */
   readonly kept: HeadTables;
   /** Tells all nodes that a process has ended. Without it they are told one by one. */
   onProcessGone: ((process: ProcessId) => void) | undefined;
@@ -45,7 +45,7 @@ export class KeptHead {
   readonly #living = new Map<NodeId, NodeRecord>();
   /** Nodes of an earlier head that have not registered with this one. */
   readonly #expected = new Map<NodeId, ExpectedNode>();
-  /** Of the nodes that have registered with this head, as they then were. */
+  /** Processes of the nodes that have registered with this head, as of their registration. */
   readonly #processes = new Map<NodeTag, ReadonlySet<string>>();
 
   constructor({ journal, tables, kept, nowMs, extensions }: KeptHeadParts) {
@@ -62,7 +62,7 @@ export class KeptHead {
       run: (body) => this.run(body),
     });
     for (const record of kept.nodes) if (record.state !== "dead") this.#living.set(record.nodeId, record);
-    // Before anything is placed: what has to be on one of them waits for it.
+    // Expects the nodes before anything is placed, so that demands bound to one of them wait for it.
     for (const { info } of this.#living.values()) if (info !== undefined) this.#expect(info);
     this.run(() => {
       for (const step of unplaced(tables.actors)) this.head.recover(step);
@@ -84,7 +84,7 @@ export class KeptHead {
     return new KeptHead({ journal, tables, kept, nowMs, extensions });
   }
 
-  /** One event. @param then runs when what it changed is kept */
+  /** Runs one event. @param then runs when its changes are committed */
   run<T>(body: () => T, then?: () => void): T {
     return this.#gate.run(body, then);
   }
@@ -127,7 +127,10 @@ export class KeptHead {
     return this.#processes.get(nodeTagOf(process))?.has(process) === false;
   }
 
-  /** It is dead, also when this head has never met it. @param then runs when that is kept, so that no other node hears of a death that was not */
+  /**
+   * Declares a node dead, even one that this head has never met. @param then runs when that is committed, so that other nodes hear only of
+   * committed deaths
+   */
   nodeGone(nodeId: NodeId, { reason, goneMs }: { reason: string; goneMs: number }, then?: () => void): void {
     const record = this.#living.get(nodeId);
     this.#living.delete(nodeId);
@@ -139,7 +142,7 @@ export class KeptHead {
     }, then);
   }
 
-  /** It is suspected to be dead, or no longer. @param then runs when that is kept */
+  /** Marks a node as suspected, or clears the suspicion. @param then runs when that is committed */
   nodeState(nodeId: NodeId, state: "alive" | "suspect", then: () => void): void {
     const record = this.#living.get(nodeId);
     this.run(() => {

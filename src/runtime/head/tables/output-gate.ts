@@ -1,16 +1,17 @@
 /**
- * Holds back what the head says until what it changed is kept.
+ * Holds back the head's output until its changes are committed.
  *
- * The head is written as if it did everything at once. In a cluster it runs inside `run`, and sees nodes and processes through this: what it sends, replies and asks for is put
- * aside, in its order, and let out by the journal after the commit of the event. Answers that changed nothing wait too, behind what was changed before them, so that nobody reads what a crash could
- * take back. Invariant: what is put aside is a copy, not a table that goes on changing.
+ * The head is written as if every event took effect at once. In a cluster it runs inside `run` and sees nodes and processes through this
+ * gate. Messages, replies and requests are put aside in order, and the journal releases them after the event's commit. Answers that changed
+ * nothing wait too, behind earlier changes, so that nobody reads a change that a crash could undo. Invariant: the gate holds copies, not
+ * tables that continue to change.
  */
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import type { PeerConnection } from "../../rpc/peer-connection.ts";
 import type { Journal } from "./journal.ts";
 import type { StoreWrite } from "../../control-plane/control-store.ts";
 
-/** What the head reads of a node; everything else is something that the node is to do. */
+/** The fields of a node that the head reads; all others are commands. */
 type Commands = Omit<NodeServices, "nodeId" | "daemonId" | "info" | "peer" | "view">;
 /** An answer of a command could not be waited for here: a command that has one does not compile. */
 type CommandsWithAnswer = {
@@ -19,7 +20,7 @@ type CommandsWithAnswer = {
 
 interface OutputGateOptions {
   readonly journal: Journal;
-  /** What the tables have noted since the last call. */
+  /** Returns the writes that the tables have noted since the last call. */
   readonly takeWrites: () => readonly StoreWrite[];
 }
 
@@ -31,7 +32,7 @@ export class OutputGate {
     this.#options = options;
   }
 
-  /** One event of the head. @param then what is to be done when all of it is kept, such as the acknowledgement of the message that it came from */
+  /** Runs one event of the head. @param then follow-up after the commit, such as acknowledging the event's message */
   run<T>(body: () => T, then?: () => void): T {
     if (this.#held !== undefined) return body();
     const held: (() => void)[] = [];
@@ -60,7 +61,7 @@ export class OutputGate {
     });
   }
 
-  /** What else is to wait until it is kept. */
+  /** Adds an action that waits for the commit. */
   after(action: () => void): void {
     this.#hold([], action);
   }
@@ -81,7 +82,7 @@ export class OutputGate {
     return { id, holderId, connection: gated };
   }
 
-  /** What the head does by a timer of its own is an event like any other. */
+  /** An action that the head takes by a timer is an event, too. */
   #hold(args: readonly unknown[], action: (kept: unknown[]) => void): void {
     if (this.#held === undefined) {
       this.run(() => this.#hold(args, action));

@@ -28,7 +28,7 @@ export class RecordedTables {
   readonly #deadNodes: NodeRecord[] = [];
   readonly #writes: StoreWrite[] = [];
 
-  /** Takes over what an earlier head has kept: a listing of everything under `HEAD_PREFIX`. @returns it, for what has to be done about it */
+  /** Restores an earlier head's tables from a listing of everything under `HEAD_PREFIX`. @returns the tables, for recovery */
   restore(entries: readonly StoreEntry[]): HeadTables {
     const tables = this.#records.read(entries);
     this.actors.restore(tables.actors, tables.aliases);
@@ -69,7 +69,7 @@ export class RecordedTables {
     if (oldest !== undefined) this.#writes.push(...this.#records.nodeForgotten(oldest.nodeId, oldest.incarnation));
   }
 
-  /** What has changed since the last call. */
+  /** Returns the changes since the last call. */
   takeWrites(): StoreWrite[] {
     const writes = this.#writes.splice(0);
     for (const [id, change] of this.actors.take()) {
@@ -157,7 +157,7 @@ class RecordedGroups extends PlacementGroupTable {
     this.#changed.add(id);
   }
 
-  /** Those that the table has forgotten are among them. */
+  /** Includes the records that the table has forgotten. */
   take(): ReadonlySet<string> {
     const changed = new Set(this.#changed);
     this.#changed.clear();
@@ -185,7 +185,7 @@ class RecordedDefinitions extends DefinitionTable {
     const contentId = this.contentOf(reference);
     super.unheld(reference, node);
     if (contentId === undefined || this.contentOf(reference) !== undefined) return;
-    // What has been defined and let go of since the last writes is never written.
+    // A definition that was made and dropped since the last writes is never written.
     this.#defined = this.#defined.filter(({ header }) => header.reference !== reference);
     this.#unheld.set(reference, this.has(contentId) ? undefined : contentId);
   }

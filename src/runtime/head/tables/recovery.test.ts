@@ -1,4 +1,4 @@
-/** What a head makes good when it takes over; that nothing acknowledged is lost, and no actor runs twice, wherever heads die. */
+/** Tests recovery by the next head: nothing acknowledged is lost, and no actor runs twice, wherever heads die. */
 import { describe, expect, test } from "vitest";
 import { simulateHeads } from "../../../../sim/head-world.ts";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";

@@ -1,9 +1,10 @@
 /**
- * What a head that takes over has to do about what an earlier one left: tables from the store on one side, what the nodes really run on the other.
+ * Decides how a head that takes over reconciles the stored tables with the processes that really run on the nodes.
  *
- * Pure. The tables hold what was committed; what a committed event was to cause may have been done, or not, or half. So each node that registers says what runs there, and the
- * difference is made good: what the tables do not know is ended, what the node does not have has exited, what may not have been said is said again. A worker that the tables do not have was
- * never told to start, as that waits for the commit; so an actor can be placed again at once, and of two workers the one that is heard of second ends. Invariant: every step may be done twice.
+ * Pure. The tables hold committed events, but an event's effects may have happened, not happened, or half happened. So each node that
+ * registers reports its processes, and the difference is resolved: unknown processes are ended, missing ones have exited, and messages that
+ * may not have been sent are sent again. A worker that the tables do not have was never told to start, as that waits for the commit. So an
+ * actor can be placed again at once, and of two workers the one that reports second ends. Invariant: every step may be done twice.
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { DigestActorHeader, NodeDigestHeader, WorkerFactsHeader } from "../../wire/cluster-messages.ts";
@@ -15,19 +16,19 @@ export type NodeDigest = Omit<NodeDigestHeader, "heads">;
 export type DigestActor = DigestActorHeader;
 
 export type RecoveryStep =
-  /** It has a worker that the tables do not have: nothing was started in it yet, as that waits for the commit. */
+  /** A worker that the tables do not have: nothing has started in it, as that waits for the commit. */
   | { kind: "placed"; actor: ActorId; worker: WorkerFactsHeader; accelerators: AcceleratorIds | undefined }
-  /** It is there; whoever places actors has to know that. */
+  /** The actor exists there, and placement has to know that. */
   | { kind: "adopt"; actor: ActorRecord; nodeId: NodeId }
-  /** It may not have been told to start. */
+  /** The worker may not have been told to start. */
   | { kind: "startAgain"; actor: ActorRecord; worker: WorkerFactsHeader; accelerators: AcceleratorIds | undefined }
-  /** It may not have been told to end. */
+  /** The worker may not have been told to end. */
   | { kind: "endAgain"; worker: ProcessId; reason: string }
   | { kind: "workerExited"; worker: WorkerFactsHeader; reason: string }
   | { kind: "endWorker"; worker: ProcessId; actor: ActorId; reason: string }
   | { kind: "processGone"; process: ProcessId }
   | { kind: "place"; actor: ActorRecord }
-  /** Nobody had kept it; its bundles are where the nodes say. */
+  /** No table had kept the group; its bundles are where the nodes say. */
   | { kind: "group"; group: GroupRecord; notWithinMs: number };
 
 interface Known {
@@ -81,8 +82,8 @@ function actorThere(
 }
 
 /**
- * The actors of nodes when the tables are lost: they live on under their names, but what it takes to start them again is gone with the tables. Of two that claim
- * to be the same actor the later incarnation is it.
+ * Returns the actors that nodes report when the tables are lost. They live on under their names, but the specs to restart them are gone. If
+ * two claim to be the same actor, the later incarnation wins.
  */
 export function actorsOfDigests(digests: readonly NodeDigest[]): ActorRecord[] {
   const found = new Map<ActorId, ActorRecord>();

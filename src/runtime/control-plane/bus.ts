@@ -2,10 +2,10 @@
  * How the processes of a control plane talk when they do not have to remember: announcements, heartbeats, questions with an answer.
  *
  * Decides the contract that the memory bus and the NATS bus share:
- * - A message reaches the subscribers that there are, at most once, and in the order in which one publisher sent to one subscriber. It is lost
- *   when there is none, when the connection is down, or when a subscriber is too slow; what must not be lost is in the control store.
+ * - A message reaches the subscribers that there are, at most once, and in the order in which one publisher sent to one subscriber. It is
+ *   lost when there is none, when the connection is down, or when a subscriber is too slow; what must not be lost is in the control store.
  * - A request fails at once when nobody subscribes to its subject, and after its `timeoutMs` in any case.
- * - A handler that throws ends neither the bus nor the subscription; its error goes to the one who asked, or to `onError`.
+ * - A handler that throws ends neither the bus nor the subscription. The error goes to the requester, or to `onError`.
  */
 
 export interface BusSubscription {
@@ -13,7 +13,7 @@ export interface BusSubscription {
   close(): void;
 }
 
-/** What a subscriber is given are bytes of its own. */
+/** Subscribers get private copies of the bytes. */
 export interface Bus extends AsyncDisposable {
   publish(subject: string, data: Uint8Array): void;
   subscribe(subject: string, handle: (data: Uint8Array) => void): BusSubscription;
@@ -21,15 +21,15 @@ export interface Bus extends AsyncDisposable {
   request(subject: string, data: Uint8Array, options: { timeoutMs: number }): Promise<Uint8Array>;
   respond(subject: string, answer: (data: Uint8Array) => Uint8Array | Promise<Uint8Array>): BusSubscription;
   /**
-   * When it resolves, what this bus published and subscribed before is at its server. The other servers of a cluster hear of a new subscription some
-   * milliseconds later: a message or request from there may still find nobody.
+   * Resolves once this bus's earlier messages and subscriptions are at its server. The other servers of a cluster learn of a new
+   * subscription some milliseconds later: a message or request from there may still find nobody.
    */
   flush(): Promise<void>;
   /** Ends subscriptions and open requests. */
   close(): Promise<void>;
 }
 
-/** What both buses are made with. */
+/** Options of both buses. */
 export interface BusOptions {
   /** An error that a handler threw, with nobody to send it to. Default: it is thrown on, as an uncaught error of the process. */
   readonly onError?: (error: unknown) => void;

@@ -1,5 +1,5 @@
 /**
- * What can go wrong between a head and the store or bus under it. Inside the control plane; what reaches users is made of these by the head.
+ * Failures between a head and its store or bus. They stay inside the control plane; the head turns them into errors for users.
  *
  * Invariant: an error that is not `UnknownOutcomeError` says that nothing was changed.
  */
@@ -15,7 +15,7 @@ export class UnknownOutcomeError extends ShoalError {
   static override readonly code = "OUTCOME_UNKNOWN";
 }
 
-/** Another head leads under a higher term; nothing that this one has not committed will ever be. */
+/** A newer head leads under a higher term, so this head can commit nothing more. */
 export class FencedError extends ShoalError {
   static override readonly code = "LEADER_FENCED";
 }

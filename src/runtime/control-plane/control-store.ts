@@ -1,11 +1,11 @@
 /**
- * What the head's tables are kept in: a few thousand to a hundred thousand small values under keys, with revisions.
+ * Storage of the head's tables: a few thousand to a hundred thousand small values under keys, with revisions.
  *
  * Decides the contract that the memory store and the NATS store share and that the suite in `test/control-plane` holds both to:
  * - Every change gets a revision, larger than all before it. A transaction is applied as a whole or not at all.
- * - A read is a hint: while the store changes its own leader an old one may answer. Whoever acts on what was read says so in the checks of
- *   a transaction, which are exact.
- * - What was acknowledged is kept, whatever process dies.
+ * - A read is a hint: while the store changes its leader, an old one may answer. A caller that acts on a read repeats its revisions in the
+ *   transaction's checks, which are exact.
+ * - An acknowledged write survives the death of any process.
  * - A transaction whose outcome cannot be known says so (`UnknownOutcomeError`) and is never applied twice.
  */
 
@@ -13,7 +13,7 @@
 export interface StoreEntry {
   readonly key: string;
   readonly value: Uint8Array;
-  /** Of the change that wrote it. */
+  /** Revision of the change that wrote the entry. */
   readonly revision: number;
 }
 
@@ -23,14 +23,14 @@ interface RevisionCheck {
   readonly revision: number;
 }
 
-/** One change of a transaction: without `value` the key is deleted. */
+/** A write of a transaction. Without `value` it deletes the key. */
 export interface StoreWrite {
   readonly key: string;
   readonly value?: Uint8Array | undefined;
 }
 
 export interface StoreTransaction {
-  /** Of keys that it writes; all have to hold. */
+  /** Checks on keys that the transaction writes; all have to hold. */
   readonly checks?: readonly RevisionCheck[];
   /** At least one, each key once. */
   readonly writes: readonly StoreWrite[];
@@ -47,10 +47,10 @@ export interface ControlStore extends AsyncDisposable {
   list(prefix: string): Promise<readonly StoreEntry[]>;
   transaction(transaction: StoreTransaction): Promise<TransactionResult>;
   /**
-   * Forgets that keys were deleted before the last call of it, which transactions under way may still have to know of younger ones. The leading
-   * head calls it now and then: what is left of deleted keys would grow without bound.
+   * Forgets keys that were deleted before the previous call. Transactions under way may still need younger deletions. The leading head
+   * calls this now and then, since the marks of deleted keys would grow without bound.
    */
   compact(): Promise<void>;
-  /** Refuses what comes after. What the store holds stays. */
+  /** Rejects later calls. The stored data stays. */
   close(): Promise<void>;
 }

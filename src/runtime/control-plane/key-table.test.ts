@@ -1,4 +1,4 @@
-/** The table of keys against a naive history of all changes, and what is forgotten. */
+/** Compares the table of keys with a naive history of all changes, and tests compaction. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KeyTable } from "./key-table.ts";
@@ -29,7 +29,7 @@ test("transactions and listings agree with a history of everything", () => {
     fc.property(fc.array(step, { maxLength: 30 }), fc.constantFrom("", ...KEYS), (steps, prefix) => {
       const table = new KeyTable();
       const history: Change[] = [];
-      /** Of the last change; 0: there was none. */
+      /** Revision of the last change; 0 if there was none. */
       const revisionOf = (key: string): number => history.findLastIndex((change) => change.key === key) + 1;
       for (const { writes, off } of steps) {
         const { key } = writes[0] as Change;

@@ -1,5 +1,5 @@
 /**
- * The keys, values and revisions of a memory store: what a transaction and a compaction do to them.
+ * The keys, values and revisions of a memory store, and how transactions and compactions change them.
  *
  * A pure state machine, no clock and no promises; `memory-store.ts` is its shell, and several of them may share one. Invariants: revisions only grow; a
  * transaction whose checks do not all hold changes nothing; a deleted key is remembered with its revision until it is compacted.

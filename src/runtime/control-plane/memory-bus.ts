@@ -1,5 +1,5 @@
 /**
- * A bus between parts of one process: what a machine without a cluster uses.
+ * Bus between parts of one process, for a machine without a cluster.
  *
  * Messages are copied and handed over after the sender's own turn, as over a network, so that code that works here does not rely on being called
  * at once or on sharing bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
@@ -19,7 +19,7 @@ interface Subscriber {
   readonly deliver: (delivery: Delivery) => void;
 }
 
-/** What the buses of one process share. */
+/** State that the buses of one process share. */
 export class MemoryExchange {
   readonly #subscribers = new Set<Subscriber>();
 

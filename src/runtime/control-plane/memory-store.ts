@@ -1,5 +1,5 @@
 /**
- * A control store in the memory of one process: what a machine without a cluster uses, and the model that the NATS store is compared with.
+ * Control store in the memory of one process, for a machine without a cluster. The tests compare the NATS store with it.
  *
  * Several stores can share one `KeyTable`, as several clients share one NATS. Invariants: nothing it answers is older than the last
  * change; answers come after the caller's own turn, so that code that works here does not rely on an answer at once.
@@ -54,7 +54,7 @@ export class MemoryStore implements ControlStore {
   }
 }
 
-/** Bytes of its own, as over a network. */
+/** Copies the bytes, as a network would. */
 function copyOf({ key, value, revision }: StoreEntry): StoreEntry {
   return { key, value: value.slice(), revision };
 }

@@ -2,7 +2,7 @@
  * Keys of the control store: words joined by dots, as NATS subjects are, so that a prefix is a number of whole words.
  *
  * Names that users choose go through `storeKey`, which writes every character that a word cannot hold as `=XX` (its UTF-8 bytes in hex).
- * Two different lists of words never give the same key. What a caller passes by mistake is refused here, before anything is sent.
+ * Two different lists of words never give the same key. Invalid keys are refused here, before anything is sent.
  */
 import { describeValue } from "../base/describe.ts";
 import { KEY_LENGTH_MAX, TRANSACTION_WRITES_MAX, VALUE_BYTES_MAX } from "./limits.ts";

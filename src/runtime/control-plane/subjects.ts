@@ -1,7 +1,7 @@
 /**
  * Subjects of the bus, as NATS has them: words joined by dots.
  *
- * Pure. What a caller passes by mistake is refused here, before anything is sent.
+ * Pure. Invalid subjects are refused here, before anything is sent.
  */
 import { describeValue } from "../base/describe.ts";
 import { MESSAGE_BYTES_MAX, SUBJECT_LENGTH_MAX } from "./limits.ts";

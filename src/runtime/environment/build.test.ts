@@ -1,4 +1,7 @@
-/** What an environment of a job becomes on the driver's own node and on another: where its workers run, which folders are whose, what a failure says. */
+/**
+ * Tests the environment of a job on the driver's node and on another: the workers' folder, the owner of each folder, and the text of
+ * failures.
+ */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,9 +1,9 @@
 /**
  * Builds one runtime environment on this machine: its working directory, its packages.
  *
- * Runs in a process of its own (`entry/environment.ts`), because copying and installing take seconds to minutes and the node daemon waits for nothing. Folders of other nodes
- * have been brought here as packages by then. The result says how workers of the environment are started; a failure says what went wrong, with the
- * installer's last lines.
+ * Runs in a separate process (`entry/environment.ts`), because copying and installing take seconds to minutes and the node daemon must not
+ * block. Folders of other nodes have already been fetched as packages. The result tells how to start workers of the environment; a failure
+ * names the cause, with the installer's last lines.
  */
 import { messageOf } from "../base/describe.ts";
 import type { ForeignCode } from "../closure/foreign-code.ts";
@@ -27,11 +27,11 @@ export interface BuiltEnvironment {
   readonly packageFolder: string | undefined;
   /** Where the driver's files are, when they are not where the driver has them. */
   readonly foreignCode?: ForeignCode;
-  /** The interpreter of its workers, where they speak Python. */
+  /** Interpreter of Python workers. */
   readonly interpreter?: string;
-  /** The Node of its workers, where it is not this one. */
+  /** Node of the workers, if it is not the daemon's. */
   readonly program?: string;
-  /** What is imported before they are forked; empty where they are started one by one. */
+  /** Modules that are imported before workers are forked; empty if workers are started one by one. */
   readonly preload?: readonly string[];
 }
 
@@ -40,11 +40,11 @@ export type BuildResult =
   | { readonly failed: string; readonly output: readonly string[]; readonly isDamaged?: boolean };
 
 export interface BuildOptions {
-  /** For what belongs to this environment alone. */
+  /** Folder that belongs to this environment alone. */
   readonly folder: string;
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly here: NodePlace;
-  /** What has been brought from other nodes. */
+  /** Folders fetched from other nodes. */
   readonly obtained: ObtainedFolders;
 }
 
@@ -86,7 +86,7 @@ function interpreterOf(spec: RuntimeEnvSpec, variables: BuildOptions["variables"
   return pythonInterpreter(spec, { variables, cacheFolder, timeoutMs: spec.setupTimeoutMs ?? SETUP_TIMEOUT_MS });
 }
 
-/** That of a job where nothing is copied: it was brought from another node, or it is the driver's own. */
+/** Returns a job's working folder if it is not copied: the fetched folder, or the driver's own. */
 function workingFolderOf(spec: RuntimeEnvSpec, { folder, here, obtained }: BuildOptions): Working | undefined {
   const place = foldersOf(spec).workingDir;
   if (place === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** What a manifest may say, what a package is called, and that one made by an enemy is refused. */
+/** Tests the manifest's format, the package's name, and the refusal of hostile manifests. */
 import { describe, expect, test } from "vitest";
 import {
   BadPackageError,

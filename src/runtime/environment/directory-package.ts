@@ -1,9 +1,9 @@
 /**
  * The form in which a folder travels: a manifest that names every file with its hash, and the contents of the files, one after the other.
  *
- * Decides what a package may contain and what it is called: the SHA-256 of its manifest, which depends on names, modes, link targets and contents alone, so the same
- * files have the same name on every machine. A manifest that came from elsewhere is believed nothing: a path that leads out of the folder, through a
- * link, or twice to one place is refused before anything is written. Pure; `runtime/os/files/package-files.ts` reads and writes.
+ * A package is named by a SHA-256 of the manifest, which depends on names, modes, link targets and contents alone. So the same files have
+ * the same name on every machine. A received manifest is not trusted: a path that leads out of the folder, passes through a link, or occurs
+ * twice is refused before anything is written. Pure; `runtime/os/files/package-files.ts` reads and writes.
  */
 import { sha256Hex } from "../os/digest.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./limits.ts";
@@ -23,7 +23,7 @@ export type PackageEntry =
   | { readonly kind: "link"; readonly path: string; readonly target: string };
 
 export interface PackageManifest {
-  /** Sorted by path: a folder stands before what is in it. */
+  /** Sorted by path: a folder precedes its contents. */
   readonly entries: readonly PackageEntry[];
   readonly contentsBytes: number;
 }
@@ -34,7 +34,7 @@ const PATH_LENGTH_MAX = 4096;
 
 type Row = readonly ["d", string] | readonly ["l", string, string] | readonly ["f" | "x", string, number, string];
 
-/** One line a row, in the order of the paths: the same entries make the same bytes. */
+/** Writes a line for each entry, in order of paths: equal entries give equal bytes. */
 export function encodeManifest(entries: readonly PackageEntry[]): Uint8Array {
   const sorted = entries.slice().sort((a, b) => (a.path < b.path ? -1 : 1));
   const rows = sorted.map((entry): Row => {
@@ -46,7 +46,7 @@ export function encodeManifest(entries: readonly PackageEntry[]): Uint8Array {
   return Buffer.from(`[${FORMAT},[\n${lines.join(",\n")}\n]]\n`);
 }
 
-/** What a package is called everywhere. */
+/** Returns the name of a package, the same on all machines. */
 export function packageHash(manifest: Uint8Array): string {
   return sha256Hex(manifest);
 }
@@ -117,8 +117,8 @@ function isInside(path: string): boolean {
 }
 
 /**
- * The target of a link in its shortest form, relative to the folder that the link is in; undefined where it leads out of the package. Since all steps upwards come
- * first and packages have no folders that are links, what this says of the text holds of the files.
+ * Returns the target of a link in its shortest form, relative to the link's folder, or undefined if it leads out of the package. All steps
+ * upwards come first, and no folder of a package is a link, so the check of the text holds for the files.
  */
 export function linkTarget(path: string, target: string): string | undefined {
   if (target === "" || target.startsWith("/") || target.includes("\0") || target.length > PATH_LENGTH_MAX) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Builds the environments of a node: brings what of them lies on other nodes, then has the rest done by a process of its own.
+ * Builds the environments of a node: fetches folders from other nodes, then runs the rest in a separate process.
  *
- * The daemon's end of `build.ts`. A package that turns out to be damaged is fetched once more. Never fails: what goes wrong is a result, which says both sides.
+ * The daemon's end of `build.ts`. A damaged package is fetched once more. Never throws: a failure is a result that both sides can read.
  */
 import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
 import { folderIdentity } from "../os/files/paths.ts";
@@ -13,7 +13,7 @@ interface EnvironmentBuilderOptions {
   readonly here: NodePlace;
   /** Whether a driver's folder that is seen here, too, is used as it is. */
   readonly sharesFolders: boolean;
-  /** Of the node's own process. */
+  /** Environment variables of the node's process. */
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly packages: {
     obtain(place: PackagePlace): Promise<ObtainedPackage>;

@@ -1,21 +1,21 @@
 /**
- * Which folders of other nodes an environment needs here, and what of them are its own.
+ * Lists the folders of other nodes that an environment needs on this node.
  *
- * Decides what lies on this node and what has to be brought: the working directory that the user named, else the driver's; the two files that say what to install.
- * Pure. Called by `environment-builder.ts` before the environment is built.
+ * Tells local folders from those to fetch: the working directory that the user named, else the driver's, and the two files that list
+ * packages to install. Pure. Called by `environment-builder.ts` before the environment is built.
  */
 import { defined } from "../base/defined.ts";
 import type { NodeId } from "../base/ids.ts";
 import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";
 import type { RuntimeEnvSpec } from "./runtime-env.ts";
 
-/** What npm needs to know, and all that travels of a folder of packages. */
+/** Files that npm needs. Nothing else of a package folder is sent. */
 const INSTALL_FILES: readonly string[] = ["package.json", "package-lock.json"];
 
 type Folders<Folder> = { readonly [Name in "workingDir" | "nodeModules"]?: Folder };
 
 export type EnvironmentFolders = Folders<PackagePlace>;
-/** What has been brought from other nodes. */
+/** Folders fetched from other nodes. */
 export type ObtainedFolders = Folders<ObtainedPackage>;
 
 /** Every folder of an environment of a job, wherever it lies. */
@@ -33,7 +33,7 @@ export function foldersOf(spec: RuntimeEnvSpec): EnvironmentFolders {
   });
 }
 
-/** Those that have to be brought to this node. */
+/** Returns the folders that have to be fetched to this node. */
 export function foreignFoldersOf(spec: RuntimeEnvSpec, here: NodeId): EnvironmentFolders {
   return Object.fromEntries(Object.entries(foldersOf(spec)).filter(([, { node }]) => node !== here));
 }

@@ -1,4 +1,4 @@
-/** Which versions are compared: those that Node would find for what the package.json files name. */
+/** Tests which versions are compared: those that Node would find for the names in package.json files. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

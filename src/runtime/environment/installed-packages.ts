@@ -1,5 +1,5 @@
 /**
- * Which versions of its packages a project has installed: what another node's are compared with.
+ * Lists the installed versions of a project's packages, for comparison with another node's.
  *
  * Looks at the packages that the package.json files of the folder name, where Node would look for them. Packages that are not installed, or not named, are left
  * out: nothing is compared then. Called where a folder is packed, on the driver's node.
@@ -17,7 +17,7 @@ const INSTALLED_MAX = 5000;
 export function installedPackages(directory: string, folders: readonly string[]): InstalledPackage[] {
   const found: InstalledPackage[] = [];
   for (const folder of new Set(["", ...folders])) {
-    // A folder inside a project without a package.json of its own belongs to the project.
+    // A folder without a package.json belongs to the project around it.
     for (const name of namesIn(nearestManifest(joinPath(directory, folder)))) {
       const version = versionFrom(joinPath(directory, folder), name);
       if (version !== undefined && found.length < INSTALLED_MAX) found.push([folder, name, version]);

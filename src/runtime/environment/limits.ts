@@ -5,7 +5,7 @@ export const PACKAGE_SIZE_BYTES_MAX = 512 * 1024 * 1024;
 export const PACKAGE_FILES_MAX = 50_000;
 /** The list of a package's files, of which each takes its path and a digest. */
 export const MANIFEST_BYTES_MAX = 32 * 1024 * 1024;
-/** What is asked for at once of a package on another node. */
+/** Size of a request for a piece of a package on another node. */
 export const PACKAGE_PIECE_BYTES = 1024 * 1024;
 /** Packages of an environment are installed in this time, unless it says otherwise. */
 export const SETUP_TIMEOUT_MS = 600_000;

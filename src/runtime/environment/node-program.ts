@@ -31,7 +31,7 @@ async function versionOf(program: string): Promise<string> {
     const { node } = JSON.parse(output) as { node: string };
     if (typeof node === "string") return node;
   } catch {
-    // It printed something else.
+    // The program printed something else.
   }
   throw new Error(`execPath is no Node: ${program} does not tell its version as Node does`);
 }

@@ -1,4 +1,4 @@
-/** Folders become packages and folders again, on real files: what is kept, what is refused, what a second time costs. */
+/** Turns folders into packages and back on real files: preserved attributes, refusals, and the cost of a second run. */
 import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ function write(path: string, text = path, folder = from): void {
   writeFileSync(file, text);
 }
 
-/** As if all of it had been written long ago. */
+/** Lets the files look as if they had been written long ago. */
 const LATER_MS = 10_000;
 
 function pack(options: { excludes?: string[]; directory?: string; only?: string[]; limits?: object } = {}): PackedDirectory {
@@ -60,7 +60,7 @@ test("a folder comes out as it went in", () => {
   expect(readdirSync(join(place, "nothing"))).toEqual([]);
   expect(readlinkSync(join(place, "link"))).toBe("deep/er/b.bin");
   expect(readlinkSync(join(place, "deep/absolute"))).toBe("../a.txt");
-  // What it was made beside is gone.
+  // The temporary folder beside the target is gone.
   expect(readdirSync(root).sort()).toEqual(["cache", "from", "to"]);
 });
 
@@ -176,7 +176,7 @@ test("hashes that were kept and are wrong are found out, and the folder is packe
 });
 
 describe("of a folder that programs write to", () => {
-  /** Called when the folder was listed, for each of its files, before any is read. */
+  /** Called for each file of a listed folder, before any file is read. */
   class Listed extends Array<string> {
     listed: () => void = () => {};
     override includes(): boolean {
@@ -217,7 +217,7 @@ describe("of a folder that programs write to", () => {
     expect(readdirSync(place).length).toBe(files);
     expect(readFileSync(join(place, "a"), "utf8")).toMatch(/^x+$/);
     expect(contentsBytes).toBe(readdirSync(place).reduce((sum, name) => sum + readFileSync(join(place, name)).length, 0));
-    // It changed after it was hashed.
+    // The file changed after it was hashed.
     expect(readFileSync(join(place, "a"), "utf8").length).toBeGreaterThan(2);
     expect(pack().hashedFiles).toBeGreaterThan(0);
     expect(readdirSync(cacheFolder).filter((name) => name.endsWith(".new"))).toEqual([]);

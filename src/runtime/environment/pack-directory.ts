@@ -1,9 +1,9 @@
 /**
  * Makes a package of a folder in this machine's cache, and a folder of a package.
  *
- * Runs in a process of its own (`entry/environment.ts`). The hash of each file is kept with the file's size, times and number, so that a folder that has not changed
- * costs one look at each file; what has changed is read. A file that changes while it is packed is seen by its hash, and the folder is packed again, with each file as it is read then. One that goes meanwhile
- * is left out.
+ * Runs in a separate process (`entry/environment.ts`). Keeps the hash of each file with its size, times and inode number, so that an
+ * unchanged folder costs one `stat` for each file; only changed files are read. If a file changes while it is packed, its hash shows that,
+ * and the folder is packed again with the content just read. Files that disappear meanwhile are left out.
  */
 import { type ListedEntry, type ListingOptions, listDirectory } from "../os/files/directory-listing.ts";
 import { sha256Hex } from "../os/digest.ts";
@@ -32,7 +32,7 @@ import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./limits.ts";
 export interface PackRequest {
   readonly directory: string;
   readonly excludes: readonly string[];
-  /** Nothing but these files of it. */
+  /** Packs these files alone. */
   readonly only?: readonly string[] | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface PackedDirectory {
   readonly files: number;
   readonly contentsBytes: number;
   readonly manifestBytes: number;
-  /** Whose content was read, and not known from before. */
+  /** Files whose content was read, since their hash was not known. */
   readonly hashedFiles: number;
   /** Versions of the packages that its package.json files name. */
   readonly installed: readonly InstalledPackage[];
@@ -60,7 +60,7 @@ const TIMES_COARSE_MS = 100;
 type KnownHashes = Record<string, readonly [stamp: string, sha256: string]>;
 
 /**
- * @throws RangeError when the folder is too large, naming what is large in it
+ * @throws RangeError when the folder is too large, naming the large entries
  * @throws Error for a link that leads out of the folder
  */
 export function packDirectory(request: PackRequest, options: PackOptions): PackedDirectory {
@@ -72,7 +72,7 @@ export function packDirectory(request: PackRequest, options: PackOptions): Packe
   const to = joinPath(options.cacheFolder, packageHash(described));
   const changed = writePackage(to, described, { root: request.directory, files: filesOf(entries) });
   if (changed === undefined) return packed(request, { entries, hashedFiles });
-  // What it says of unchanged files may be wrong.
+  // The index may be wrong about unchanged files.
   writeTextFile(indexFile, "{}");
   return packed(request, packAsRead(request, options));
 }
@@ -180,7 +180,7 @@ function linkEntry(directory: string, path: string): PackageEntry {
  * Makes the folder `to` from a package of the cache.
  *
  * @throws BadPackageError when the manifest is not to be trusted
- * @throws DamagedContentsError when contents are not what the manifest says
+ * @throws DamagedContentsError when the contents do not match the manifest
  */
 export function unpackDirectory(packageFolder: string, to: string): { files: number } {
   const { entries, contentsBytes } = parseManifest(readBytesOf(joinPath(packageFolder, MANIFEST_FILE)));

@@ -1,4 +1,4 @@
-/** What a node keeps of packages and what goes. */
+/** Tests which packages a node keeps and which it evicts. */
 import { expect, test } from "vitest";
 import type { JobId } from "../base/ids.ts";
 import { PackageCache } from "./package-cache.ts";

@@ -1,5 +1,5 @@
 /**
- * Which packages a node keeps for which jobs, and which ones are evicted when there are too many.
+ * Decides which packages a node keeps for which jobs, and which it evicts when there are too many.
  *
  * Pure. A package that a job may still need stays; of the others the least recently used one goes first. So a job that runs repeatedly finds its folder in place.
  */
@@ -28,7 +28,7 @@ export class PackageCache {
     return Array.from(this.#packages.keys()).reverse();
   }
 
-  /** It is there, and a job uses it. */
+  /** Records that a job uses a package that is in the cache. */
   used(hash: string, { bytes, job }: { bytes: number; job: JobId }): void {
     const kept = this.#packages.get(hash) ?? { bytes, jobs: new Set<JobId>() };
     kept.jobs.add(job);
@@ -44,7 +44,7 @@ export class PackageCache {
     for (const { jobs } of this.#packages.values()) jobs.delete(job);
   }
 
-  /** What has to be removed for the rest to fit; it is out of the cache when this returns. */
+  /** Returns the packages to remove so that the rest fits. They have left the cache when this returns. */
   evict(): string[] {
     let bytes = 0;
     for (const kept of this.#packages.values()) bytes += kept.bytes;

@@ -1,4 +1,6 @@
-/** Folders go from node to node: once for all who wait, from whoever has them, past sources that are silent, lie or die. Real files, no sockets. */
+/**
+ * Sends folders from node to node: once for all waiters, from any holder, past sources that are silent, lie or die. Real files, no sockets.
+ */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -34,7 +36,7 @@ class TestNode {
   readonly asked: string[] = [];
   packs = 0;
   readBytes = 0;
-  /** What becomes of questions to this node. */
+  /** Decides how this node's questions are answered. */
   answer: Answer = (_, go) => go();
 
   constructor(name: string, cacheBytesMax = 1e9) {
@@ -149,7 +151,7 @@ describe("a folder of another node", () => {
     const [home, other, third] = [new TestNode("home"), new TestNode("other"), new TestNode("third")];
     home.exchange.described(place());
     await other.exchange.obtain(place());
-    // That it has it is said without an answer.
+    // A package in the cache is announced without an answer.
     await new Promise((resolve) => setImmediate(resolve));
     home.readBytes = 0;
     await third.exchange.obtain(place());

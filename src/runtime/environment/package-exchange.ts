@@ -1,9 +1,10 @@
 /**
  * Fetches the folders of jobs whose drivers are on other nodes, and offers the folders of this node's drivers to them.
  *
- * The node of a folder packs it when another node first asks, once a job. The other node fetches the package by its hash, once for all waiters, from the node of
- * the folder or from any node that has it, and takes files that it already has from earlier packages. When a source is silent or dead the fetch continues from the
- * next one. Owned by the daemon's process (`entry/daemon.ts`); hashes of files are checked where the package is unpacked.
+ * The node of a folder packs it when another node first asks, once a job. The other node fetches the package by its hash, once for all
+ * waiters, from any node that has it, and takes files that it already has from earlier packages. When a source is silent or dead the fetch
+ * continues from the next one. Owned by the daemon's process (`entry/daemon.ts`); hashes of files are checked where the package is
+ * unpacked.
  */
 import type { JobId, NodeId } from "../base/ids.ts";
 import { CONTENTS_FILE, makeFolder, MANIFEST_FILE, PackageWriter, readRange, readWhole, removeTree } from "../os/files/package-files.ts";
@@ -28,7 +29,7 @@ export interface PackagePlace extends PackRequest {
   readonly job: JobId;
 }
 
-/** Who asked this node, and where the answer goes. */
+/** The connection of a question, to which the answer goes. */
 export interface PackageAsker {
   readonly node: NodeId;
   reply(header: unknown, parts?: readonly Uint8Array[]): void;
@@ -39,7 +40,7 @@ export interface PackageAsker {
 export interface ObtainedPackage {
   readonly hash: string;
   readonly folder: string;
-  /** What the node of the folder has of the packages that it names. */
+  /** Versions that the folder's node has of the packages that the folder names. */
   readonly installed: PackageOfferedHeader["installed"];
 }
 
@@ -50,7 +51,7 @@ interface PackageExchangeOptions {
   readonly cacheBytesMax: number;
   /** Undefined for a node that is known to be dead. */
   readonly peer: (node: NodeId) => PackagePeer | undefined;
-  /** In a process of its own. */
+  /** Packs in a separate process. */
   readonly pack: (request: PackRequest, cacheFolder: string) => Promise<PackedDirectory>;
   /** For a folder to be packed, and for a source to answer; shorter ones are for tests. */
   readonly timeoutsMs?: { readonly pack: number; readonly piece: number };
@@ -64,7 +65,7 @@ interface Offer {
 
 const TIMEOUTS_MS = { pack: 300_000, piece: 10_000 };
 const HOLDERS_NAMED_MAX = 8;
-/** What was packed for jobs that have ended is remembered; the oldest is forgotten. */
+/** Bounds the packages remembered for ended jobs; the oldest is forgotten first. */
 const OFFERS_MAX = 100;
 /** Earlier packages in which a file is looked for before it is fetched. */
 const EARLIER_MAX = 4;
@@ -73,14 +74,14 @@ export class PackageExchange {
   readonly #options: PackageExchangeOptions;
   readonly #timeouts: { readonly pack: number; readonly piece: number };
   readonly #cache: PackageCache;
-  /** What processes of this node have described: nothing else is given away. */
+  /** Folders described by processes of this node. No other folder is given away. */
   readonly #described = new Map<string, JobId>();
   readonly #offers = new Map<string, Offer>();
   readonly #obtained = new Map<string, { readonly job: JobId; readonly node: NodeId; readonly obtained: Promise<ObtainedPackage> }>();
   readonly #fetching = new Map<string, Promise<void>>();
   /** Packages that were damaged when they were unpacked. */
   readonly #distrusted = new Set<string>();
-  /** By job of this node, who has to hear of its end. */
+  /** Nodes to notify at the end of each job of this node. */
   readonly #askers = new SetMap<JobId, NodeId>();
 
   constructor(options: PackageExchangeOptions) {
@@ -96,7 +97,7 @@ export class PackageExchange {
     if (place.node === this.#options.here) this.#described.set(keyOf(place), place.job);
   }
 
-  /** What other nodes' daemons ask. */
+  /** Handlers of requests from other nodes' daemons. */
   readonly handlers: Handlers<
     Pick<MessagesBetweenDaemons, typeof MESSAGE.PACKAGE_OFFER | typeof MESSAGE.PACKAGE_READ | typeof MESSAGE.PACKAGE_HELD>,
     [asker: PackageAsker]
@@ -114,7 +115,7 @@ export class PackageExchange {
       if (this.#described.get(key) !== job) throw new WireError("notFound", "no process of that node uses this folder any more");
       offer = { packed: this.#pack(request, job), holders: new Set() };
       this.#offers.set(key, offer);
-      // What failed may have been mended when somebody asks again.
+      // A failure may be mended by the time of the next request.
       offer.packed.catch(() => this.#offers.delete(key));
     }
     this.#askers.add(job, asker.node);
@@ -173,13 +174,13 @@ export class PackageExchange {
     return obtained;
   }
 
-  /** Its contents turned out to be damaged: it is fetched anew, without what is here. */
+  /** Fetches a package again after its contents were found damaged, without using local files. */
   async obtainAnew(place: PackagePlace): Promise<ObtainedPackage> {
     const key = `${place.node} ${keyOf(place)}`;
     const damaged = await this.#obtained.get(key)?.obtained;
     this.#obtained.delete(key);
     if (damaged !== undefined) {
-      // What is damaged may have been taken from an earlier one.
+      // Damage may come from files taken from an earlier package.
       this.#distrusted.add(damaged.hash);
       this.#cache.removed(damaged.hash);
       this.#removeFiles([damaged.hash]);
@@ -264,11 +265,11 @@ export class PackageExchange {
 
   // ---- ends
 
-  /** A driver of this node has gone; returns the nodes that have folders of its job. */
+  /** Handles the end of a driver of this node. Returns the nodes that have folders of the driver's job. */
   jobEnded(job: JobId): NodeId[] {
     const askers = Array.from(this.#askers.take(job));
     for (const [key, owner] of this.#described) if (owner === job) this.#described.delete(key);
-    // A detached actor of it may start elsewhere later: what has been packed can be had for as long as there is room.
+    // A detached actor of the job may start on another node later, so its packages stay available while there is room.
     for (const key of Array.from(this.#offers.keys()).slice(0, -OFFERS_MAX)) if (!this.#described.has(key)) this.#offers.delete(key);
     this.forget(job);
     return askers;
@@ -297,7 +298,7 @@ export class PackageExchange {
   }
 }
 
-/** Whoever asked hears of a failure, too. */
+/** Sends failures to the asker, too. */
 function answer(asker: PackageAsker, answering: Promise<void>): void {
   answering.catch((error: unknown) => asker.replyError(error as Error));
 }

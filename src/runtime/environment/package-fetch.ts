@@ -70,7 +70,7 @@ export async function fetchContents(
       else await write(bytes, piece.offset);
     }
   };
-  // All of them end before this does: what they write to is closed afterwards.
+  // All workers end before this function does, as their file is closed afterwards.
   const ends = await Promise.allSettled(Array.from({ length: WINDOW }, work));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
   return Buffer.concat(collected);

@@ -1,5 +1,5 @@
 /**
- * Which Python an environment's workers run: the one that it names, the one of a virtual environment made for its packages, or the machine's.
+ * Picks the Python of an environment's workers: the one that it names, a virtual environment made for its packages, or the machine's.
  *
  * Called by `build.ts`, in the process that builds the environment. Looks before anything is started whether there is an interpreter and whether it is new enough, so that
  * the error names both the interpreter and the remedy. Packages are installed once for each list and interpreter, and kept for later sessions.
@@ -9,7 +9,7 @@ import { isDirectory, isFile, joinPath } from "../os/files/paths.ts";
 import { findProgram, installPythonPackages, pythonFacts } from "../os/python-install.ts";
 import type { RuntimeEnvSpec } from "./runtime-env.ts";
 
-/** What is looked for in PATH where the environment names none. */
+/** Programs looked for in PATH if the environment names none. */
 const DEFAULT_INTERPRETERS = ["python3", "python"];
 const VERSION_MIN: readonly [number, number] = [3, 9];
 
@@ -33,7 +33,7 @@ export async function pythonInterpreter(spec: RuntimeEnvSpec, options: PythonInt
   return await installPythonPackages({ packages: python, interpreter, version, ...install });
 }
 
-/** Of a virtual environment, or the interpreter itself. */
+/** Returns the interpreter of a virtual environment, or the path itself if it is an interpreter. */
 function interpreterAt(place: string): string {
   if (isFile(place)) return place;
   const candidates = [joinPath(place, "bin", "python3"), joinPath(place, "bin", "python"), joinPath(place, "Scripts", "python.exe")];

@@ -1,4 +1,4 @@
-/** What is accepted as a runtime environment, how two are merged, and when two are the same. */
+/** Tests validation, merging and equality of runtime environments. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,8 +1,9 @@
 /**
- * What a runtime environment is: environment variables, a working directory, npm packages; how one is checked, merged and named.
+ * Defines a runtime environment (environment variables, a working directory, npm packages), and how one is checked, merged and named.
  *
- * `core` checks what a user wrote and merges it into the inherited one (job, then task or actor); the node's daemon gets the result under its key and starts
- * workers for it. Pure, but for looking whether the named folders are there: a wrong path is an error where it was written.
+ * `core` checks the user's input and merges it into the inherited environment (job, then task or actor). The node's daemon gets the result
+ * under its key and starts workers for it. Pure, except for a check that named folders exist: a wrong path is an error at the place where
+ * it was written.
  */
 import { defined, type Defined } from "../base/defined.ts";
 import { describeValue } from "../base/describe.ts";
@@ -12,8 +13,8 @@ import { sha256Hex } from "../os/digest.ts";
 import { isDirectory, isFile, joinPath, realPath, resolvePath } from "../os/files/paths.ts";
 
 /**
- * What the worker processes of a job, a task or an actor have besides what the node has. Variables are merged into the inherited ones, everything
- * else replaces them. Workers of one environment are kept apart and reused for it; a failure to build it is a `RuntimeEnvError`.
+ * Additions to the node's environment for the worker processes of a job, a task or an actor. Variables are merged into the inherited ones,
+ * everything else replaces them. Workers of one environment are kept apart and reused for it; a failure to build it is a `RuntimeEnvError`.
  */
 export interface RuntimeEnvInput {
   /** Environment variables; `${NAME}` in a value stands for the node's own variable of that name. */
@@ -23,7 +24,7 @@ export interface RuntimeEnvInput {
    * files and `excludes` name. At most 512 MiB. Packages of the folder are found in the copy, too.
    */
   readonly workingDir?: string | undefined;
-  /** What else is left out of the copy: patterns as in a `.gitignore` file. */
+  /** More patterns to leave out of the copy, as in a `.gitignore` file. */
   readonly excludes?: readonly string[] | undefined;
   /**
    * npm packages that the code of tasks and actors finds before all others: a folder with `package.json` and `package-lock.json`, or packages such as
@@ -31,8 +32,9 @@ export interface RuntimeEnvInput {
    */
   readonly nodeModules?: string | readonly string[] | undefined;
   /**
-   * The Python of functions and classes that are named with `python`: the folder of a virtual environment or an interpreter, which must be there on each node, or packages
-   * such as `["numpy==2.1.0"]`, which pip installs once for each list, interpreter and platform. Default: `python3` in PATH.
+   * The Python for functions and classes that are named with `python`. A path names a virtual environment or an interpreter, which must
+   * exist on each node. A list names packages such as `["numpy==2.1.0"]`, which pip installs once for each list, interpreter and platform.
+   * Default: `python3` in PATH.
    */
   readonly python?: string | readonly string[] | undefined;
   /**
@@ -53,14 +55,14 @@ export interface RuntimeEnvInput {
   readonly setupTimeoutMs?: number | undefined;
 }
 
-/** Where something lies, for those who need it elsewhere. */
+/** A path on a certain node. */
 export interface NodePlace {
   readonly node: NodeId;
   /** For people. */
   readonly hostname: string;
 }
 
-/** In a cluster: the job whose workers these are, and what of its driver they have. */
+/** In a cluster: the job that the workers belong to, and the driver's files that they have. */
 interface JobEnvironment extends NodePlace {
   readonly jobId: JobId;
   readonly namespace: string;
@@ -72,9 +74,9 @@ interface JobEnvironment extends NodePlace {
   readonly execArgv: readonly string[];
 }
 
-/** Checked, with absolute paths. Nothing set means what is inherited. */
+/** A checked environment with absolute paths. Unset fields are inherited. */
 export interface RuntimeEnvSpec extends Defined<RuntimeEnvInput> {
-  /** Which kind of worker runs it; undefined is JavaScript. Not the user's to set: it goes with what is called. */
+  /** Kind of worker; undefined is JavaScript. Users do not set it: it follows from the callee. */
   readonly language?: "python";
   /** Undefined where there is one driver, whose node it is. */
   readonly job?: JobEnvironment;
@@ -97,7 +99,7 @@ const FIELDS_OF_RAY: Readonly<Record<string, string>> = {
   npm: "it is spelled nodeModules",
   py_executable: "a Python is python, a Node is execPath",
 };
-/** They have Node run something else than the worker's program. */
+/** Flags that make Node run a program other than the worker's. */
 const OTHER_PROGRAM_FLAG =
   /^(-[a-z]*[epich]|--(eval|print|interactive|check|help|version|run|test|watch|build-snapshot|build-sea|prof-process|v8-options|completion-bash).*|-v|--|-)$/;
 const VARIABLE_NAME = /^[^=\0]+$/;
@@ -215,7 +217,7 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** With absolute paths, and without what was not set. */
+/** Returns the environment with absolute paths, without unset fields. */
 export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEnvSpec {
   if (input === undefined) return NO_ENVIRONMENT;
   const { envVars = {}, workingDir, excludes, nodeModules, python, pythonPreload = [], execPath, execArgv = [], setupTimeoutMs } = input;
@@ -234,12 +236,12 @@ export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEn
   );
 }
 
-/** The same for what is called in Python. */
+/** Returns the environment for callees in Python. */
 export function pythonRuntimeEnv(spec: RuntimeEnvSpec | undefined): RuntimeEnvSpec {
   return Object.freeze({ ...spec, language: "python" as const });
 }
 
-/** What is inside wins: variables are merged one by one, everything else is replaced, as in Ray. */
+/** Merges two environments; the inner one wins. Variables are merged one by one, everything else is replaced, as in Ray. */
 export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): RuntimeEnvSpec {
   if (inner === NO_ENVIRONMENT) return outer;
   if (outer === NO_ENVIRONMENT) return inner;
@@ -264,7 +266,7 @@ export function environmentKey(spec: RuntimeEnvSpec): string {
   return sha256Hex(JSON.stringify([variables, excludes, ...parts, ...places])).slice(0, 24);
 }
 
-/** What the user wrote of it. */
+/** Returns the fields that the user wrote. */
 export function writtenRuntimeEnv(spec: RuntimeEnvSpec): RuntimeEnvInput {
   return Object.fromEntries(Object.entries(spec).filter(([field]) => Object.hasOwn(CHECKS, field)));
 }

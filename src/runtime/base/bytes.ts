@@ -1,6 +1,6 @@
 /**
- * Copies of bytes. `Buffer.prototype.slice` is a view although `Uint8Array.prototype.slice` is a copy, and a `Buffer` passes for a
- * `Uint8Array` everywhere: whoever needs a copy asks for one here.
+ * Copies bytes. `Buffer.prototype.slice` returns a view, although `Uint8Array.prototype.slice` copies, and a `Buffer` passes for a
+ * `Uint8Array` everywhere. Code that needs a copy takes it from here.
  */
 import { LOOP_BYTES_MAX } from "./limits.ts";
 

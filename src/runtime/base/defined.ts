@@ -1,8 +1,8 @@
 /**
  * Objects without the properties that are undefined.
  *
- * For what is sent or compared, where a property that is there and undefined is not the same as none. It makes a list of all properties, so it is not for
- * the path of a call.
+ * Used on data that is sent or compared, where an undefined property differs from an absent one. Lists all properties, so it does not
+ * belong on the path of a call.
  */
 export type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
 

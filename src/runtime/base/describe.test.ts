@@ -1,4 +1,4 @@
-/** What messages say about values, and that nothing makes it throw or run on. */
+/** Tests descriptions of values in messages, and that no value makes them throw or run on. */
 import { describe, expect, test } from "vitest";
 import { describeValue, errorName, isErrorLike, textOf, truncate } from "./describe.ts";
 

@@ -1,8 +1,8 @@
 /**
  * Puts any value into a few words for a message, and reads errors that nobody vouches for.
  *
- * What a task throws or a caller passes may be a revoked proxy, an object whose getters throw, or a gigabyte of text: nothing here
- * throws, and nothing returns more than its limit. Used by `errors.ts` and by whoever writes "received <value>".
+ * A thrown or passed value may be a revoked proxy, an object whose getters throw, or a gigabyte of text. Nothing here throws, and nothing
+ * returns more than its limit. Used by `errors.ts` and by every message with "received <value>".
  */
 
 const TEXT_MAX = 200;
@@ -77,7 +77,7 @@ export function isErrorLike(value: unknown): value is Error {
   }
 }
 
-/** Says what went wrong, whatever was thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   if (typeof thrown === "string") return thrown;
   return isErrorLike(thrown) ? (textOf(thrown, "message") ?? "") : describeValue(thrown);
@@ -93,7 +93,7 @@ export function textOf(target: object, name: string | symbol): string | undefine
   }
 }
 
-/** The name under which to print an error: of its class, where the class did not set `name`. */
+/** Returns the name to print for an error: the class's, unless `name` was set. */
 export function errorName(error: Error): string {
   const name = textOf(error, "name");
   if (name !== undefined && name !== "" && name !== "Error") return name;

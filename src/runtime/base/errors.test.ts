@@ -218,7 +218,7 @@ describe("in a terminal", () => {
 });
 
 describe("across processes", () => {
-  /** What the codec leaves of plain data. */
+  /** Returns plain data as the codec delivers it. */
   function transferred<T>(data: T): T {
     return structuredClone(data);
   }

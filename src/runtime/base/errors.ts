@@ -1,16 +1,15 @@
 /**
  * The family of expected failures: one class and one stable `code` for each thing that can go wrong in a cluster.
  *
- * Decides what an error carries (`code`, `reason`, `hint`, `details`, `cause`, and where a process died how it ended), how the
- * failure of a task reads (the user's own line first), and the plain form in which an error crosses processes and keeps
- * its class. Everyone throws these; a caller's mistake is a `TypeError` or `RangeError` instead.
- * Invariants: what a task threw is never changed, as it may be frozen or shared; reading it never throws, as it may be a
- * proxy; and a class reaches other processes only by its registered code.
+ * An error carries `code`, `reason`, `hint`, `details`, `cause`, and for a dead process how it ended. The message of a failed task begins
+ * with the user's own line. A plain form lets an error keep its class between processes. All parts of the system throw these; a caller's
+ * mistake is a `TypeError` or `RangeError` instead. Invariants: a value that a task threw is never changed, as it may be frozen or shared.
+ * Reading such a value never throws, as it may be a proxy. A class reaches other processes only by its registered code.
  */
 import { describeValue, errorName, isErrorLike, textOf, truncate } from "./describe.ts";
 import { TASK_MESSAGE_LENGTH_MAX, TASK_STACK_LENGTH_MAX } from "./limits.ts";
 
-/** What is known about a process that ended, or in which something failed. */
+/** Facts about a process that ended, or in which something failed. */
 export interface ProcessFailure {
   /** Exit code of the process; absent when a signal ended it. */
   exitCode?: number | undefined;
@@ -24,15 +23,15 @@ export interface ProcessFailure {
   nodeId?: string | undefined;
 }
 
-/** What every error of the family accepts besides its message. */
+/** Options of every error of the family besides its message. */
 export interface ShoalErrorOptions extends ProcessFailure {
   /** Why, in a few words for programs and log searches. */
   reason?: string | undefined;
-  /** What the user can do about it. */
+  /** Suggests a remedy to the user. */
   hint?: string | undefined;
   /** Numbers and names that belong to the message, as data. */
   details?: Readonly<Record<string, unknown>> | undefined;
-  /** What led to it: any value, as JavaScript can throw any. */
+  /** The cause: any value, as JavaScript can throw any. */
   cause?: unknown;
 }
 
@@ -54,7 +53,7 @@ const OPTIONAL_FIELDS = {
 type OptionalField = keyof typeof OPTIONAL_FIELDS;
 const OPTIONAL_FIELD_NAMES = Object.keys(OPTIONAL_FIELDS) as readonly OptionalField[];
 
-/** Long text that `stack` shows anyway: kept out of what loggers and test reporters print besides it. */
+/** Long text that `stack` shows anyway, kept out of the output of loggers and test reporters. */
 const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["remoteStack"]);
 
 /**
@@ -94,25 +93,25 @@ export class ShoalError extends Error {
   }
 }
 
-/** Where and as what a task ran; see {@link taskErrorFrom}. */
+/** Place and name of a task's run; see {@link taskErrorFrom}. */
 export interface TaskErrorOptions extends ShoalErrorOptions {
   /** Name of the function, or `Class.method` of an actor. */
   taskName?: string | undefined;
-  /** The stack of what was thrown, as the worker saw it; by default that of `cause`. */
+  /** Stack of the thrown value in the worker; by default that of `cause`. */
   remoteStack?: string | undefined;
   /** The stack of the `.remote()` call, where it is known. */
   submitStack?: string | undefined;
 }
 
 /**
- * A task or an actor's method threw. `cause` is the very value that it threw, of its own class: `error.cause instanceof MyError`
- * holds where the class can be revived. `stack` begins with the user's own file and line in the worker, and ends with the call.
+ * A task or an actor's method threw. `cause` is the thrown value with its own class: `error.cause instanceof MyError` holds if the class
+ * can be revived. `stack` begins with the user's file and line in the worker, and ends with the call.
  */
 export class TaskError extends ShoalError {
   static override readonly code = "TASK_FAILED";
 
   declare readonly taskName?: string;
-  /** The stack of what was thrown, as the worker saw it; absent for values without one. */
+  /** Stack of the thrown value in the worker; absent for values without a stack. */
   declare readonly remoteStack?: string;
 
   constructor(message: string, options: TaskErrorOptions = {}) {
@@ -178,7 +177,7 @@ export class ObjectReconstructionFailedError extends ObjectLostError {
   static override readonly code = "OBJECT_RECONSTRUCTION_FAILED";
 }
 
-/** The process that owned the object ended, and with it what is known about the object. */
+/** The process that owned the object ended, and its knowledge of the object is lost. */
 export class OwnerDiedError extends ObjectLostError {
   static override readonly code = "OWNER_DIED";
 }
@@ -203,12 +202,12 @@ export class NodeDiedError extends ShoalError {
   static override readonly code = "NODE_DIED";
 }
 
-/** No node can ever give what the task asks for. */
+/** No node can ever satisfy the task's resources. */
 export class TaskUnschedulableError extends ShoalError {
   static override readonly code = "TASK_UNSCHEDULABLE";
 }
 
-/** No node can ever give what the actor asks for. */
+/** No node can ever satisfy the actor's resources. */
 export class ActorUnschedulableError extends ShoalError {
   static override readonly code = "ACTOR_UNSCHEDULABLE";
 }
@@ -228,13 +227,13 @@ export class RuntimeEnvError extends ShoalError {
   static override readonly code = "RUNTIME_ENV_FAILED";
 }
 
-/** What {@link SerializationError} accepts. */
+/** Options of {@link SerializationError}. */
 export interface SerializationErrorOptions extends ShoalErrorOptions {
   /** The way to the value that cannot be sent, such as `captured db → .pool → .conn`. */
   path?: string | undefined;
 }
 
-/** A value, or what a function captured, cannot be sent to another process. */
+/** A value, or a function's capture, cannot be sent to another process. */
 export class SerializationError extends ShoalError {
   static override readonly code = "SERIALIZATION_FAILED";
 
@@ -257,10 +256,11 @@ export class VersionMismatchError extends ShoalError {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// What a task threw
+// Errors of tasks
 
 /**
- * Makes the error with which a task fails from whatever it threw: an `Error`, or any other value. `place` says at what it worked, such as `row 8 of a.csv`.
+ * Makes the error of a failed task from the thrown value, which need not be an `Error`. `place` names the item at work, such as `row 8 of
+ * a.csv`.
  *
  * @example
  * taskErrorFrom(new RangeError("too big"), { taskName: "resize", pid: 4711 }).message; // "Task resize failed: RangeError: too big"
@@ -298,8 +298,8 @@ function whatWasThrown(thrown: unknown): string {
 }
 
 /**
- * Stands in for a thrown value that cannot be sent: an `Error` with its name, message and stack, and none of its properties.
- * Its `message` says why the value itself is missing.
+ * Makes a replacement for a thrown value that cannot be sent: an `Error` with the same name, message and stack, but without other
+ * properties. Its `message` explains why the value itself is missing.
  */
 export function standInFor(thrown: unknown, whyNotSent: string): Error {
   const described = isErrorLike(thrown) ? (textOf(thrown, "message") ?? "") : describeValue(thrown);
@@ -352,7 +352,7 @@ type ErrorClass = (new (message: string, options?: ShoalErrorOptions) => ShoalEr
 const classesByCode = new Map<string, ErrorClass>();
 
 /**
- * Adds a class to the family, so that its errors arrive as instances of it. Both processes must have registered it.
+ * Adds a class to the family, so that other processes receive its errors as instances. Both processes must have registered it.
  *
  * @throws RangeError when another class has the code, as it has when a class inherits its code.
  */
@@ -382,7 +382,8 @@ export function toWire(error: ShoalError): SerializedError {
 }
 
 /**
- * The error of a plain form: of the class of its code, or a {@link ShoalError} with that code where the class is not known here.
+ * Makes an error from its plain form: an instance of the class registered for its code, or a {@link ShoalError} with that code if the class
+ * is not known here.
  *
  * @throws TypeError when the data is not the plain form of an error: it comes from a peer.
  */
@@ -454,8 +455,8 @@ for (const errorClass of [
 type Inspect = (value: unknown, options: object) => string;
 
 /**
- * What the console prints: the stack, then what helps and is not in it yet. By default Node would print a task's stack twice, once as its
- * cause's, and the fields as an object literal.
+ * Returns the text for the console: the stack, then helpful fields that the stack lacks. By default Node would print a task's stack twice,
+ * once as its cause's, and the fields as an object literal.
  */
 function inspectError(this: ShoalError, _depth: number, options: object, inspect: Inspect): string {
   const lines = [this.stack ?? `${this.name}: ${this.message}`];

@@ -1,8 +1,9 @@
 /**
  * A clock for the patience with another process: it counts only time in which this process turned its event loop.
  *
- * A process that stood still, alone or with the whole machine, has read nothing meanwhile, and the other had perhaps no chance to say anything. So whoever measures how long
- * another has been silent ticks regularly and counts no tick for more than a regular one takes on a busy machine: a standstill of any length is one late tick.
+ * A process that stood still, alone or with the whole machine, has read nothing meanwhile, and its peer may have had no chance to send. A
+ * caller that measures silence ticks regularly, and a late tick counts no more than a regular one on a busy machine. So a standstill of any
+ * length is one late tick.
  */
 
 /** A tick comes late by as much on a busy machine, and that much is counted of one that comes later. */
@@ -25,7 +26,7 @@ export class EventLoopTime {
     return this.#ms;
   }
 
-  /** The first tick comes a regular time after this: what was before counts for nothing. */
+  /** Starts the clock: the first tick is due one interval from now, and earlier time does not count. */
   begin(): void {
     this.#tickedMs = this.#nowMs();
   }

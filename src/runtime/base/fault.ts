@@ -1,5 +1,5 @@
 /**
- * What is wrong with a value that a user gave: the reason, and which class of error says so.
+ * A fault in a value that a user gave: the reason, and the class of error for it.
  *
  * A wrong type is a `TypeError`, a value out of range a `RangeError`. Made by the checks of options and of runtime environments, which return a fault
  * instead of throwing it, as only their caller knows the beginning of the message.

@@ -47,7 +47,7 @@ export class Fifo<T> {
     return item;
   }
 
-  /** Keeps what the predicate accepts, in order. Returns what it removed. */
+  /** Keeps the items that the predicate rejects, in order, and returns the removed ones. */
   removeWhere(predicate: (item: T) => boolean): T[] {
     const removed: T[] = [];
     for (let remaining = this.#size; remaining > 0; remaining -= 1) {

@@ -1,11 +1,10 @@
 /**
  * Identifiers: the only place that makes or parses one.
  *
- * An id is a branded lowercase hex string in the API and in messages. A process draws six random bytes once and
- * numbers what it makes, so that a hot path pays for a counter and not for randomness; the job completes the id.
- * Layout (bytes): task = process prefix 6 + sequence 6 + job 4; object = task 16 + return index 4, where `put`
- * sets the top bit of the index; actor = 6 + 6 + job 4; node = 16 random; process = the first 8 of its node + 8 random, so that
- * whoever knows the owner of a ref knows the node to ask.
+ * An id is a branded lowercase hex string in the API and in messages. A process draws six random bytes once and numbers its ids, so that a
+ * hot path pays for a counter and not for randomness; the job completes the id. Layout in bytes: task = process prefix 6 + sequence 6 + job
+ * 4. Object = task 16 + return index 4, where `put` sets the top bit of the index. Actor = 6 + 6 + job 4. Node = 16 random. Process = the
+ * node's first 8 bytes + 8 random, so that the owner of a ref reveals the node to ask.
  */
 import { NODE_TAG_DIGITS } from "./limits.ts";
 
@@ -13,7 +12,7 @@ declare const brand: unique symbol;
 type Id<Name extends string> = string & { readonly [brand]: Name };
 
 export type NodeId = Id<"node">;
-/** The first half of a node's id, with which the ids of its processes begin. */
+/** First half of a node's id. The ids of the node's processes begin with it. */
 export type NodeTag = Id<"node tag">;
 export type JobId = Id<"job">;
 /** A driver, a worker or a node daemon: whatever can own or hold objects. */
@@ -46,7 +45,7 @@ export class IdSource {
     this.#suffix = job;
   }
 
-  /** What all ids of this process begin with. */
+  /** Common beginning of the ids of this process. */
   get prefix(): string {
     return this.#prefix;
   }
@@ -92,12 +91,12 @@ export function newProcessId(random: RandomHex, node: NodeId): ProcessId {
   return (nodeTagOf(node) + random(8)) as ProcessId;
 }
 
-/** Of a runtime environment: it names a folder of each node, so it is no path. Empty for the default one. */
+/** Whether a text is the key of a runtime environment, safe as a folder's name. Empty for the default environment. */
 export function isEnvironmentKey(key: unknown): boolean {
   return typeof key === "string" && /^[\w-]{0,128}$/.test(key);
 }
 
-/** What the ids of a node, of its processes and of its store's files have in common. */
+/** Returns the part that the ids of a node, its processes and its store's files have in common. */
 export function nodeTagOf(id: NodeId | ProcessId | string): NodeTag {
   return id.slice(0, NODE_TAG_DIGITS) as NodeTag;
 }

@@ -1,9 +1,9 @@
 /**
- * Whether Shoal's own code runs inside a user's task, and who must hear of it.
+ * Tracks whether Shoal's own code runs inside a user's task, and reports it to the interruption guard.
  *
- * Functions that users call (`put`, `f.remote()`, the output of `console.log`) enter and leave. While a task can be interrupted, the interruption guard
- * (runtime/worker/interruption-guard.ts) sets the shield, which holds interruptions off until Shoal's code has returned: between two of its statements a
- * table may be half changed. Outside of such a task entering costs one comparison.
+ * Functions that users call (`put`, `f.remote()`, the output of `console.log`) enter and leave. While a task can be interrupted, the
+ * interruption guard (runtime/worker/interruption-guard.ts) sets the shield. The shield holds interruptions off until Shoal's code has
+ * returned, since a table may be half changed between two statements. Outside such a task, entering costs one comparison.
  */
 
 /** Holds interruptions off while Shoal's own code runs. Either call may not return, as a task is stopped there. */
@@ -21,7 +21,7 @@ interface LibraryCode {
 
 export const libraryCode: LibraryCode = { isRunning: false, shield: undefined };
 
-/** @returns what `leaveLibrary` takes: whether this was the outermost entry */
+/** @returns the argument for `leaveLibrary`: whether this was the outermost entry */
 export function enterLibrary(): boolean {
   const { shield } = libraryCode;
   if (shield === undefined || libraryCode.isRunning) return false;
@@ -30,7 +30,7 @@ export function enterLibrary(): boolean {
   return true;
 }
 
-/** In a `finally`: what a user's getter throws passes through Shoal's code. */
+/** Called in a `finally`, as errors of a user's getter pass through Shoal's code. */
 export function leaveLibrary(isOutermost: boolean): void {
   if (!isOutermost) return;
   libraryCode.isRunning = false;

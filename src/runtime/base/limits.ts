@@ -15,7 +15,7 @@ export const HEARTBEAT_EVERY_MS = 1_000;
 export const DEAD_AFTER_MS = 10_000;
 /** The same for a node whose link is closed and that cannot be reached otherwise: an ended process looks like that. */
 export const CLOSED_AFTER_MS = 2_000;
-/** A process without an event for this long stood still: whatever counts time ticks several times a second. */
+/** A process without an event for this long stood still: all its clocks tick several times a second. */
 export const STALL_MS = 1_000;
 
 /** The part of `DEAD_AFTER_MS` after which a node that the head does not answer ends itself. */
@@ -44,7 +44,7 @@ export const PROOF_GOOD_MS = 20_000;
 /** Up to this many bytes a loop copies faster than the view that `set` needs is made: measured 67 ns against 91 ns at 16, equal at 40. */
 export const LOOP_BYTES_MAX = 32;
 
-/** Digits that the ids of a node, of its processes and of its store's files have in common. */
+/** Digits that the ids of a node, its processes and its store's files have in common. */
 export const NODE_TAG_DIGITS = 16;
 /** Length of the message of a task's error. A longer message is data, and is whole in `cause`. */
 export const TASK_MESSAGE_LENGTH_MAX = 8192;

@@ -1,4 +1,4 @@
-/** What counts as near: slips of the finger, spellings, and a name without its unit. */
+/** Tests which names count as near: slips of the finger, spellings, and a name without its unit. */
 import { describe, expect, test } from "vitest";
 import { editDistance, nearNames } from "./near-names.ts";
 

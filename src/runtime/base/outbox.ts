@@ -9,7 +9,7 @@ export interface FrameSlot {
   readonly words: Uint32Array;
   /** The word that says how many bytes of the slot are whole frames. It is written behind them, so half a frame is never believed. */
   readonly committedAt: number;
-  /** The slot holds the stream from this offset on, and nothing of it yet. */
+  /** Makes the slot hold the stream from this offset on, empty at first. */
   restart(offset: number): void;
 }
 
@@ -26,7 +26,7 @@ export interface FrameOutbox {
   release(slot: FrameSlot): void;
 }
 
-/** What a dead worker has sent to one reader, from an offset of the stream on. */
+/** Frames that a dead worker has sent to one reader, from an offset of the stream on. */
 export interface UnreadFrames {
   readonly reader: string;
   readonly outbox: number;

@@ -1,11 +1,12 @@
 /**
- * Offers of the processor by a process that looks for something instead of sleeping: whoever waits for the same processor runs in its place.
+ * Offers the processor to other processes while a process polls instead of sleeping.
  *
- * Decides when an offer may be made. Nobody takes one on a quiet machine, and a peer that takes it gives it back within microseconds; one that lasts went to
- * somebody with work of his own, who keeps the processor for a whole slice, so that none is made for a while. Owned by one waiter each; the clock is the caller's.
+ * Decides when to offer. On a quiet machine nobody takes an offer, and a peer that takes one returns the processor within microseconds. A
+ * long absence means that an unrelated busy process took it and keeps it for a whole time slice, so no offers follow for a while. Each
+ * waiter owns one; the caller provides the clock.
  */
 
-/** An offer that took longer went to somebody with work of his own; after it none is made for so many times as long. */
+/** An offer that took longer went to an unrelated busy process. Offers then pause for a multiple of that time. */
 const OFFER_MS_MAX = 0.15;
 const PAUSE_AFTER_OFFER = 32;
 

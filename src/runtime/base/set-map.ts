@@ -1,4 +1,4 @@
-/** Sets by key: an index that forgets a key with the last of its values, so that it is as large as what it holds. */
+/** Sets by key. A key is forgotten with its last value, so the index is as large as its content. */
 export class SetMap<Key, Value> {
   readonly #sets = new Map<Key, Set<Value>>();
 
@@ -26,7 +26,7 @@ export class SetMap<Key, Value> {
     if (values?.delete(value) === true && values.size === 0) this.#sets.delete(key);
   }
 
-  /** Forgets a key. @returns what it had, the caller's to keep */
+  /** Removes a key. @returns its values, which belong to the caller */
   take(key: Key): ReadonlySet<Value> {
     const values = this.#sets.get(key) ?? NONE;
     this.#sets.delete(key);

@@ -1,7 +1,7 @@
 /**
  * Decides whether to spin: after failures in a row it allows a try only rarely, until one succeeds again.
  *
- * A pure counter, used by what spins for a moment before it sleeps (runtime/objects/spin-wait.ts, runtime/rpc/busy-poll.ts).
+ * A pure counter for code that spins for a moment before it sleeps (runtime/objects/spin-wait.ts, runtime/rpc/busy-poll.ts).
  */
 const BUDGET_MAX = 16;
 const BUDGET_OF_SUCCESS = 4;

@@ -1,7 +1,7 @@
 /**
- * What `await` waits for.
+ * Recognizes values that `await` would wait for.
  *
- * Where a value may be one and mostly is not: to await it all the same would cost a turn.
+ * Used on values that are mostly not thenable, as awaiting them would cost a turn.
  */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
@@ -19,8 +19,8 @@ export function thenOf(value: unknown): Then | undefined {
 }
 
 /**
- * Waits as `await` does, whatever the user's `then` does: exactly one callback is called, once. What `then` throws is the error, and a value that is thenable itself is
- * waited for. Calls `then` at once, where `await` would let other jobs run first.
+ * Waits as `await` does: exactly one callback is called, once, even if the user's `then` misbehaves. An error thrown by `then` is the
+ * result, and a thenable result is waited for in turn. Calls `then` at once, where `await` would let other jobs run first.
  */
 export function follow(
   value: unknown,

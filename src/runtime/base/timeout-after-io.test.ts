@@ -21,7 +21,7 @@ test("is taken back before its time and in the turn after it", () => {
     let calls = 0;
     timeoutAfterIo(5, () => (calls += 1))();
     const takeBack = timeoutAfterIo(5, () => (calls += 1));
-    // Its time is over; the turn after that has not come.
+    // The timeout is over; the next turn is still ahead.
     vi.advanceTimersToNextTimer();
     expect(vi.getTimerCount()).toBe(1);
     takeBack();

@@ -1,11 +1,14 @@
 /**
- * A limit on the wait for something that another process says.
+ * Limits the wait for a message of another process.
  *
- * A process that stood still for long finds its timers over before it reads what lies in its sockets: it would give up on what came in time. So the limit takes effect a turn
- * of the event loop later, in which all that had come by then is read.
+ * After a standstill, a process finds its timers over before it reads its sockets, and would give up on messages that arrived in time. So
+ * the limit takes effect one turn of the event loop later, after those messages are read.
  */
 
-/** Calls back after so long and a turn of the event loop, and does not keep the process alive for it. @returns what takes it back, at any time */
+/**
+ * Calls back after this time and one turn of the event loop, and does not keep the process alive. @returns a function that cancels it at
+ * any time
+ */
 export function timeoutAfterIo(ms: number, callback: () => void): () => void {
   let isTakenBack = false;
   const timer = setTimeout(() => {

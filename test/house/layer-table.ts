@@ -69,6 +69,8 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Published as `shoal/train` and `shoal/tune`.
   train: { layer: 10, mayImport: ["core", "storage", "python", "util", "progress", "data", "runs"] },
   tune: { layer: 10, mayImport: ["core", "storage", "python", "progress", "runs"] },
+  // Published as `shoal/rl`.
+  rl: { layer: 11, mayImport: ["core", "storage", "python", "util", "progress", "runs"] },
   // A process begins here: an entry point wires the parts of its process together, so it imports all of them, the inside of the core too, and
   // the public modules that user code in its process imports.
   entry: { layer: 10, mayImport: [...RUNTIME, "core", PUBLIC], mayEnter: ["core"] },

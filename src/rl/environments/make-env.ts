@@ -1,0 +1,100 @@
+/**
+ * Makes environments: a single one, or several that are stepped together.
+ *
+ * A class is a vector environment where its instances have `numEnvs`; others are vectorized by a loop.
+ * Members are checked at once, values in the first steps.
+ */
+import { describeValue, isPlainObject } from "../../core/internal.ts";
+import { EnvironmentError } from "../errors.ts";
+import { ENVIRONMENTS_MAX } from "../limits.ts";
+import { checkMembers, envThrew } from "./check-env.ts";
+import { AUTORESET_MODES, type AutoresetMode, type Env, type VectorContext, type VectorEnv } from "./env.ts";
+import { LoopedEnv } from "./looped-env.ts";
+import { classOf, type EnvSource, type EnvSpec, findEnv } from "./registry.ts";
+import { SingleEnv, TimeLimit } from "./single-env.ts";
+
+export interface VectorEnvOptions {
+  /** Default: 1. */
+  readonly numEnvs?: number | undefined;
+  readonly envConfig?: object | undefined;
+  /** Default: `"nextStep"`. */
+  readonly autoresetMode?: AutoresetMode | undefined;
+}
+
+/**
+ * Makes one environment, with its time limit.
+ *
+ * @param source - an id, a registered name, or a class
+ * @param envConfig - the first argument of the class
+ * @example
+ * const env = await makeEnv("CartPole-v1");
+ * const { observation } = await env.reset({ seed: 1 });
+ */
+export async function makeEnv(source: EnvSource, envConfig: object = {}): Promise<Env> {
+  const spec = findEnv(source);
+  const made = construct(spec, envConfig, { workerIndex: 0, vectorIndex: 0, numEnvs: 1, autoresetMode: "disabled" });
+  return isVector(made) ? new SingleEnv(made) : limited(made, spec);
+}
+
+/** Makes several environments that are stepped together. */
+export async function makeVectorEnv(source: EnvSource, options: VectorEnvOptions = {}): Promise<VectorEnv> {
+  const { numEnvs = 1, envConfig = {}, autoresetMode = "nextStep" } = options;
+  if (!Number.isSafeInteger(numEnvs) || numEnvs < 1 || numEnvs > ENVIRONMENTS_MAX)
+    throw new RangeError(
+      `Cannot make environments: numEnvs is a whole number from 1 to ${ENVIRONMENTS_MAX}: received ${describeValue(numEnvs)}`,
+    );
+  if (!AUTORESET_MODES.includes(autoresetMode))
+    throw new RangeError(
+      `Cannot make environments: autoresetMode is ${AUTORESET_MODES.join(", ")}: received ${describeValue(autoresetMode)}`,
+    );
+  return vectorEnvOf(findEnv(source), { envConfig, numEnvs, autoresetMode, workerIndex: 0, isChecked: true });
+}
+
+interface VectorRequest {
+  readonly envConfig: object;
+  readonly numEnvs: number;
+  readonly autoresetMode: AutoresetMode;
+  readonly workerIndex: number;
+  readonly isChecked: boolean;
+}
+
+/** The vector environment of a runner. @throws EnvironmentError where the class cannot be made or lacks a member */
+function vectorEnvOf(spec: EnvSpec, { envConfig, numEnvs, autoresetMode, workerIndex, isChecked }: VectorRequest): VectorEnv {
+  const context = { workerIndex, vectorIndex: 0, numEnvs, autoresetMode };
+  const first = construct(spec, envConfig, context);
+  if (isVector(first)) {
+    if (first.numEnvs !== numEnvs)
+      throw new EnvironmentError(
+        `Cannot use ${spec.name}: ${numEnvs} environments are needed, as the second argument says: numEnvs is ${first.numEnvs}`,
+      );
+    return first;
+  }
+  const envs = [limited(first, spec)];
+  for (let vectorIndex = 1; vectorIndex < numEnvs; vectorIndex += 1) {
+    const next = construct(spec, envConfig, { ...context, vectorIndex }) as Env;
+    envs.push(limited(next, spec));
+  }
+  return new LoopedEnv(envs, { autoresetMode, isChecked, name: spec.name });
+}
+
+function construct(spec: EnvSpec, envConfig: object, context: VectorContext): Env | VectorEnv {
+  if (!isPlainObject(envConfig))
+    throw new TypeError(`Cannot make ${spec.name}: envConfig is an object: received ${describeValue(envConfig)}`);
+  const envClass = classOf(spec) as unknown as new (envConfig: object, context: VectorContext) => Env | VectorEnv;
+  let made: Env | VectorEnv;
+  try {
+    made = new envClass(envConfig, context);
+  } catch (error) {
+    throw envThrew(spec.name, "construct", error);
+  }
+  checkMembers(made as Env, spec.name);
+  return made;
+}
+
+function isVector(env: Env | VectorEnv): env is VectorEnv {
+  return typeof (env as Partial<VectorEnv>).numEnvs === "number";
+}
+
+function limited(env: Env, { maxEpisodeSteps }: EnvSpec): Env {
+  return maxEpisodeSteps === undefined ? env : new TimeLimit(env, maxEpisodeSteps);
+}

@@ -1,0 +1,74 @@
+/**
+ * Finds environments by their ids: the built-in ones, and those that users register.
+ *
+ * An id is resolved once, in the process that builds the algorithm. Runners get the class, so that a registration need not be repeated there.
+ */
+import { describeValue, isClass, nearNames } from "../../core/internal.ts";
+import { CartPole } from "./cart-pole.ts";
+import type { Env, EnvContext, VectorContext, VectorEnv } from "./env.ts";
+
+/** A class of environments. `envConfig` of `.environment()` is its first argument. */
+// oxlint-disable-next-line no-explicit-any -- the config is the class's own affair
+export type EnvClass = new (envConfig: any, context: EnvContext) => Env<any, any> | VectorEnv;
+
+/** Everything that names an environment: an id, or a class. */
+export type EnvSource = string | EnvClass;
+
+/** An environment that was found, in the form that travels to runners. */
+export interface EnvSpec {
+  readonly name: string;
+  /** A built-in environment travels as its id. */
+  readonly envClass: EnvClass | undefined;
+  readonly maxEpisodeSteps: number | undefined;
+}
+
+type BuiltIn = new (envConfig: never, context: VectorContext) => VectorEnv | Env;
+
+const BUILT_IN: Readonly<Record<string, BuiltIn>> = { "CartPole-v1": CartPole };
+
+const registered = new Map<string, EnvSpec>();
+
+/**
+ * Gives a class of environments a name, which `.environment()` and `makeEnv` take in its place.
+ *
+ * @param options.maxEpisodeSteps - the steps after which an episode is truncated. Default: no limit
+ */
+export function registerEnv(name: string, envClass: EnvClass, options: { maxEpisodeSteps?: number | undefined } = {}): void {
+  if (typeof name !== "string" || name === "")
+    throw new TypeError(`Cannot register an environment: a name is needed: received ${describeValue(name)}`);
+  if (!isClassValue(envClass)) throw new TypeError(`Cannot register ${name}: a class is needed: received ${describeValue(envClass)}`);
+  const { maxEpisodeSteps } = options;
+  if (maxEpisodeSteps !== undefined && !(Number.isSafeInteger(maxEpisodeSteps) && maxEpisodeSteps >= 1))
+    throw new RangeError(`Cannot register ${name}: maxEpisodeSteps is a whole number from 1: received ${describeValue(maxEpisodeSteps)}`);
+  registered.set(name, { name, envClass, maxEpisodeSteps });
+}
+
+/** Finds what `.environment()` and `makeEnv` were given. @throws RangeError for an id that nobody registered, TypeError for other values */
+export function findEnv(source: unknown): EnvSpec {
+  if (isClassValue(source)) return { name: source.name || "an environment", envClass: source, maxEpisodeSteps: undefined };
+  if (typeof source !== "string")
+    throw new TypeError(
+      `Cannot find an environment: an id such as "CartPole-v1", or a class, is needed: received ${describeValue(source)}`,
+    );
+  const known = registered.get(source);
+  if (known !== undefined) return known;
+  if (Object.hasOwn(BUILT_IN, source)) return { name: source, envClass: undefined, maxEpisodeSteps: undefined };
+  throw new RangeError(`Cannot find an environment: there is no id ${JSON.stringify(source.slice(0, 100))}: ${insteadOf(source)}`);
+}
+
+function insteadOf(id: string): string {
+  const ids = [...Object.keys(BUILT_IN), ...registered.keys()];
+  const base = id.replace(/-v\d+$/, "");
+  const newer = ids.filter((known) => known.replace(/-v\d+$/, "") === base);
+  const near = newer.length > 0 ? newer : nearNames(id, ids);
+  return near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${ids.join(", ")}. registerEnv(name, class) adds another`;
+}
+
+/** The class behind a spec. */
+export function classOf({ name, envClass }: EnvSpec): EnvClass {
+  return envClass ?? (BUILT_IN[name] as EnvClass);
+}
+
+function isClassValue(value: unknown): value is EnvClass {
+  return typeof value === "function" && isClass(value as never);
+}

@@ -1,0 +1,16 @@
+/** The errors of `shoal/rl`. */
+import { ShoalError } from "../core/index.ts";
+import { registerErrorClass } from "../core/internal.ts";
+
+/** An algorithm cannot be built, cannot go on, or cannot be restored. */
+export class RLError extends ShoalError {
+  static override readonly code: string = "RL_FAILED";
+}
+
+/** An environment threw, or returned something that does not fit its spaces. The message names the class, the field and the value. */
+export class EnvironmentError extends ShoalError {
+  static override readonly code: string = "RL_ENVIRONMENT";
+}
+
+registerErrorClass(RLError);
+registerErrorClass(EnvironmentError);

@@ -1,0 +1,33 @@
+/**
+ * `shoal/rl`: reinforcement learning, from one process to a cluster.
+ *
+ * Everything that users import stands here. The file `well-known-exports.ts` registers the names that runners need. `import "shoal"` loads none of these files.
+ */
+import "./well-known-exports.ts";
+
+export { EnvironmentError, RLError } from "./errors.ts";
+export type {
+  AutoresetMode,
+  Env,
+  EnvContext,
+  Info,
+  ResetOptions,
+  ResetResult,
+  StepResult,
+  VectorEnv,
+  VectorResetOptions,
+  VectorResetResult,
+  VectorStepResult,
+} from "./environments/env.ts";
+export { makeEnv, makeVectorEnv, type VectorEnvOptions } from "./environments/make-env.ts";
+export { type EnvClass, type EnvSource, registerEnv } from "./environments/registry.ts";
+export { Box, type BoxOptions } from "./spaces/box.ts";
+export type { ColumnData } from "./spaces/columns.ts";
+export { Dict, Tuple } from "./spaces/composite.ts";
+export { Discrete } from "./spaces/discrete.ts";
+export type { Dtype, NumericArray } from "./spaces/dtype.ts";
+export { MultiBinary } from "./spaces/multi-binary.ts";
+export { MultiDiscrete } from "./spaces/multi-discrete.ts";
+export { type Space, type SpaceJson, type ValueOf } from "./spaces/space.ts";
+export { spaceFromJson } from "./spaces/space-json.ts";
+export { Text, type TextOptions } from "./spaces/text.ts";

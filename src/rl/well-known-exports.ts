@@ -1,0 +1,26 @@
+/** Everything of `shoal/rl` that travels by name: the imports of environments, and the parts of runners. */
+import { registerExports } from "../core/internal.ts";
+import { EnvironmentError, RLError } from "./errors.ts";
+import { makeEnv, makeVectorEnv } from "./environments/make-env.ts";
+import { Box } from "./spaces/box.ts";
+import { Dict, Tuple } from "./spaces/composite.ts";
+import { Discrete } from "./spaces/discrete.ts";
+import { MultiBinary } from "./spaces/multi-binary.ts";
+import { MultiDiscrete } from "./spaces/multi-discrete.ts";
+import { receivedSpace } from "./spaces/space-json.ts";
+import { Text } from "./spaces/text.ts";
+
+registerExports("shoal/rl", {
+  Box,
+  Dict,
+  Discrete,
+  EnvironmentError,
+  makeEnv,
+  makeVectorEnv,
+  MultiBinary,
+  MultiDiscrete,
+  receivedSpace,
+  RLError,
+  Text,
+  Tuple,
+});

@@ -1,0 +1,45 @@
+/**
+ * Compares environments with trajectories that Gymnasium has recorded (`test/systems/gymnasium_trajectories.py`).
+ *
+ * The environment gets the first state and the actions of a trajectory; observations agree to a float32's precision, rewards, ends and the number of steps exactly.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { makeVectorEnv } from "../../src/rl/environments/make-env.ts";
+import { REPOSITORY } from "../house/source-files.ts";
+
+export interface Trajectory {
+  readonly id: string;
+  /** Arguments of Gymnasium's environment, in Python's spelling. */
+  readonly kwargs: Readonly<Record<string, unknown>>;
+  readonly state: readonly number[];
+  /** Action, observation, reward, terminated, truncated. */
+  readonly steps: readonly (readonly [number | number[], number[], number, boolean, boolean])[];
+}
+
+export function recordedTrajectories(): Trajectory[] {
+  return JSON.parse(readFileSync(join(REPOSITORY, "test", "vectors", "rl", "gymnasium.json"), "utf8")) as Trajectory[];
+}
+
+export async function compareTrajectories({ id, kwargs, state, steps }: Trajectory): Promise<void> {
+  const envConfig = Object.fromEntries(Object.entries(kwargs).map(([name, value]) => [camelCase(name), value]));
+  const env = await makeVectorEnv(id, { envConfig, autoresetMode: "disabled" });
+  await env.reset({ seed: 0 });
+  env.setState?.({ ...(env.getState?.() as object), states: state } as never);
+  for (const [index, [action, observation, reward, terminated, truncated]] of steps.entries()) {
+    const actions = Array.isArray(action) ? Float32Array.from(action) : [action];
+    const step = await env.step(actions);
+    for (const [at, number] of observation.entries())
+      expect(Math.abs((step.observations[at] as number) - number), `step ${index}, element ${at}`).toBeLessThan(1e-4);
+    expect([step.rewards[0], step.terminateds[0], step.truncateds[0]], `step ${index}`).toEqual([
+      expect.closeTo(reward, 6),
+      Number(terminated),
+      Number(truncated),
+    ]);
+  }
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,5 +1,5 @@
 /**
- * What callers and workers say to each other directly: the header of each message, and its shape.
+ * Messages between callers and workers: the header of each, and its shape.
  *
  * Most calls and answers have a lone number for a header (flag NUMBER), which the frame's parser reads; these are for all others.
  * Calls have call ids of their own, by which answers, items and cancellations name them.
@@ -18,15 +18,18 @@ export const MESSAGES_TO_WORKER = {
   [MESSAGE.TASK_CALL]: call,
   /** Calls a method. With NUMBER: the method's number. `isRemade`: the call makes a lost object again, and comes before calls that have not begun. Body: as of TASK_CALL. */
   [MESSAGE.ACTOR_CALL]: call,
-  /** A function or class, ahead of its first call. Body: the definition. */
+  /** Announces a function or class before its first call. Body: the definition. */
   [MESSAGE.DEFINITION]: definition,
   /** No call with this number comes any more. */
   [MESSAGE.DEFINITION_DROPPED]: tuple(number),
   /** Calls with this number are of the method of that name, in that concurrency group; without one, in the default group. */
   [MESSAGE.METHOD]: tuple(number, text, optional(text)),
-  /** Nobody waits for the call with this call id any more. It is answered all the same, with anything; `abandon`: at once, if others have begun there. */
+  /**
+   * The caller does not wait for the call with this call id any more. The worker still answers it, with anything; with `abandon` at once,
+   * if other calls have begun there.
+   */
   [MESSAGE.CANCEL]: cancel,
-  /** What a call waits for that was sent to this worker. */
+  /** Asks why a call sent to this worker is pending. */
   [MESSAGE.WHY_CALL]: whyCall,
 };
 

@@ -1,8 +1,8 @@
 /**
  * The headers of the messages between nodes, and between a node and the head's process; their numbers are in `messages.ts`.
  *
- * What the two want of each other (HEAD_EVENT, NODE_COMMAND) names methods of `runtime/rpc/head-service.ts`. What goes between a process and the head travels inside ROUTED.
- * The tables of these messages are in `messages-of-nodes.ts`.
+ * Requests between the two (HEAD_EVENT, NODE_COMMAND) name methods of `runtime/rpc/head-service.ts`. Messages between a process and the
+ * head travel inside ROUTED. The tables of these messages are in `messages-of-nodes.ts`.
  */
 import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import {
@@ -36,13 +36,14 @@ import { nodeState } from "./why-messages.ts";
 const numbers = record(number);
 
 /**
- * A message between a process and another node, or the head: who says it, to whom ("" is the daemon, or the head, itself), and what it would be on a connection of the two: its
- * number, call id, flags and header. The body is the message's. Who says it, and what it is, the receiver checks.
+ * Wraps a message between a process and another node, or the head. Places: sender, recipient ("" is the daemon, or the head, itself), and
+ * the number, call id, flags and header of the message without a wrapper. The body is the message's. The receiver checks the sender and the
+ * message.
  */
 export const routed = tuple(anyProcess, textOf<ProcessId | "">("process id"), number, number, number, unchecked<unknown>());
 export type RoutedHeader = Of<typeof routed>;
 
-/** A worker as whoever is to talk to it has to know it. */
+/** Facts about a worker for processes that talk to it. */
 export const workerFacts = fields({ id: processId, holderId: processId, pid: number, address: text, remoteAddress: text });
 export type WorkerFactsHeader = Of<typeof workerFacts>;
 
@@ -72,7 +73,7 @@ export type NodeInfoHeader = Of<typeof nodeInfo>;
 const storeServer = fields({ name: text, address: text });
 export type StoreServer = Of<typeof storeServer>;
 
-/** What a head that others may take over from answers to HEARTBEAT. */
+/** Answer to HEARTBEAT of a head that has standbys. */
 export const heartbeatReply = fields({
   /** How long ago it was proven that no other head led. */
   provenAgoMs: number,
@@ -80,12 +81,12 @@ export const heartbeatReply = fields({
   takeoverGraceMs: number,
   /** Where heads are, this one among them. */
   heads: list(text),
-  /** Those that keep what heads write, all of them, and only by most of which anything is written. Undefined where they are not known. */
+  /** All servers that keep the control store; a write needs a majority of them. Undefined if they are not known. */
   storeServers: optional(readonlyList(storeServer)),
 });
 export type HeartbeatReply = Of<typeof heartbeatReply>;
 
-/** What a node that registers is told: the head's `FailureDetector` takes it for dead after these, so it has to fence itself before. */
+/** Tells a registering node when the head's `FailureDetector` takes it for dead, so that it fences itself before. */
 export const deathTimes = fields({
   deadAfterMs: number,
   closedAfterMs: number,
@@ -94,15 +95,15 @@ export const deathTimes = fields({
 });
 export type DeathTimesHeader = Of<typeof deathTimes>;
 
-/** `pid`: of its daemon. */
+/** `pid`: the daemon's. */
 const nodeStatus = fields({ ...nodePlace, pid: number, state: nodeState, total: numbers, free: numbers });
 export type NodeStatusHeader = Of<typeof nodeStatus>;
 
-/** Calls and actors that find no room, by what they need. */
+/** Calls and actors without room, by their resources. */
 const waiting = fields({ resources: numbers, count, isInfeasible: flag });
 export type WaitingHeader = Of<typeof waiting>;
 
-/** What an operator is told of the cluster. */
+/** State of the cluster for an operator. */
 export const clusterStatus = fields({
   /** Where heads are, the one that leads first; undefined where no other may take over. */
   heads: optional(list(text)),
@@ -119,15 +120,15 @@ export type ClusterStatusHeader = Of<typeof clusterStatus>;
 const drainReason = exactly("preemption", "idle");
 export type DrainReason = Of<typeof drainReason>;
 
-/** A node is to leave: named by its id, or by the first digits of it. Without a deadline, as long as it takes. */
+/** Asks a node to leave, by its id or the first digits. Without a deadline the node takes as long as it needs. */
 export const nodeDrain = fields({ node: text, deadlineMs: orUndefined(number), reason: optional(drainReason) });
 export type NodeDrainHeader = Of<typeof nodeDrain>;
 
-/** What the processes of that node are told: in how many milliseconds it leaves whatever runs then, if it does not wait for it. */
+/** Tells processes in how many milliseconds the node leaves even with running work, unless it waits for the work. */
 export const nodeDraining = fields({ leftMs: orUndefined(number), reason: drainReason });
 export type NodeDrainingHeader = Of<typeof nodeDraining>;
 
-/** What a node tells the head when it joins, and again when the head is another. `incarnation`: a random string for each life of the daemon. */
+/** Registers a node with the head, at first and with each new head. `incarnation`: a random string for each life of the daemon. */
 export const nodeRegister = fields({ ...nodeFacts, version: number, pid: number, incarnation: text });
 export type NodeRegisterHeader = Of<typeof nodeRegister>;
 
@@ -147,37 +148,40 @@ const digestActor = fields({
 });
 export type DigestActorHeader = Of<typeof digestActor>;
 
-/** What runs on a node, as it says when it registers. Places for actors that it was only asked for it forgets with that. */
+/** Lists the processes of a registering node. The node then forgets places that it was only asked to keep for actors. */
 export const nodeDigest = fields({
   nodeId: unchecked<NodeId>(),
-  /** How many heads it has registered with, this one among them. Events carry the number as their call id, so that one from before is told from what was said to this head. */
+  /**
+   * Number of heads that the node has registered with, including this one. Events carry it as their call id, which tells older events from
+   * those for this head.
+   */
   heads: number,
   /** The drivers and workers that are connected to its daemon. */
   processes: list(processId),
   actors: list(digestActor),
-  /** What placement groups have there. */
+  /** Bundles of placement groups on the node. */
   bundles: list(digestBundle),
-  /** Of the groups of those bundles, for a head that has lost its tables. */
+  /** The groups of those bundles, for a head that has lost its tables. */
   groups: optional(list(group)),
-  /** Those of jobs that go on, also for such a head. */
+  /** Environments of continuing jobs, also for such a head. */
   environments: optional(list(environment)),
 });
 export type NodeDigestHeader = Of<typeof nodeDigest>;
 
 const amounts = list(tuple(text, number));
-/** What is free on a node: amounts are units by name. */
+/** Free resources of a node: amounts are units by name. */
 export const nodeReport = fields({
-  // The link's node is believed, whatever the report says.
+  // Ignored: the node of the link counts.
   nodeId: unchecked<NodeId>(),
   /** Grows with each report of the daemon's life. */
   sequence: number,
   total: amounts,
   free: amounts,
-  /** What would be free if all tasks ended. */
+  /** Resources that would be free if all tasks ended. */
   freeOfActors: amounts,
-  /** The head's numbers of what it placed there and `free` takes into account. */
+  /** The head's numbers of placements that `free` already takes into account. */
   settled: list(number),
-  /** It is to leave, which a head that has not told it to does not know. */
+  /** Whether the node is draining, which a head that did not order it does not know. */
   isDraining: optional(flag),
 });
 export type NodeReportHeader = Of<typeof nodeReport>;
@@ -189,7 +193,7 @@ const actorToPlace = fields({
   className: text,
   /** The head's number for it, and how long it may wait for room before it goes elsewhere; absent on the only node. */
   sent: optional(fields({ placement: number, waitMs: orUndefined(number) })),
-  /** What the node tells a head that has lost its tables; absent on the only node. */
+  /** Facts for a head that has lost its tables; absent on the only node. */
   facts: optional(actorFacts),
 });
 export type ActorToPlace = Of<typeof actorToPlace>;
@@ -203,7 +207,7 @@ const groupPreparation = fields({
   bundles,
   mayWait: flag,
   placement: number,
-  /** What the node tells a head that has lost its tables. */
+  /** The group, for a head that has lost its tables. */
   facts: optional(group),
 });
 export type GroupPreparation = Of<typeof groupPreparation>;
@@ -236,7 +240,7 @@ const leaseAsk = fields({
   isFromFull: flag,
   /** Bytes of their arguments, by the first half of the ids of the nodes that have them. */
   argumentBytes: optional(readonlyList<readonly [node: NodeTag, bytes: number]>(tuple(nodeTag, number))),
-  /** What it has been told already: it is answered when there is something else to say. */
+  /** Last answer that the asker got. The next one is sent when it differs. */
   knows: optional(exactly("wait", "infeasible")),
 });
 export type LeaseAskHeader = Of<typeof leaseAsk>;
@@ -271,31 +275,31 @@ export const leaseSpill = fields({
 });
 export type LeaseSpillHeader = Of<typeof leaseSpill>;
 
-/** Of that owner and shape, so many leases got no worker in their time. */
+/** Gives up waiting leases of that owner and shape: this many got no worker in time. */
 export const leaseSpillDropped = tuple(processId, leaseSpec, number);
 export type LeaseSpillDroppedHeader = Of<typeof leaseSpillDropped>;
 
-/** What a node tells the head (HEAD_EVENT): methods of `HeadService` (`runtime/rpc/head-service.ts`), and that it leaves. */
+/** Messages of a node to the head (HEAD_EVENT): methods of `HeadService` (`runtime/rpc/head-service.ts`), and the node's departure. */
 export const HEAD_EVENTS = {
-  /** It has a process for an actor. */
+  /** The node has a process for an actor. */
   placed: tuple(actorId, workerFacts, orUndefined(accelerators)),
   /** An actor can never be placed. */
   refused: tuple(actorId, refusal),
   /** All bundles of a placement group that were asked of the node have been reserved there. */
   groupReserved: tuple(text, nodeId),
-  /** It holds the bundles of this attempt, or has no room for them. */
+  /** The node holds the bundles of this attempt, or has no room for them. */
   groupPrepared: tuple(text, fields({ attempt: number, isHeld: flag, nodeId })),
-  /** It had no room for an actor after all. */
+  /** The node had no room for an actor after all. */
   actorFull: tuple(actorId, nodeId),
-  /** It has no room for leases that its processes want: answered by `leasesPlaced`. */
+  /** The node has no room for its processes' leases: answered by `leasesPlaced`. */
   leasesWanted: tuple(nodeId, leaseAsk),
   workerExited: tuple(processId, workerExit, fields({ intended: flag })),
   /** A worker is about to end by its own decision. */
   workerLeaves: tuple(processId, orUndefined(actorLeaving)),
   processGone: tuple(processId),
-  /** Nobody holds a handle of the actor any more. */
+  /** No process holds a handle of the actor any more. */
   unheld: tuple(actorId),
-  /** Nobody holds this reference of a definition any more, which the node counts. */
+  /** No process holds this reference of a definition any more, which the node counts. */
   definitionUnheld: tuple(objectId, nodeId),
   /** For this reason. */
   left: tuple(text),
@@ -303,24 +307,24 @@ export const HEAD_EVENTS = {
 export type HeadEvents = HeadersOf<typeof HEAD_EVENTS>;
 export type HeadEventHeader = CallOf<HeadEvents>;
 
-/** A ref, and who holds it. */
+/** A ref and its holder. */
 const held = tuple(fields({ id: objectId, owner: anyProcess }), anyProcess);
 /** A placement group, and the attempt. */
 const attempt = tuple(text, number);
 
-/** What the head wants of a node (NODE_COMMAND): methods of `NodeServices`; of processes, several may be named at once. */
+/** Commands of the head to a node (NODE_COMMAND): methods of `NodeServices`. Several processes may be named at once. */
 export const NODE_COMMANDS = {
-  /** One more hold of a reference for a process. */
+  /** Adds a hold of a reference for a process. */
   hold: held,
-  /** One hold less. */
+  /** Removes a hold. */
   release: held,
   /** Tells people, through the drivers. */
   warn: tuple(text),
   /** Finds a worker for an actor and reports it with `placed`. */
   placeActor: tuple(actorId, actorToPlace),
-  /** Its resources are free again. */
+  /** The actor's resources are free again. */
   actorGone: tuple(actorId),
-  /** It is to leave the cluster: no new work, and it goes when what it has has ended, or the time is over. */
+  /** Drains the node: no new work, and it leaves when its work has ended or the time is over. */
   drain: tuple(orUndefined(number), drainReason),
   /** Takes the bundles of a placement group out of the node when they fit, and reports that with `groupReserved`. */
   reserveGroup: tuple(text, bundles),
@@ -328,19 +332,19 @@ export const NODE_COMMANDS = {
   releaseGroup: tuple(text),
   /** Holds bundles of a group now, or refuses, and says which by `groupPrepared`. */
   prepareGroup: tuple(text, groupPreparation),
-  /** Work may run in what was prepared. */
+  /** Work may run in the prepared bundles. */
   commitGroup: attempt,
-  /** What was prepared is given back. */
+  /** The prepared bundles are given back. */
   abortGroup: attempt,
   /** Where the leases may be had that it asked for, by the number of the question. */
   leasesPlaced: tuple(number, leaseAnswer),
-  /** A message for every process of the node, by its number. Each process checks what it is told. */
+  /** A message for every process of the node, by its number. Each process checks the message. */
   tellAll: tuple(number, unchecked<unknown>()),
   /** `afterPending`: it may finish the calls that it has. */
   endActor: tuple(processId, fields({ afterPending: flag, reason: text })),
-  /** Processes of other nodes have ended: what they held and owed here ends. */
+  /** Processes of other nodes have ended, and with them their holds and debts here. */
   processGone: list(processId),
-  /** Which nodes there are; those that are not alive have ended for good. */
+  /** The nodes of the cluster; those that are not alive have ended for good. */
   nodesChanged: tuple(readonlyList(nodeInfo)),
 };
 export type NodeCommands = HeadersOf<typeof NODE_COMMANDS>;

@@ -1,5 +1,5 @@
 /**
- * How the definition of a function or class is announced: to workers ahead of its first call (DEFINITION), and to the node (DEFINE).
+ * Announces the definition of a function or class: to workers before its first call (DEFINITION), and to the node (DEFINE).
  */
 import {
   count,
@@ -18,17 +18,18 @@ import {
 import { refs, stored } from "./messages.ts";
 
 /**
- * A function or class. `number`: of later calls on this connection, 0 where there are none; `contentId`: the hash of its bytes; `inBand`: their length in the body, -1 where they
- * are to be fetched (FETCH_DEFINITION); `stored`: it lies in the store instead; `reference`: sent to the node, the counted reference with which the definition lives and ends,
- * kept for good without it; `owner`: at the head, the process that sent it; `own`: sent to workers, the place in `refs` of the definition's own reference, for values that need
- * it; `maxCalls`: how many calls of it a worker takes before it ends; `held`: as in TASK_CALL.
+ * A function or class. `number`: names it in later calls on this connection, 0 if there are none. `contentId`: the hash of the bytes.
+ * `inBand`: their length in the body, -1 if the receiver has to fetch them (FETCH_DEFINITION). `stored`: the bytes are in the store
+ * instead. `reference`: for the node, the counted reference that keeps the definition; without one it is kept for good. `owner`: at the
+ * head, the process that sent it. `own`: for workers, the place in `refs` of the definition's own reference, for values that need it.
+ * `maxCalls`: calls that a worker takes before it ends. `held`: as in TASK_CALL.
  */
 export const definition = named(
   "definition",
   fields({
     number: unchecked<number>(),
     id: text,
-    /** Values name the classes inside it by this. Equal to `id` where a class is a definition of its own. */
+    /** Id by which values name the classes inside. Equal to `id` if a class is the definition itself. */
     contentId: text,
     name: text,
     inBand: number,

@@ -1,12 +1,12 @@
 /**
  * The frame: how messages lie on a byte stream.
  *
- *     u32 length | u8 type | u8 flags | u32 call id | header | body          (integers little-endian; length counts what follows it)
+ * u32 length | u8 type | u8 flags | u32 call id | header | body          (integers little-endian; length counts the bytes after it)
  *
- * The header is absent, a lone MessagePack uint 32 (flag NUMBER: five bytes, for hot messages), or MessagePack of any form behind its
- * u32 length (flag HEADER). `FrameWriter` copies small frames into a slab and hands the slab over once a tick: measured 3.9-4.5 M
- * messages/s against 0.8 M/s for a write per message. `FrameParser` yields views of the received chunk; whoever keeps bytes beyond
- * the callback copies them, since a view pins the whole chunk.
+ * The header is absent, a lone MessagePack uint 32 (flag NUMBER: five bytes, for hot messages), or MessagePack of any form behind its u32
+ * length (flag HEADER). `FrameWriter` copies small frames into a slab and hands the slab over once a tick: measured 3.9-4.5 M messages/s
+ * against 0.8 M/s for a write per message. `FrameParser` yields views of the received chunk. A receiver that keeps bytes beyond the
+ * callback copies them, since a view pins the whole chunk.
  */
 import type { FrameOutbox, FrameSlot } from "../base/outbox.ts";
 import { FRAME_SIZE_MAX } from "./limits.ts";
@@ -27,7 +27,7 @@ const SLAB_SIZE = 128 * 1024;
 const NUMBER_SIZE = 5;
 const MESSAGE_PACK_UINT32 = 0xce;
 
-/** One message as it was read. It is reused for the next: what is kept of it is copied. */
+/** A message as read. The object is reused for the next one, so a receiver copies the parts that it keeps. */
 export interface Frame {
   type: number;
   flags: number;
@@ -45,7 +45,7 @@ export class FrameError extends Error {
 
 const EMPTY = new Uint8Array(0);
 
-/** What is committed outside of slots. */
+/** Target of commits while no slots are in use. */
 const NO_WORDS = new Uint32Array(1);
 
 export class FrameWriter {
@@ -68,7 +68,7 @@ export class FrameWriter {
     this.#write = write;
   }
 
-  /** From now on frames are gathered in these slots until the system has taken them. `pendingBytes`: what was written and has not been taken. */
+  /** Gathers frames in these slots until the system has taken them. `pendingBytes`: bytes written and not yet taken. */
   keepIn(outbox: FrameOutbox, pendingBytes: () => number): void {
     this.flush();
     this.#outbox = outbox;
@@ -77,7 +77,7 @@ export class FrameWriter {
     this.#nextSlot(outbox, PREFIX_SIZE);
   }
 
-  /** Nobody takes anything any more. */
+  /** Closes the output: no reader is left. */
   close(): void {
     const outbox = this.#outbox;
     if (outbox === undefined) return;
@@ -102,7 +102,7 @@ export class FrameWriter {
     this.#words[this.#committedAt] = this.#end;
   }
 
-  /** The hot form with a text for its body, encoded in the slab: without bytes of its own, and a copy of them. */
+  /** Writes the hot form with a text as its body, encoded directly into the slab, which saves a copy. */
   text(type: number, flags: number, callId: number, number: number, text: string): void {
     const offset = this.#beginNumbered(type, flags, callId, number, Buffer.byteLength(text));
     this.#slab.write(text, offset);
@@ -134,7 +134,7 @@ export class FrameWriter {
     if (this.#outbox !== undefined) this.#forgetTaken(this.#outbox);
   }
 
-  /** What the system has taken need not be kept, and its memory holds what comes next. */
+  /** Releases frames that the system has taken, so that their memory can hold the next ones. */
   #forgetTaken(outbox: FrameOutbox): void {
     const pendingBytes = this.#pendingBytes();
     const taken = this.#offset + this.#end - pendingBytes;
@@ -210,7 +210,7 @@ export class FrameWriter {
   }
 }
 
-/** One frame in memory of its own, for who keeps it after it was sent. */
+/** Returns one frame in separate memory, for senders that keep it after it was sent. */
 export function wholeFrame(
   kind: { type: number; flags: number; callId: number },
   header: Uint8Array | undefined,

@@ -1,10 +1,9 @@
 /**
- * Shapes of headers: whether what came from another process is what its type says, before anything is done with it.
+ * Shapes of headers: check that data from another process matches its type before anything uses it.
  *
- * A decoded header can be any plain data. Code that passes it on by its declared type would find out late that it is not, in a timer or in the middle of
- * a change. A shape is a type guard, and the type of a header is that of its shape (`Of`): each is written once, and no header is cast. Fields that a shape
- * does not name may be there, as a later version may have more.
- * `problemOf` says which part of a header that was refused is wrong.
+ * A decoded header can be any plain data. Code that passed it on by its declared type would find a mismatch late, in a timer or in the
+ * middle of a change. A shape is a type guard, and the type of a header follows from its shape (`Of`): each is written once, and no header
+ * is cast. Unknown fields are allowed, as a later version may have more. `problemOf` names the wrong part of a refused header.
  */
 import { describeValue } from "../base/describe.ts";
 import { type ActorId, isEnvironmentKey, type JobId, type NodeId, type NodeTag, type ObjectId, type ProcessId } from "../base/ids.ts";
@@ -12,19 +11,19 @@ import { isLeaseSpec } from "../scheduling/lease-spec.ts";
 
 export interface Shape<T = unknown> {
   (value: unknown): value is T;
-  /** What is wrong with a value that is not of this shape, behind the path to it. Absent for leaves. */
+  /** Describes the mismatch of a value, after the path to it. Absent for leaves. */
   readonly problem?: (value: unknown, path: string) => string;
-  /** What a leaf takes, for messages. */
+  /** Names the expected value of a leaf in messages. */
   readonly wanted?: string;
   /** How PROTOCOL.md writes it. Nobody asks while a program runs. */
   readonly describe: () => string;
   /** A field or a place in a list that may be absent. */
   readonly isOptional?: true;
-  /** Of a shape that PROTOCOL.md has a name for: what is behind the name. */
+  /** Set on a shape that PROTOCOL.md names: describes the content behind the name. */
   readonly describeWhole?: () => string;
 }
 
-/** Of a field, or of a place at the end of a list, that its sender may leave out. */
+/** A field, or a last place of a list, that the sender may leave out. */
 interface Optional<T = unknown> extends Shape<T | undefined> {
   readonly isOptional: true;
 }
@@ -57,12 +56,12 @@ export function problemOf(shape: Shape, value: unknown, path = "its header"): st
   return `${path} is not ${shape.wanted ?? "what it should be"}: received ${describeValue(value)}`;
 }
 
-/** A shape without parts. `word`: how PROTOCOL.md writes it, where that is not what messages say is wanted. */
+/** Makes a shape without parts. `word`: its name in PROTOCOL.md, if that differs from the one in messages. */
 export function leaf<T>(wanted: string, test: (value: unknown) => boolean, word: string = wanted): Shape<T> {
   return Object.assign(test as (value: unknown) => value is T, { wanted, describe: () => word });
 }
 
-/** What its user checks, or what only goes back to where it came from. */
+/** Accepts anything: the user of the field checks it, or it only returns to its origin. */
 export function unchecked<T>(): Shape<T> {
   return leaf("anything", () => true, "any");
 }
@@ -92,7 +91,7 @@ export const nodeTag = textOf<NodeTag>("node tag");
 export const leaseSpec = leaf<string>("the text of a lease's shape", isLeaseSpec, "lease shape");
 export const environmentKey = leaf<string>("the key of a runtime environment", isEnvironmentKey, "environment key");
 
-/** What may be undefined, which its sender has to say. */
+/** Accepts undefined, which the sender has to write explicitly. */
 export function orUndefined<T>(shape: Shape<T>): Shape<T | undefined> {
   const problem = (value: unknown, path: string): string => problemOf(shape, value, path);
   return Object.assign((value: unknown): value is T | undefined => value === undefined || shape(value), {
@@ -140,10 +139,10 @@ export function list<T>(shape: Shape<T>): Shape<T[]> {
   return Object.assign(test, { problem, describe: () => `[${describePlace(shape)}, ...]` });
 }
 
-/** A list that nobody changes who has it. */
+/** A list that its holder does not change. */
 export const readonlyList = list as <T>(shape: Shape<T>) => Shape<readonly T[]>;
 
-/** What is behind the last shape may be there or not. */
+/** Places after the last shape are allowed. */
 export function tuple<S extends readonly Shape[]>(...shapes: S): Shape<PlacesOf<S>> {
   const problem = (value: unknown, path: string): string => {
     if (!Array.isArray(value)) return `${path} is not a list: received ${describeValue(value)}`;

@@ -1,7 +1,7 @@
 /**
  * The headers of questions about values that programs keep by name at the head; the numbers are in `messages.ts`.
  *
- * They go from a process to the head as other questions do. A value is the body of the question or the answer.
+ * These questions go from a process to the head like all others. A value is the body of the question or the answer.
  */
 import { exactly, fields, flag, type Of, orUndefined, text } from "./header-shape.ts";
 

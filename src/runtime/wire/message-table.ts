@@ -1,5 +1,5 @@
 /**
- * Tables of messages: for each number the shape of its header, and what handles it.
+ * Tables of messages: the shape of each number's header, and its handler.
  *
  * A table of shapes says which header belongs to which number in one direction; the table of handlers is typed by it, so the compiler finds a message without a
  * handler, and no handler casts. One table of each for every direction; a process has one table of handlers.
@@ -15,7 +15,7 @@ import { DecodeError } from "./value/decode-error.ts";
 export type HeadersOf<Table> = { [N in keyof Table]: Of<Table[N]> };
 export type Shapes<Headers> = { readonly [N in keyof Headers]: Shape<Headers[N]> };
 
-/** What handles each message, with whatever the receiver passes besides the header. */
+/** Handlers of messages, with the receiver's extra arguments after the header. */
 export type Handlers<Headers, Rest extends readonly unknown[] = []> = {
   readonly [N in keyof Headers]: (header: Headers[N], ...rest: Rest) => void;
 };
@@ -24,7 +24,7 @@ export type Handlers<Headers, Rest extends readonly unknown[] = []> = {
 type Arguments<Calls> = { readonly [N in keyof Calls]: readonly unknown[] };
 /** A call of one of them. */
 export type CallOf<Calls extends Arguments<Calls>> = { [N in keyof Calls]: [name: N, ...args: Calls[N]] }[keyof Calls];
-/** Who has these methods. */
+/** An object with these methods. */
 export type Methods<Calls extends Arguments<Calls>, Result = void> = { readonly [N in keyof Calls]: (...args: Calls[N]) => Result };
 
 /** A message of a table. */
@@ -45,10 +45,10 @@ export function faultOf<Headers>(shapes: Shapes<Headers>, type: number, header: 
   return shape(header) ? undefined : `${nameOfMessage(type)} is malformed: ${problemOf(shape, header)}`;
 }
 
-/** What is read out of the headers of some messages. */
+/** Functions that extract something from the headers of some messages. */
 export type HeaderExtractors<Headers, Result> = { readonly [N in keyof Headers]?: (header: Headers[N]) => Result };
 
-/** What the table says of a message whose header has been checked; undefined for one that it does not have. */
+/** Applies the table to a message whose header has been checked; undefined for messages without an entry. */
 export function extractFrom<Headers, Result>(table: HeaderExtractors<Headers, Result>, type: number, header: unknown): Result | undefined {
   return (table as Readonly<Record<number, ((header: unknown) => Result) | undefined>>)[type]?.(header);
 }

@@ -1,8 +1,9 @@
 /**
- * What a daemon is told and asked, by the processes of its node and by the daemons of others: the header of each message, its shape, and whose business it is.
+ * Messages to a daemon from its node's processes and from other daemons: the header of each, its shape, and its route.
  *
- * What processes ask of the head goes through the daemon, too (`messages-to-head.ts`). A message about what another node keeps (a ref counts where its owner is,
- * a stored object where its bytes are, a lease where its worker is) is passed on there: `ROUTES` tells from the header which node that is.
+ * Questions to the head pass through the daemon, too (`messages-to-head.ts`). A message about another node's state is forwarded there: a
+ * ref counts at the owner, a stored object belongs to the node with the bytes, a lease to the node with the worker. `ROUTES` finds that
+ * node from the header.
  */
 import { leaseSpill, leaseSpillDropped } from "./cluster-messages.ts";
 import { extensionHeader } from "./extension-messages.ts";
@@ -62,11 +63,14 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.LEASE_DEMAND]: leaseDemand,
   /** The worker and the lease's id: the sender does not need the lease any more. Lease ids are counted by the worker's node. */
   [MESSAGE.LEASE_RETURN]: leaseName,
-  /** The worker and the lease's id: what runs under this lease may not run twice. A hint for whom to end when memory is short. */
+  /**
+   * The worker and the lease's id: the task under this lease must not run twice. A hint for the choice of a process to end when memory is
+   * short.
+   */
   [MESSAGE.LEASE_ONCE]: leaseName,
   /**
-   * Nothing of that owner's leases up to this id is here: they end, and the owner's connections are closed. Of each connection: the lease that it was made for, and how many calls
-   * of it were read and answered. Sent again for each connection for such a lease that comes later, which is closed unread.
+   * No call of that owner's leases up to this id is here: they end, and the owner's connections are closed. For each connection: its lease,
+   * and the number of calls that were read and answered. Sent again for each later connection for such a lease, which is closed unread.
    */
   [MESSAGE.LEASE_RECLAIMED]: reclaimed,
   /**
@@ -83,9 +87,9 @@ export const MESSAGES_OF_PROCESS = {
    * nothing is parked there.
    */
   [MESSAGE.WORKER_RETIRING]: nothing,
-  /** What such a demand, or an actor without a process, waits for on this node. */
+  /** Asks why such a demand, or an actor without a process, waits on this node. */
   [MESSAGE.WHY_LEASE]: either(fields({ shape: leaseSpec }), fields({ actor: anyActor })),
-  /** What the call behind the ref waits for; asked of the process that makes it. */
+  /** Asks why the call behind the ref is pending. Goes to the process that runs the call. */
   [MESSAGE.WHY_REF]: whyRef,
   /** Cancels the call behind the ref; passed on to the process that made the call. */
   [MESSAGE.CANCEL_REF]: cancelRef,
@@ -96,8 +100,9 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.CANCEL_RUNNING]: cancelRunning,
 
   /**
-   * One more hold each: object, owner, holder. The last two are for holds of a message that the sender is about to send over a link between a caller and a worker: the caller's
-   * number of the link, negative for a call or definition, and the message's number on it.
+   * Adds a hold for each row: object, owner, holder. The last two places are for holds of a message that the sender is about to send over a
+   * link between a caller and a worker. They are the caller's number of the link, negative for a call or definition, and the message's
+   * number on it.
    */
   [MESSAGE.REF_HOLD]: list(refHold),
   /** The sender gives up so many holds of each object of that owner. */
@@ -109,8 +114,8 @@ export const MESSAGES_OF_PROCESS = {
   /** The value of an object, for the process that asked. Body: the value. */
   [MESSAGE.REF_VALUE]: tuple(objectId, processId, optional(payload)),
   /**
-   * The values of objects of the sender, or their places in the store, for whoever asks while the sender computes. Their refs are about to leave it. Body: the values, one
-   * behind the other, without buffers.
+   * Values of the sender's objects, or their places in the store, for processes that ask while the sender computes. Sent before their refs
+   * leave the sender. Body: the values, one behind the other, without buffers.
    */
   [MESSAGE.REF_KNOWN]: list(tuple(objectId, payload)),
   /** The bytes of an object of that owner are not where they should be. Answered by REF_VALUE once the object was made again or cannot be. */
@@ -142,7 +147,7 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.STORE_RETIRE]: list(arenaName),
   /** Hints: how many objects of each arena the sender has mapped, and how many objects and bytes it has read from fused files since it last told. */
   [MESSAGE.STORE_USE]: storeUse,
-  /** From a worker: that owner's link has ended, over which the worker told of what it stored for the owner. */
+  /** From a worker: its link to that owner, over which it announced the owner's stored objects, has ended. */
   [MESSAGE.STORE_LINK_ENDED]: tuple(processId, number),
   /**
    * Fetches an object that lies on another node. The number is the purpose: 0 get, 1 wait, 2 prefetch. Without the owner, a copy is not found once that node is dead. Answered
@@ -151,20 +156,23 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.OBJECT_FETCH]: objectFetch,
   /** The process does not need these copies any more; sent once for each answer that gave one. */
   [MESSAGE.COPY_RELEASE]: list(location),
-  /** Where objects are. Answered for each with the nodes that have all of it, its own first, and with whether it lies on disk there. Daemons ask each other the same. */
+  /**
+   * Asks for the places of objects. The answer for each has the nodes with a full copy, the own node first, and whether the copy is on disk
+   * there. Daemons ask each other the same.
+   */
   [MESSAGE.OBJECT_LOCATE]: objectLocate,
   /** A message of an extension of the daemon, which has a shape for the header and for the answer, if it is a request. */
   [MESSAGE.NODE_EXTENSION]: extensionHeader,
 };
 export type MessagesOfProcess = HeadersOf<typeof MESSAGES_OF_PROCESS>;
 
-/** What a node tells another that no process tells its daemon. */
+/** Messages between daemons that no process sends to its daemon. */
 export const MESSAGES_BETWEEN_DAEMONS = {
   /** A worker of the sender's node has ended. */
   [MESSAGE.WORKER_EXITED]: workerExit,
-  /** What a process of that job printed, for its drivers. */
+  /** Output of a process of that job, for the job's drivers. */
   [MESSAGE.LOG]: log,
-  /** The driver of this job has gone: no new work of it begins. */
+  /** The driver of this job has gone: the job starts no new work. */
   [MESSAGE.JOB_ENDED]: jobId,
   /** Which of these processes of the receiver's node have ended? Asked when a head has come that may not tell what the last one was told. Answered with those. */
   [MESSAGE.PROCESSES_ENDED]: list(processId),

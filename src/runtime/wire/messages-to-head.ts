@@ -1,5 +1,5 @@
 /**
- * What processes ask of the head and tell it: the header of each message, and its shape.
+ * Messages of processes to the head: the header of each, and its shape.
  *
  * Two borders check them: the daemon of the process, before it passes a message on, and the head, which ends the link of a node that sends anything else. Both use this
  * table, so no program can have its node's link ended.
@@ -15,13 +15,16 @@ import { actorCreate, anyActor, environment, group, MESSAGE, payload, waits } fr
 const named = fields({ name: text, namespace: text });
 
 export const MESSAGES_TO_HEAD = {
-  /** A function or class. The daemon's holds of what it captured come before it. Body: the definition. */
+  /** A function or class. The daemon's holds of captured refs come before it. Body: the definition. */
   [MESSAGE.DEFINE]: definition,
-  /** Asks for a definition by its id; answered once it is known, with the definition in the body. The process that asks registers its own holds of what the answer refers to. */
+  /**
+   * Asks for a definition by its id. Answered once it is known, with the definition in the body. The asking process registers its own holds
+   * of the references in the answer.
+   */
   [MESSAGE.FETCH_DEFINITION]: text,
-  /** What the environment key of later shapes means. Only in a cluster does the daemon pass it on to the head. */
+  /** Describes an environment key that later shapes use. Only in a cluster does the daemon pass it on to the head. */
   [MESSAGE.ENVIRONMENT]: environment,
-  /** From a daemon: what this key means; answered with the description that ENVIRONMENT gave, once it is known. */
+  /** From a daemon: asks for the description of this key, and is answered once ENVIRONMENT has given it. */
   [MESSAGE.ENVIRONMENT_FETCH]: environmentKey,
   /** Creates an actor; answered with the one that has the name, which with `getIfExists` may be another. Body: the payloads. */
   [MESSAGE.ACTOR_CREATE]: actorCreate,
@@ -41,18 +44,21 @@ export const MESSAGES_TO_HEAD = {
   [MESSAGE.WAITS]: waits,
   /** Asks for all nodes. */
   [MESSAGE.NODES]: nothing,
-  /** The same question as a process asks its daemon, which adds the state of its store. */
+  /** The same question from a process to its daemon, which adds the store's state. */
   [MESSAGE.RESOURCES]: fields({ store: unchecked<unknown>() }),
-  /** Asks for the nodes, what each has and what of it is free, the nodes that have gone, and what waits for room. */
+  /** Asks for the nodes with their total and free resources, the nodes that have gone, and the demands that wait for room. */
   [MESSAGE.CLUSTER_STATUS]: nothing,
   /** Makes, revokes or lists join tokens. */
   [MESSAGE.JOIN_TOKENS]: joinTokens,
   /**
-   * A node, named by the first digits of its id, is to leave. Answered with the whole id when it takes nothing new; the node goes when it has ended what it has, and says so by
-   * the event `left`.
+   * Drains a node, named by the first digits of the id. Answered with the whole id once the node takes nothing new. The node leaves when
+   * its work has ended, and announces that by the event `left`.
    */
   [MESSAGE.NODE_DRAIN]: nodeDrain,
-  /** On which nodes such a demand, or an actor, could be placed, and what of its needs is free there; answered with nothing for an actor that is not known. */
+  /**
+   * Asks which nodes could hold such a demand, or an actor, and how much of the needed resources is free there. Answered with nothing for
+   * an unknown actor.
+   */
   [MESSAGE.WHY_PLACE]: fields({ shape: orUndefined(leaseSpec), actor: orUndefined(anyActor) }),
   /** Asks for all placement groups. */
   [MESSAGE.GROUPS]: nothing,
@@ -80,7 +86,7 @@ export const MESSAGES_TO_HEAD = {
 };
 export type MessagesToHead = HeadersOf<typeof MESSAGES_TO_HEAD>;
 
-/** What is asked of the head of a cluster as the one that knows all nodes; the head of one machine is not asked. */
+/** Questions to a cluster's head, which knows all nodes; the head of one machine is not asked. */
 export type MessagesToCluster = Pick<
   MessagesToHead,
   | typeof MESSAGE.NODES

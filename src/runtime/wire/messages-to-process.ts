@@ -1,8 +1,8 @@
 /**
- * What drivers and workers are told by their daemon, and through it by the head and by other nodes: the header of each message, and its shape.
+ * Messages to drivers and workers from their daemon, and through it from the head and from other nodes: the header of each, and its shape.
  *
- * Each process checks what comes (`readHeader`), and the daemon checks what another node sends to one of its processes. What only the head or the own daemon says is not
- * taken from other nodes (`runtime/node/membership/message-validation.ts`).
+ * Each process checks its messages (`readHeader`), and the daemon checks messages from other nodes to its processes. Messages that only the
+ * head or the own daemon may send are not taken from other nodes (`runtime/node/membership/message-validation.ts`).
  */
 import {
   actorId,
@@ -43,13 +43,13 @@ import { nodeDraining } from "./cluster-messages.ts";
 import { storeStatus } from "./store-messages.ts";
 import { whyRef } from "./why-messages.ts";
 
-/** PEM: what a process of a node shows of itself over TLS, and whom it believes. */
+/** PEM: the certificate of a process over TLS, and the authority that it trusts. */
 const certificate = fields({ ca: text, cert: text, key: text, alsoOnLoopback: optional(flag) });
 
 export const MESSAGES_TO_PROCESS = {
   /** A lease of a worker. `accelerators`: those that its tasks may use, by resource. */
   [MESSAGE.LEASE_GRANT]: leaseGrant,
-  /** What waits under this shape can never run. */
+  /** Demands of this shape can never run. */
   [MESSAGE.LEASE_REFUSED]: leaseRefused,
   /** The worker and the lease's id: push nothing more to it, and return it when drained. */
   [MESSAGE.LEASE_REVOKE]: leaseName,
@@ -59,13 +59,13 @@ export const MESSAGES_TO_PROCESS = {
    */
   [MESSAGE.LEASE_TAKEN]: reclaimed,
   /**
-   * What a worker that has ended had sent to the receiver in that outbox, from this offset of the stream on: the receiver reads on where its connection ended. Comes before
-   * WORKER_EXITED. Body: the bytes.
+   * Frames that a dead worker had sent to the receiver in that outbox, from this offset of the stream on: the receiver continues where its
+   * connection ended. Comes before WORKER_EXITED. Body: the bytes.
    */
   [MESSAGE.OUTBOX_REST]: tuple(processId, number, number),
   /** A worker has ended. */
   [MESSAGE.WORKER_EXITED]: workerExit,
-  /** That node is dead, with all its processes, for this reason. */
+  /** The node is dead, with all its processes, for this reason. */
   [MESSAGE.NODE_GONE]: tuple(nodeId, text),
   /** The receiver's node is to leave the cluster. Said again when the deadline is another. */
   [MESSAGE.NODE_DRAINING]: nodeDraining,
@@ -107,7 +107,7 @@ export const MESSAGES_TO_PROCESS = {
   [MESSAGE.ARENA_LOST]: location,
   /** To the writer: these places are free again. */
   [MESSAGE.STORE_REUSE]: list(location),
-  /** How full the store is. `seenBytes`: what the receiver wrote less what it freed, as far as it is in `usedBytes`. */
+  /** The fill level of the store. `seenBytes`: the receiver's writes less its frees, as far as `usedBytes` includes them. */
   [MESSAGE.STORE_STATUS]: storeStatus,
   /** The store is short of room: collect garbage, and answer by the same. */
   [MESSAGE.STORE_COLLECT]: nothing,
@@ -116,8 +116,8 @@ export const MESSAGES_TO_PROCESS = {
   /** These arenas were moved to disk and deleted. */
   [MESSAGE.STORE_SPILLED]: list(text),
   /**
-   * To an owner: the writer has ended, or, with a number, that link to it has. Does the owner know these objects? A daemon that took a value over is not asked, as it has heard of
-   * it.
+   * To an owner: the writer has ended, or, with a number, that link to it has. Asks which of these objects the owner knows. A daemon that
+   * took a value over is not asked, as it already knows the object.
    */
   [MESSAGE.STORE_CLAIM]: tuple(processId, list(location), optional(number)),
 
@@ -129,14 +129,14 @@ export const MESSAGES_TO_PROCESS = {
   [MESSAGE.GROUP_STATE]: groupState,
   /** To the process that made the call behind the ref: cancel it. */
   [MESSAGE.CANCEL_REF]: cancelRef,
-  /** To the process that makes the object: what does the call wait for? */
+  /** Asks the process that makes the object why the call is pending. */
   [MESSAGE.WHY_REF]: whyRef,
 
-  /** What a process of that job printed, for its drivers. */
+  /** Output of a process of that job, for the job's drivers. */
   [MESSAGE.LOG]: log,
   /** A warning for the user. */
   [MESSAGE.WARNING]: text,
-  /** Which message of the receiver is refused, and what is wrong with it. The connection is closed behind it. */
+  /** Refuses a message of the receiver, with the fault. The connection closes after it. */
   [MESSAGE.MESSAGE_REFUSED]: text,
   /** The node's later certificate, in PEM, for connections that begin from now on. */
   [MESSAGE.CERTIFICATE]: certificate,

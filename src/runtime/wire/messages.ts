@@ -1,10 +1,11 @@
 /**
  * The catalogue of messages: a number each, and the shapes and types of headers that several files need. PROTOCOL.md tells the same to readers of other languages.
  *
- * What each message means is said in the tables of its direction (`messages-to-daemon.ts` and its neighbours). Shapes know nothing of who may say what.
+ * The tables of each direction (`messages-to-daemon.ts` and its neighbours) explain the messages. Shapes know nothing about permissions.
  *
- * Groups: who is speaking (1-9), leases (10-19), workers (20-29), definitions (30-39), references (40-49), the object store (50-59),
- * actors (60-69), the node (70-79), calls, which go directly between the caller and a worker (80-89), cancellation (90-93), and the folders of jobs, which travel as packages (170-179).
+ * Groups: the hello (1-9), leases (10-19), workers (20-29), definitions (30-39), references (40-49), the object store (50-59), actors
+ * (60-69), the node (70-79). Calls, which go directly between the caller and a worker, have 80-89, cancellation has 90-93, and the folders
+ * of jobs, which travel as packages, have 170-179.
  */
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import {
@@ -188,7 +189,7 @@ export const MESSAGE = {
 /** A process, be it named by more than its id: the daemon of a node that has gone, or nobody. */
 export const anyProcess = textOf<ProcessId>("process id");
 
-/** Who calls. The first frame after the proofs. */
+/** Identifies the caller. The first frame after the proofs. */
 export const hello = fields({
   processId: anyProcess,
   /** Under which process references are counted: itself, except for workers that share a process with their driver. */
@@ -220,11 +221,11 @@ export const linkHello = fields({
   nodeId,
   processId: anyProcess,
   kind: exactly("daemon", "head"),
-  /** Of a head: how many have led before it, and itself. Nodes answer none with a smaller one than they have met. */
+  /** From a head: its number in the sequence of leaders. Nodes refuse a smaller one than they have met. */
   term: optional(number),
   /** A random string per life of the process, for a head per term. */
   incarnation: text,
-  /** Whom the caller wants to reach, if it minds. */
+  /** Node that the caller wants to reach, if it matters. */
   to: orUndefined(nodeId),
   /** The incarnation of the other end that the caller had a connection with last. */
   peerIncarnation: orUndefined(text),
@@ -235,10 +236,10 @@ export const linkHello = fields({
 });
 export type LinkHelloHeader = Of<typeof linkHello>;
 
-/** From a machine that is not of the cluster yet, over TLS to a head that it knows by the hash of its authority. */
+/** From a machine that has not joined yet, over TLS to a head that it identifies by the hash of the authority. */
 export const joining = fields({
   version: number,
-  /** Of the join token. */
+  /** Secret of the join token. */
   secret: text,
   nodeId,
   /** PEM; the private half stays where it is. */
@@ -254,7 +255,7 @@ export const joined = fields({
   token: text,
   /** Plain TCP is refused also between processes of one machine. */
   tlsOnLoopback: flag,
-  /** What the node needs to use the cluster's NATS. */
+  /** Credentials with which the node uses the cluster's NATS. */
 });
 export type JoinReply = Of<typeof joined>;
 
@@ -297,11 +298,17 @@ export const payload = named(
 );
 export type PayloadHeader = Of<typeof payload>;
 
-/** One more hold of a ref: the object, its owner, the holder; of what an answer holds for its receiver, the link and the answer's number on it. */
+/**
+ * Adds a hold of a ref: the object, its owner, the holder. For holds that an answer takes for the receiver, also the link and the answer's
+ * number on it.
+ */
 export const refHold = tuple(objectId, processId, processId, optional(number), optional(number));
 export type RefHoldHeader = Of<typeof refHold>;
 
-/** What its writer stored for its owner and the owner has never heard of; the link over which that would have been told, of a writer that lives. */
+/**
+ * An object that its writer stored for its owner and that the owner has never heard of. For a living writer, also the link that would have
+ * announced it.
+ */
 export const disownedRow = tuple(location, optional(number));
 export type DisownedRow = Of<typeof disownedRow>;
 
@@ -318,18 +325,18 @@ export const reclaim = tuple(processId, number);
 export type ReclaimHeader = Of<typeof reclaim>;
 
 /**
- * From a worker, and to the owner: the leases of that owner on that worker up to this number have ended; of each connection that ends with them, for which lease it was made, and how
- * many calls the worker has read of it and answered: those behind them were never begun.
+ * From a worker, and to the owner: the leases of that owner on that worker up to this number have ended. Each connection that ends with
+ * them has its lease, and the number of calls that the worker has read and answered: later calls were never begun.
  */
 export const reclaimed = tuple(processId, number, list(tuple(number, number)));
 export type ReclaimedHeader = Of<typeof reclaimed>;
 
 export const leaseDemand = fields({
-  /** Canonical text of what is asked for: resources, and where (`runtime/scheduling/lease-spec.ts`). */
+  /** Canonical text of the demand: resources, and where (`runtime/scheduling/lease-spec.ts`). */
   shape: leaseSpec,
   /** How many tasks of this shape wait here now; replaces the last number. */
   backlog: count,
-  /** Of the backlog, so many tasks have most of their arguments' bytes on that node: node, tasks, bytes. */
+  /** Tasks of the backlog with most of their arguments' bytes on a node: node, tasks, bytes. */
   near: optional(readonlyList(tuple(nodeTag, number, number))),
 });
 export type LeaseDemandHeader = Of<typeof leaseDemand>;
@@ -344,7 +351,7 @@ export const leaseGrant = fields({
   workerId: processId,
   address: text,
   pid: number,
-  /** Which accelerators its tasks may use, by resource; undefined where none were asked for. */
+  /** Accelerators for the lease's tasks, by resource; undefined if none were requested. */
   accelerators: orUndefined(accelerators),
 });
 export type LeaseGrantHeader = Of<typeof leaseGrant>;
@@ -354,7 +361,7 @@ const refusalFields = { code: exactly("unschedulable", "groupRemoved", "environm
 export const refusal = fields(refusalFields);
 export type ActorRefusal = Of<typeof refusal>;
 
-/** No worker will ever be granted for what waits under this shape. */
+/** No worker will ever be granted for demands of this shape. */
 export const leaseRefused = fields({ shape: leaseSpec, ...refusalFields });
 export type LeaseRefusedHeader = Of<typeof leaseRefused>;
 
@@ -387,21 +394,21 @@ export const environmentDescription: Shape<object> = fields({
 });
 
 /**
- * A runtime environment: the key that later shapes name, and what it means, all paths absolute. In a cluster `job` has the driver's node, folder and Node's flags, and
- * `workingDirAt` and `nodeModulesAt` the nodes where those folders lie.
+ * A runtime environment: the key that later shapes name, and its description with absolute paths. In a cluster `job` has the driver's node,
+ * folder and Node flags, and `workingDirAt` and `nodeModulesAt` the nodes of those folders.
  */
 export const environment = named(
   "environment",
   fields({
     key: environmentKey,
-    /** As whoever asks for its workers describes it: `runtime/environment/runtime-env.ts` reads it. */
+    /** Description by the process that asks for its workers: `runtime/environment/runtime-env.ts` reads it. */
     description: environmentDescription,
   }),
 );
 export type EnvironmentHeader = Of<typeof environment>;
 
 const outOfMemory = fields({
-  /** Its own limit, or the machine's. */
+  /** The actor's own limit, or the machine's. */
   because: exactly("limit", "machine"),
   usedBytes: number,
   limitBytes: number,
@@ -411,9 +418,9 @@ const outOfMemory = fields({
 export type OutOfMemoryHeader = Of<typeof outOfMemory>;
 
 /**
- * How a worker ended. `running`: the caller and the call id in the worker's interrupt slot; `begun`: for each connection, named by the lease it was made for, the call of it that began
- * last; `reason`: why the daemon ended it, when it did; `isForCancellation`: it was ended for a cancelled call; `outOfMemory`: it was ended for its memory, with the limit and the
- * largest processes then.
+ * The end of a worker. `running`: the caller and the call id in the worker's interrupt slot. `begun`: for each connection, named by its
+ * lease, the call that began last. `reason`: why the daemon ended the worker, if it did. `isForCancellation`: the worker was ended for a
+ * cancelled call. `outOfMemory`: it was ended for its memory, with the limit and the largest processes then.
  */
 export const workerExit = named(
   "worker exit",
@@ -428,7 +435,7 @@ export const workerExit = named(
     running: optional(tuple(processId, number)),
     /** Absent where none had begun, and of workers that do not mark it. */
     begun: optional(readonlyList(tuple(number, number))),
-    /** What else was there uses up no retry. */
+    /** The worker's other calls use up no retry. */
     isForCancellation: optional(flag),
     outOfMemory: optional(outOfMemory),
   }),
@@ -440,8 +447,8 @@ const method = record(unchecked<string | number | boolean | string[]>());
 export type MethodHeader = Of<typeof method>;
 
 /**
- * What callers know of an actor: the options of its methods by name, and the concurrency groups with their limits. `maxPendingCalls`: -1 for any number; `isOpen`: only the actor
- * knows its methods, as in Python, and any name may be called.
+ * An actor as callers know it: the methods' options by name, and the concurrency groups with their limits. `maxPendingCalls`: -1 for any
+ * number. `isOpen`: only the actor knows its methods, as in Python, and any name may be called.
  */
 export const actorInterface = named(
   "actor interface",
@@ -527,7 +534,7 @@ export const actorState = fields({
   pid: orUndefined(number),
   /** For the dead: why. */
   reason: orUndefined(text),
-  /** Of the dead; absent for those that died under a head of version 0.1.0. */
+  /** Set for dead actors, except those that died under a head of version 0.1.0. */
   ending: optional(actorEnding),
   exit: orUndefined(workerExit),
   refusal: optional(refusal),
@@ -538,7 +545,7 @@ export type ActorStateHeader = Of<typeof actorState>;
 
 export const actorFound = fields({
   actorId,
-  /** The daemon that counts who holds it. */
+  /** Daemon that counts the holders. */
   owner: processId,
   interface: actorInterface,
 });
@@ -565,7 +572,7 @@ export type LongWaitHeader = Of<typeof longWait>;
 export const waits = fields({ began: list(longWait), ended: list(number) });
 export type WaitsHeader = Of<typeof waits>;
 
-/** One actor in the answer to ACTOR_LIST. */
+/** An actor in the answer to ACTOR_LIST. */
 export const actorInfo = fields({
   actorId,
   className: text,
@@ -581,7 +588,7 @@ export const actorInfo = fields({
 export type ActorInfoHeader = Of<typeof actorInfo>;
 
 const limit = leaf<number>("a number", (value) => typeof value === "number" && !Number.isNaN(value), "number or infinity");
-/** What the producer of a stream needs to know of its consumer. The limits are infinite where there is none. */
+/** Facts about a stream's consumer for its producer. Limits are infinite if there is no consumer. */
 const stream = fields({
   /** Items that the caller has from an earlier attempt: they are made again and not sent. */
   skip: number,
@@ -609,7 +616,7 @@ export const call = fields({
   name: orUndefined(text),
   actorId: orUndefined(actorId),
   incarnation: number,
-  /** Of an actor's method: it makes a lost object again, and comes before calls that wait for their turn. */
+  /** Set on an actor's method that makes a lost object again. Such calls overtake calls that wait for their turn. */
   isRemade: optional(exactly(true)),
   /** For tasks with accelerators: those of the lease. */
   accelerators: orUndefined(accelerators),
@@ -627,7 +634,7 @@ export type StreamItemHeader = Of<typeof streamItem>;
 export const cancel = fields({
   /** Cancel the calls that it made, too. */
   recursive: flag,
-  /** It had its time to end by itself: answer without it, if others would suffer from the end of the worker. */
+  /** The call had its time to end by itself: answer without it, if others would suffer from the end of the worker. */
   abandon: flag,
 });
 export type CancelHeader = Of<typeof cancel>;
@@ -655,12 +662,12 @@ export const log = fields({
   source: text,
   stream: exactly("stdout", "stderr"),
   lines: list(text),
-  /** Whose drivers it is for; undefined where there is one job. */
+  /** Job whose drivers get the output; undefined if there is one job. */
   job: optional(jobId),
 });
 export type LogHeader = Of<typeof log>;
 
-/** A node as the head tells of it: to processes, and to an operator. */
+/** A node in the head's answers to processes and operators. */
 export const nodePlace = { nodeId, hostname: text, address: text, labels: record(text) };
 
 export const nodeEntry = fields({ ...nodePlace, alive: flag, draining: flag, resources: record(number), objectStoreMemoryBytes: number });

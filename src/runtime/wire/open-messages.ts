@@ -1,8 +1,8 @@
 /**
  * The first words of a connection, with which its ends prove to each other that they are of one session (`runtime/rpc/handshake.ts`).
  *
- * Read by whoever comes, before anything is known of him: all are small and of plain fields. Versions are compared before anything else is looked at, as another
- * version may have other fields.
+ * The listener reads them before it knows the caller, so all are small and of plain fields. Versions are compared before anything else is
+ * read, as another version may have other fields.
  */
 import { fields, leaf, nodeId, number, type Of, processId, text, unchecked } from "./header-shape.ts";
 import { anyProcess } from "./messages.ts";
@@ -24,10 +24,10 @@ export const opened = fields({
   nodeId,
   processId,
   nonce: text,
-  /** That the listener knows the token; see `runtime/rpc/proof.ts`. The caller's own is the header of the PROOF that follows. */
+  /** Proves that the listener knows the token; see `runtime/rpc/proof.ts`. The caller's proof is the header of the PROOF that follows. */
   proof: text,
 });
 export type OpenReply = Of<typeof opened>;
 
-/** Whoever says hello says who it is. */
+/** A hello names its sender. */
 export const named = fields({ processId: anyProcess });

@@ -1,7 +1,7 @@
 /**
  * The headers of the messages by which folders travel as packages; the numbers are in `messages.ts`.
  *
- * What is asked and answered is in `runtime/environment/package-exchange.ts`. The bytes go in the body.
+ * `runtime/environment/package-exchange.ts` explains the questions and answers. The bytes are in the body.
  */
 import type { NodeId } from "../base/ids.ts";
 import { count, exactly, fields, jobId, list, number, type Of, optional, readonlyList, text, textOf, tuple } from "./header-shape.ts";
@@ -10,7 +10,7 @@ const folder = {
   job: jobId,
   directory: text,
   excludes: readonlyList(text),
-  /** Nothing but these files of it. */
+  /** Limits the package to these files. */
   only: optional(readonlyList(text)),
 };
 /** A folder of the asked node, of which a package is wanted. */
@@ -22,7 +22,7 @@ export const packageOffered = fields({
   hash: text,
   manifestBytes: count,
   contentsBytes: count,
-  /** Other nodes that have it, by the first halves of their ids, which is enough to ask them. */
+  /** Node tags of the other nodes that have the package, which are enough to ask them. */
   holders: list(textOf<NodeId>("node tag")),
   /** Versions of packages that the folder's package.json files name and the asked node has. */
   installed: readonlyList<readonly [folder: string, name: string, version: string]>(tuple(text, text, text)),

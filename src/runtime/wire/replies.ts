@@ -1,8 +1,9 @@
 /**
- * What requests are answered with: the header of the REPLY by the number of the request, and its shape.
+ * Answers to requests: the header of the REPLY by the number of the request, and its shape.
  *
- * Whoever sends a request keeps its number until the REPLY comes; `request` then checks the header (`runtime/rpc/peer-connection.ts`), so that no caller casts it.
- * What a REPLY refuses is a `WireErrorHeader` (flag ERROR) whatever was asked. Parts that follow in the body are said at the request.
+ * The sender of a request keeps its number until the REPLY arrives. `request` then checks the header (`runtime/rpc/peer-connection.ts`), so
+ * that no caller casts it. A refusal has a `WireErrorHeader` (flag ERROR) for every request. The request explains further parts in the
+ * body.
  */
 import { clusterStatus, deathTimes, heartbeatReply, joinTokensReply } from "./cluster-messages.ts";
 import { definition } from "./definition-messages.ts";
@@ -82,7 +83,7 @@ export function isReplyTo<N extends number>(type: N, header: unknown): header is
   return shapeOf(type)?.(header) ?? true;
 }
 
-/** What is wrong with a header that `isReplyTo` has refused. */
+/** Describes the fault of a header that `isReplyTo` has refused. */
 export function problemOfReply(type: number, header: unknown): string {
   return `the answer to ${nameOfMessage(type)} is malformed: ${problemOf(shapeOf(type) ?? nothing, header)}`;
 }

@@ -1,12 +1,13 @@
 /**
  * Headers of the messages about the object store of a node; their numbers are in the catalogue (`messages.ts`).
  *
- * What processes tell their daemon of their use of it, and what it tells them and the user of its state. PROTOCOL.md tells the same to readers of other languages.
+ * Reports of processes to their daemon about their use of the store, and the daemon's reports about its state. PROTOCOL.md tells the same
+ * to readers of other languages.
  */
 import { count, fields, list, number, type Of, tuple } from "./header-shape.ts";
 import { arenaName } from "./messages.ts";
 
-/** What a process reads from the store. Hints: nothing depends on them being in time. */
+/** Reads of a process from the store. These are hints: nothing depends on their timing. */
 export const storeUse = fields({
   /** Arenas of which it has so many mapped objects now. */
   mapped: list(tuple(arenaName, count)),
@@ -33,6 +34,6 @@ export type StoreReport = Of<typeof storeReport>;
 export const storeStatus = fields({
   usedBytes: number,
   quotaBytes: number,
-  /** What the receiver has written to memory less what it freed of its own, as far as it is in `usedBytes`. */
+  /** The receiver's writes to memory less its frees, as far as `usedBytes` includes them. */
   seenBytes: number,
 });

@@ -21,10 +21,13 @@ import {
 } from "./header-shape.ts";
 import { location } from "./messages.ts";
 
-/** What an object is fetched for: the first comes first. */
+/** Purpose of a fetch, most urgent first. */
 export const FETCH_FOR = { GET: 0, WAIT: 1, PREFETCH: 2 } as const;
 
-/** One object at one place: what a copy is of. The place alone may be another object's by now, and the id may have been made again elsewhere. */
+/**
+ * An object at one place, which identifies a copy. The place alone may belong to another object by now, and the id may have been made again
+ * at another place.
+ */
 export const copyKey = tuple(objectId, location);
 export type CopyKey = Of<typeof copyKey>;
 
@@ -53,7 +56,7 @@ export const transferOpen = fields({
 });
 export type TransferOpenHeader = Of<typeof transferOpen>;
 
-/** Of the pull that is the frame's call id: the offset and the size in bytes. */
+/** Answers the pull named by the frame's call id: the offset and the size in bytes. */
 export const transferRead = tuple(number, number);
 export type TransferReadHeader = Of<typeof transferRead>;
 

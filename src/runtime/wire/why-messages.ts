@@ -1,8 +1,8 @@
 /**
  * The headers of questions about what a call waits for, and of their answers; the numbers are in `messages.ts`.
  *
- * They go from process to process along the calls that wait for each other (`core/why/why.ts`), and at the end to the node, which knows what a lease waits for.
- * The node asks the head in turn, where there are others.
+ * The questions go from process to process along the calls that wait for each other (`core/why/why.ts`), and at the end to the node, which
+ * knows the state of leases. The node in turn asks the head, if there are other nodes.
  */
 import {
   count,
@@ -37,7 +37,7 @@ export interface WhyHeader {
   details: Record<string, unknown>;
 }
 
-/** What a call waits for: who waits, how, why, and what that waits for in turn. */
+/** Explains a pending call: its process, the state, the cause, and the waits behind it. */
 export const why: Shape<WhyHeader> = named(
   "why answer",
   fields({
@@ -57,7 +57,7 @@ export type WhyCallHeader = Of<typeof whyCall>;
 
 const numbers = record(number);
 
-/** What a demand waits for on the node. */
+/** Explains a waiting demand on the node. */
 export const leaseReport = fields({
   refusal: orUndefined(text),
   obstacle: orUndefined(text),
@@ -65,28 +65,28 @@ export const leaseReport = fields({
   lacking: list(fields({ name: text, wanted: number, free: number })),
   holders: list(fields({ kind: exactly("tasks", "actor", "group"), id: text, name: text, resources: numbers })),
   workersStarting: count,
-  /** Whether the head knows of other nodes, and is to be asked what it waits for there (WHY_PLACE). */
+  /** Whether the head knows of other nodes, and should be asked as well (WHY_PLACE). */
   isClustered: optional(flag),
-  /** Its runtime environment is not ready here. */
+  /** The demand's runtime environment is not ready here. */
   environment: optional(exactly("asked", "building")),
 });
 export type LeaseReportHeader = Of<typeof leaseReport>;
 
-/** `suspect`: the node's connection is down; `draining`: it ends what it has. */
+/** `suspect`: the node's connection is down; `draining`: it finishes its work. */
 export const nodeState = exactly("alive", "suspect", "draining");
 
-/** `total` and `free`: of what the demand needs. */
+/** `total` and `free`: of the resources that the demand needs. */
 const placeNode = fields({ nodeId: text, hostname: text, state: nodeState, total: numbers, free: numbers });
 export type PlaceNodeHeader = Of<typeof placeNode>;
 
-/** What a demand waits for in the cluster, as the head sees it. */
+/** Explains a waiting demand in the cluster, as the head sees it. */
 export const placeReport = fields({
   needs: numbers,
-  /** The end of a sentence that begins with who waits. */
+  /** Ends a sentence that begins with the waiting demand. */
   infeasible: orUndefined(text),
   /** The label selectors that it may go by, in the order in which they are tried, and how many nodes meet each; absent where there is only one. */
   selectors: optional(list(fields({ text, nodeCount: count }))),
-  /** Of the nodes that it could be on; the first of many. */
+  /** Candidate nodes; the first of many. */
   nodes: list(placeNode),
   nodeCount: count,
 });

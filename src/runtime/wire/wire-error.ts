@@ -1,13 +1,13 @@
 /**
  * Errors that one process answers another with: a code for programs, a message for people, details as data.
  *
- * Whoever refuses a request throws a `WireError` or replies with one, and the other end gets one with the same code. Decisions are taken from codes and
- * details alone; no program reads a message. An error without a code of its own travels as `failed`.
+ * A process refuses a request by throwing a `WireError` or replying with one, and the other end gets one with the same code. Decisions
+ * depend on codes and details alone; no program reads a message. An error without a code travels as `failed`.
  */
 import * as shape from "./header-shape.ts";
 import { PROTOCOL_VERSION } from "./messages.ts";
 
-/** Each code, and what it means; PROTOCOL.md lists them. */
+/** Each code and its meaning; PROTOCOL.md lists them. */
 const WIRE_ERROR_CODES = {
   failed: "anything that no program has to tell from other failures",
   malformed: "the message is not one that the receiver takes, or not of its shape",

@@ -153,7 +153,7 @@ export class ByteReader {
     return this.#buffer().toString("hex", start, start + size);
   }
 
-  /** A copy in memory of its own: it does not keep the received bytes alive, and elements in it are aligned. */
+  /** Copies bytes into separate memory, which does not keep the received bytes alive, and aligns elements. */
   readCopy(size: number): Uint8Array<ArrayBuffer> {
     const start = this.take(size);
     const copy = new Uint8Array(size);

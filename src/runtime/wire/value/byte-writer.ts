@@ -1,9 +1,8 @@
 /**
  * Writes the plain forms of MessagePack into growing scratch memory: numbers, strings, and the headers of arrays, maps, bytes and extensions.
  *
- * Decides which of MessagePack's forms a JavaScript number or string takes. `ValueEncoder` extends it with everything that has structure.
- * First bytes are literals with the specification's names beside them.
- * Invariant: bytes before `position` are written; whoever writes reserves first.
+ * Picks MessagePack's form for each JavaScript number or string. `ValueEncoder` extends it with all structured values. First bytes are
+ * literals with the specification's names beside them. Invariant: bytes before `position` are written; every write reserves space first.
  */
 import { IN_BAND_BYTES_MAX, SCRATCH_KEPT_BYTES } from "./limits.ts";
 import { EXTENSION } from "./tags.ts";

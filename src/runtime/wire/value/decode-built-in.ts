@@ -8,7 +8,7 @@ import { SerializationError, withoutStack } from "../../base/errors.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { AGGREGATE_ERROR_NAME, BUFFER_KIND, ERROR_CLASSES, FORM } from "./tags.ts";
 
-/** What the forms need of the decoder. */
+/** Parts of the decoder that the forms use. */
 export interface BuiltInDecoder extends ByteReader {
   readValue(): unknown;
   readMapInto(target: object): void;
@@ -154,7 +154,7 @@ function readRegExp(decoder: BuiltInDecoder, count: number): RegExp {
 }
 
 function readBoxed(decoder: BuiltInDecoder): object {
-  // The box comes first in the bytes: its id is not meant for what is in it, which is no object.
+  // The box comes first in the bytes. Its id does not belong to the content, which is no object.
   const primitive = readPrimitive(decoder);
   return decoder.register(Object(primitive) as object);
 }
@@ -218,7 +218,7 @@ function readError(decoder: BuiltInDecoder, count: number): Error {
 
 function readDomException(decoder: BuiltInDecoder, count: number): Error {
   if (count !== 3 && count !== 4) decoder.fail(`a DOMException has 3 or 4 parts: received ${count}`);
-  // Its properties are read before it exists only as far as they are text, so nothing in them can lead back to it yet.
+  // Before the object exists only its textual properties are read, so nothing in them can refer back to it.
   const name = readString(decoder);
   const message = readString(decoder);
   const error = withoutStack(() => new DOMException(message, name));

@@ -1,8 +1,8 @@
 /**
  * The error of bytes that are no value of the format: truncated, damaged, written by a later version, or hostile.
  *
- * Thrown by the decoder; whoever reads from a connection closes it then, as nothing that follows can be trusted.
- * A member of the family, so that it keeps its class where the bytes were found far from the program that asked for them.
+ * Thrown by the decoder. A reader of a connection then closes it, as nothing that follows can be trusted. A member of the error family, so
+ * that it keeps its class even when the bytes were found far from the program that asked for them.
  */
 import { registerErrorClass, ShoalError } from "../../base/errors.ts";
 

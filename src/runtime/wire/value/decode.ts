@@ -15,7 +15,7 @@ import { EXTENSION, FIRST_MARKER } from "./tags.ts";
 export { DecodeError } from "./decode-error.ts";
 
 export interface DecodeHooks {
-  /** Makes the value of a custom form; what it throws reaches the caller of `decodeValue` unchanged. */
+  /** Makes the value of a custom form. Its errors reach the caller of `decodeValue` unchanged. */
   revive(kind: number, payload: unknown): unknown;
 }
 
@@ -267,7 +267,7 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // Arrays, and what begins with a marker
+  // Arrays, and forms that begin with a marker
 
   #readArray(length: number): unknown {
     this.checkedCount(length, 1);
@@ -329,7 +329,7 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
       case EXTENSION.SHARED: {
         const id = this.readNumberOfSize(size);
         this.expectCount("an id", count, 1);
-        // It is no level of the value: the encoder puts it around an object afterwards.
+        // A wrapper adds no level to the value: the encoder put it around the object afterwards.
         this.leave();
         const value = this.#readShared(id);
         this.enter();

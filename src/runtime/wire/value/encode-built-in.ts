@@ -2,15 +2,15 @@
  * Writes the built-in types of JavaScript that MessagePack lacks: Map, Set, Date, RegExp, errors, buffers, boxed primitives, objects without a
  * prototype, matches of regular expressions, sparse arrays, and bigints.
  *
- * Decides by the prototype, which must be a built-in of this realm, and believes it only when the value has the internal slots to go with it
- * and carries no properties of its own that would be lost; all else goes to `reduce`. Called by the encoder alone.
+ * Decides by the prototype, which must be a built-in of this realm. The value must also have the matching internal slots, and no extra
+ * properties that would be lost; all other values go to `reduce`. Called by the encoder alone.
  */
 import type { ByteWriter } from "./byte-writer.ts";
 import { plainValuesOf } from "./plain-object.ts";
 import { AGGREGATE_ERROR_NAME, BUFFER_KIND, ERROR_CLASSES, EXTENSION, FORM } from "./tags.ts";
 import { entryStep, UnsupportedValueError, withStep } from "./unsupported-value-error.ts";
 
-/** What the forms need of the encoder. */
+/** Parts of the encoder that the forms use. */
 export interface BuiltInEncoder extends ByteWriter {
   writeValue(value: unknown): void;
   writeMap(names: readonly string[], values: readonly unknown[]): void;
@@ -79,7 +79,7 @@ function publicErrorPrototype(prototype: unknown): unknown {
   return isBuiltIn ? base : undefined;
 }
 
-/** Whether an object has no properties besides those of its type. */
+/** Whether an object has only its type's properties. */
 function isBare(value: object, ownNames = 0): boolean {
   return Object.getOwnPropertyNames(value).length === ownNames && Object.getOwnPropertySymbols(value).length === 0;
 }
@@ -237,7 +237,7 @@ function boxedWriter(valueOf: (this: never) => unknown): Write {
   };
 }
 
-/** Two's complement, big-endian: eight bytes for what fits in them, else as few as hold the sign too. */
+/** Two's complement, big-endian: eight bytes if they suffice, else as few as hold the sign too. */
 export function writeBigint(encoder: ByteWriter, value: bigint): void {
   if (BigInt.asIntN(64, value) === value) {
     encoder.writeExtensionHeader(EXTENSION.BIGINT, 8);
@@ -268,7 +268,7 @@ const dataViewBuffer = getterOf(DataView.prototype, "buffer") as (this: unknown)
 const arrayBufferSize = getterOf(ArrayBuffer.prototype, "byteLength") as (this: unknown) => number;
 const DETACHED = "its buffer was transferred away";
 
-/** The bytes that the view shows; a `Buffer` is often a small part of its `ArrayBuffer`. */
+/** Writes the bytes that the view shows; a `Buffer` is often a small part of an `ArrayBuffer`. */
 function typedArrayWriter(tag: string, kind: number): Write {
   return (encoder, value) => {
     if (typedArrayTag.call(value) !== tag) return FAKE;
@@ -329,7 +329,7 @@ function errorWriter(className: string): Write {
 
 const domExceptionName = getterOf(DOMException.prototype, "name") as (this: unknown) => string;
 
-/** `AbortError`, `TimeoutError` and the like: name and message are no properties of theirs. */
+/** `AbortError`, `TimeoutError` and the like keep name and message in internal slots. */
 function writeDomException(encoder: BuiltInEncoder, value: object): string | undefined {
   const name = slotOf(domExceptionName, value);
   if (name === undefined) return FAKE;
@@ -380,7 +380,7 @@ function getterOf(target: object, name: string | symbol): unknown {
   return Object.getOwnPropertyDescriptor(target, name)?.get;
 }
 
-/** What a method of a built-in type reads from its receiver, or `undefined` where the receiver is not of the type. */
+/** Reads a slot with a method of a built-in type; `undefined` if the receiver is not of the type. */
 function slotOf<Value>(method: (this: never) => Value, value: object): Value | undefined {
   try {
     return (method as (this: object) => Value).call(value);

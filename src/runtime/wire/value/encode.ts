@@ -1,12 +1,11 @@
 /**
- * Encodes a value as MessagePack with the extensions of `tags.ts`: what `.remote()` arguments, results, stored objects and headers are.
+ * Encodes a value as MessagePack with the extensions of `tags.ts`: `.remote()` arguments, results, stored objects and headers.
  *
- * Decides what is plain data (numbers, text, arrays, objects of nothing but enumerable data properties, the built-in types of
- * structured clone) and asks the caller's `reduce` for everything else: functions, symbols, class instances, objects with accessors.
- * Owns the scratch memory. Identity inside one value is kept: a second meeting writes a reference, and the first gets its number
- * afterwards, so that a value without shared parts, which nearly all are, carries no trace of it.
- * Invariants: no user code runs but `reduce`, `Error.prepareStackTrace` and the traps of proxies; nothing of the user's is kept alive
- * after the call; `reduce` may encode values itself.
+ * Encodes plain data itself: numbers, text, arrays, objects with only enumerable data properties, and the built-in types of structured
+ * clone. Everything else (functions, symbols, class instances, objects with accessors) goes to the caller's `reduce`. Owns the scratch
+ * memory. Identity inside one value is kept: a second meeting writes a reference, and the first gets its number afterwards. So a value
+ * without shared parts, as nearly all are, carries no trace of this. Invariants: no user code runs but `reduce`, `Error.prepareStackTrace`
+ * and the traps of proxies. No user's object is kept alive after the call. `reduce` may encode values itself.
  */
 import { ByteWriter, InBandSizeError } from "./byte-writer.ts";
 import type { BuiltInEncoder } from "./encode-built-in.ts";
@@ -38,7 +37,7 @@ export interface EncodeHooks {
   origin?: ((value: object) => Reduced | undefined) | undefined;
 }
 
-/** One object for all calls: valid until the next `encodeValue`. */
+/** The same object for all calls: valid until the next `encodeValue`. */
 interface EncodedValue {
   /** Scratch memory; the value is `bytes[start..end)`. */
   bytes: Buffer;
@@ -55,7 +54,7 @@ interface EncodedValue {
  * @throws UnsupportedValueError for what neither the format nor `reduce` knows; its `path` leads there.
  */
 export function encodeValue(value: unknown, hooks: EncodeHooks): EncodedValue {
-  // `reduce` may call back into here: each level has scratch memory of its own.
+  // `reduce` may call back into this function, so each level has separate scratch memory.
   const encoder = (encoders[nesting] ??= new ValueEncoder());
   nesting += 1;
   try {
@@ -70,7 +69,7 @@ let nesting = 0;
 
 /** Up to so many objects are found by comparing with each; from there on by a Map, which costs half as much again from the first one on. */
 const LINEAR_MAX = 8;
-/** What one large value left in the list of positions is given back beyond this. */
+/** Capacity that the list of positions keeps after a large value. */
 const STARTS_KEPT_MAX = 4096;
 const NO_BUFFERS: Uint8Array[] = Object.freeze<Uint8Array[]>([]) as unknown as Uint8Array[];
 const NO_HOOKS: EncodeHooks = { reduce: () => undefined };
@@ -373,7 +372,7 @@ function sharedMarkerSize(id: number): number {
   return id < 0x10000 ? 5 : 7;
 }
 
-/** What the caller gets: the way to the value, or for failures of the whole value the limit that it exceeds. */
+/** Returns the error for the caller: with the path to the value, or for failures of the whole value with the exceeded limit. */
 function explained(error: unknown, value: unknown): unknown {
   if (error instanceof UnsupportedValueError) return completeUnsupportedValueError(error);
   if (error instanceof InBandSizeError) {

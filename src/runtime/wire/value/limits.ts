@@ -1,8 +1,8 @@
 /**
  * The limits of one value, each with its reason.
  *
- * The encoder refuses what is above them, by name and path; the decoder takes nothing that is, whoever wrote it.
- * Invariant: everything that the encoder writes within its limits, the decoder reads within its own.
+ * The encoder refuses values above them, by name and path; the decoder refuses such bytes from anybody. Invariant: the decoder reads every
+ * value that the encoder writes within its limits.
  */
 
 /**
@@ -12,16 +12,16 @@
 export const OUT_OF_BAND_BYTES = 4096;
 
 /**
- * Containers inside containers. Both directions recurse, as an explicit stack would make small values slower; before V8 has optimised
- * anything, the default stack (984 KB) holds 750 levels of errors, the form that takes most of it, and 1,500 of objects. What is deeper is
- * refused here, and left to the closure graph, which carries any depth.
+ * Depth of nested containers. Both directions recurse, as an explicit stack would make small values slower. Before V8 has optimized
+ * anything, the default stack (984 KB) holds 750 levels of errors, the largest form, and 1,500 of objects. Deeper values are refused here,
+ * and left to the closure graph, which carries any depth.
  */
 export const DEPTH_MAX = 500;
 
 /** The decoder counts the parts of some forms as levels of their own, and must read all that was written. */
 export const DECODE_DEPTH_MAX = DEPTH_MAX * 2;
 
-/** In-band bytes of one value: what is larger belongs into buffers. Above it V8's strings and Node's buffers come to their own limits. */
+/** In-band bytes of one value; larger content belongs in buffers. Above this, V8's strings and Node's buffers reach their own limits. */
 export const IN_BAND_BYTES_MAX = 1024 * 1024 * 1024;
 
 /** Scratch memory that one large value left behind is given back when it exceeds this. */

@@ -1,8 +1,8 @@
 /**
  * Decides what a plain object is: one whose own properties are all enumerable data properties with string names.
  *
- * Called by the encoder for each object of a plain prototype or of none, before the first byte of it is written.
- * Invariant: no getter of the object runs.
+ * Called by the encoder for each object with a plain prototype or none, before it writes the first byte. Invariant: no getter of the object
+ * runs.
  */
 
 /**

@@ -43,7 +43,7 @@ export class ShapeTable {
   }
 
   reset(): void {
-    // One by one, as setting the length of an array costs 20 ns.
+    // Clears one by one, as setting the length of an array costs 20 ns.
     for (let shape = 0; shape < this.#count; shape += 1) this.#names[shape] = NO_NAMES;
     this.#count = 0;
     this.#numbered = 0;

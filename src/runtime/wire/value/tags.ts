@@ -2,10 +2,10 @@
  * The numbers of the value format: MessagePack extension types, the forms that begin with a marker, the kinds of buffers, and the classes of
  * errors. `docs/value-format.md` tells the same to readers of other languages; the vectors in `test/vectors/values.json` pin it.
  *
- * A *marker* is an extension that only ever stands first in an array and says what the rest of the array means. Composite values are
- * such arrays rather than extensions with nested bytes: no length must be known before the content is written, a generic MessagePack
- * reader sees all of the structure, and wrapping a value afterwards needs bytes in front of it alone.
- * Invariant: numbers are never reused, as stored objects outlive the process that wrote them.
+ * A *marker* is an extension that only stands first in an array and tells the meaning of the rest. Composite values are such arrays rather
+ * than extensions with nested bytes. So no length must be known before the content is written, a generic MessagePack reader sees the whole
+ * structure, and wrapping a value afterwards only adds bytes in front. Invariant: numbers are never reused, as stored objects outlive the
+ * process that wrote them.
  */
 
 export const EXTENSION = {
@@ -24,7 +24,7 @@ export const EXTENSION = {
   CUSTOM: 18,
   SHAPE_DEFINITION: 19,
   SHAPE: 20,
-  /** Of the MessagePack specification (-1 as an unsigned byte): read as a `Date`, never written. */
+  /** Part of the MessagePack specification (-1 as an unsigned byte): read as a `Date`, never written. */
   TIMESTAMP: 255,
 } as const;
 

@@ -14,7 +14,7 @@ const KEY_SHOWN_MAX = 60;
 export class UnsupportedValueError extends TypeError {
   /** Steps from the outermost value to the one that cannot be sent, such as `.pool`, `[0]`, `["a b"]`, `.get("key")`; the first 32 of them. */
   readonly path: string[] = [];
-  /** What cannot be sent. */
+  /** The value that cannot be sent. */
   readonly value: unknown;
   /** Why, in a few words. */
   readonly reason: string;
@@ -39,7 +39,7 @@ export function withStep(error: unknown, step: () => string): unknown {
   return error;
 }
 
-/** Puts the path in order and into the message. Again for an outer value, when `reduce` encoded a part of it by a call of its own. */
+/** Puts the path in order and into the message. Called again for an outer value, if `reduce` encoded a part by a separate call. */
 export function completeUnsupportedValueError(error: UnsupportedValueError): UnsupportedValueError {
   const path = [...(stepsOf.get(error) ?? []).reverse(), ...error.path];
   stepsOf.delete(error);
@@ -51,7 +51,7 @@ export function completeUnsupportedValueError(error: UnsupportedValueError): Uns
   return error;
 }
 
-/** `.name`, or `["a b"]` for what is no identifier. */
+/** `.name`, or `["a b"]` for a key that is no identifier. */
 export function propertyStep(name: string): string {
   if (name.length <= KEY_SHOWN_MAX && IDENTIFIER.test(name)) return `.${name}`;
   return `[${quoted(name)}]`;

@@ -5,12 +5,12 @@ import { describe, expect, it } from "vitest";
 import { decodeValue } from "./decode.ts";
 import { encodeValue } from "./encode.ts";
 
-/** What both languages must agree on; `docs/value-format.md` explains each. */
+/** A case on which both languages must agree; `docs/value-format.md` explains each. */
 interface Vector {
   name: string;
   /** An expression for the value. */
   javascript: string;
-  /** What Python gets for it, for its own tests. */
+  /** The value in Python, for the tests there. */
   python: string;
   hex: string;
   /** Sizes of the out-of-band buffers, which are all zeros. */

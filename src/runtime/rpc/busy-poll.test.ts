@@ -65,7 +65,7 @@ test("what comes ends it at the next turn, and what is expected behind it goes o
   loop.expect();
   turns(5);
   loop.arrived();
-  // The answer to what came is sent in the same turn.
+  // The answer to a message is sent in the same turn.
   loop.expect();
   expect(turns()).toBe(34);
 });

@@ -1,9 +1,9 @@
 /**
- * One authenticated connection: frames out (one write a tick), frames in, requests with a deadline.
+ * An authenticated connection: frames out (one write a tick), frames in, requests with a deadline.
  *
- * Both sides begin with a hello that carries protocol version, token and who is speaking; until it has been accepted a peer
- * may send 4 KB and nothing else, and whatever is malformed ends the connection, never the process. Calls of tasks and actors do
- * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
+ * Both sides begin with a hello that carries protocol version, token and identity. Until it has been accepted a peer may send 4 KB and
+ * nothing else. Malformed input ends the connection, never the process. Calls of tasks and actors do not use `request`: they have separate
+ * call ids (see `core/submission` and `worker/call-server`).
  */
 import { enterLibrary, insideLibrary, leaveLibrary } from "../base/library-code.ts";
 import type { FrameOutbox } from "../base/outbox.ts";
@@ -41,18 +41,19 @@ export class ConnectionClosedError extends Error {
 export class Connection implements PeerConnection {
   /** Frames other than replies to requests. Frame and bytes are valid during the call only. */
   onFrame: (frame: Frame) => void = () => {};
-  /** After every chunk: what arrived together has been handled. */
+  /** Called after every chunk, once its frames have been handled. */
   onBatchEnd: () => void = () => {};
   /** As of a transport. */
   onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   /**
-   * Gathers what is sent in a whole turn of the event loop instead of a tick: for one who answers many sockets, each of which is a tick of its own.
+   * Gathers output for a whole turn of the event loop instead of a tick. For a process that answers many sockets, since each socket is a
+   * separate tick.
    */
   gathersTurns = false;
-  /** Called before what was gathered goes out, to add to it; `flushLater` sees to it that it is. */
+  /** Called before gathered frames go out, to add to them; `flushLater` makes sure that it is called. */
   onBeforeFlush: (() => void) | undefined;
-  /** Of a conversation in which what is sent is mostly answered at once. */
+  /** Set for a conversation whose messages are mostly answered at once. */
   busyPoll: BusyPoll | undefined;
   /** A message made its handler throw: the connection is dropped, and this says so. */
   onDefect: (error: Error) => void = (error) => {
@@ -64,9 +65,9 @@ export class Connection implements PeerConnection {
   readonly #parser: FrameParser;
   readonly #requests = new Map<number, PendingRequest>();
   #nextRequestId = 1;
-  /** Whether what is sent is kept in an outbox. */
+  /** Whether sent frames are kept in an outbox. */
   #isKept = false;
-  /** The outbox in which the other end keeps what it sends, and where in what has come it began. */
+  /** The outbox in which the other end keeps its frames, and the outbox's beginning in the received stream. */
   #outbox: { id: number; start: number } | undefined;
   /** In the middle of a chunk, whose parser cannot be given another. */
   #isReading = false;
@@ -109,7 +110,7 @@ export class Connection implements PeerConnection {
     return true;
   }
 
-  /** From now on what is sent can be read by others when this process has died, until the system has taken it. */
+  /** Keeps sent frames readable for others after this process's death, until the system has taken them. */
   keepIn(outbox: FrameOutbox): void {
     if (this.#closeReason !== undefined) return;
     this.sendNumbered(MESSAGE.OUTBOX, 0, outbox.id, 0, NO_BYTES, 0, 0);
@@ -117,7 +118,7 @@ export class Connection implements PeerConnection {
     this.#isKept = true;
   }
 
-  /** The outbox in which the other end keeps what it sends; undefined where it keeps nothing, and once it has ended in order. */
+  /** Returns the outbox of the other end's frames; undefined if it keeps none, or once it has ended in order. */
   get outbox(): number | undefined {
     return this.#outbox?.id;
   }
@@ -136,7 +137,7 @@ export class Connection implements PeerConnection {
     return rest.length === 0 || this.#read(rest);
   }
 
-  /** The peer has proved who it is: from now on frames of any kind and size are read. */
+  /** Accepts frames of any kind and size: the peer has proved its identity. */
   trust(): void {
     this.#parser.sizeMax = FRAME_SIZE_MAX;
     this.#transport.identified?.();
@@ -177,7 +178,7 @@ export class Connection implements PeerConnection {
     }
   }
 
-  /** What was gathered goes out as after a `send`, though nothing was sent yet. */
+  /** Schedules a flush as `send` does, although nothing was sent yet. */
   flushLater(): void {
     if (this.#closeReason === undefined && !this.#flushScheduled) this.#scheduleFlush();
   }
@@ -254,8 +255,8 @@ export class Connection implements PeerConnection {
   }
 
   /**
-   * Writes at once what was sent in this turn: the frames leave even if the sender computes for seconds now. Does nothing after `max` such writes in one turn,
-   * and the rest of the turn travels in bulk.
+   * Writes the frames of this turn at once, so that they leave even if the sender computes for seconds now. Does nothing after `max` such
+   * writes in one turn; the rest of the turn's frames travel in bulk.
    */
   flushEarly(max: number = EARLY_FLUSHES_MAX): void {
     if (!this.#flushScheduled || this.#earlyFlushes >= max) return;
@@ -267,7 +268,7 @@ export class Connection implements PeerConnection {
     this.#transport.setKeepsProcessAlive(keeps);
   }
 
-  /** Sends what is pending and closes; idempotent. */
+  /** Sends pending frames and closes; idempotent. */
   close(): void {
     // The other end has all when it has read this, and looks for no rest.
     if (this.#isKept) this.sendNumbered(MESSAGE.OUTBOX, 0, 0, 0, NO_BYTES, 0, 0);

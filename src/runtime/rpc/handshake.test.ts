@@ -1,6 +1,6 @@
 /**
- * The beginning of a connection against those who have the address of a process and not the token: what they get, what they can do with it, and what is believed of what they say.
- * No sockets: both ends are in this process, and a test says which channel each end sees.
+ * Tests the beginning of a connection against attackers with the address of a process but without the token: their gains, and the trust in
+ * their words. No sockets: both ends are in this process, and a test decides which channel each end sees.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -91,7 +91,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
-/** Takes what a caller sends and answers as it likes. */
+/** Receives a caller's frames and answers at will. */
 function fakeListener(transport: Transport, answer: (connection: Connection, frame: Frame) => void): void {
   const connection = new Connection(transport, { trusted: true });
   connection.onFrame = (frame) => answer(connection, frame);
@@ -204,7 +204,7 @@ test("no proof but the right one is taken, whatever it looks like and whatever e
       const [near, far] = pairOver("tcp one two");
       const [caller, impostor] = pairOver("tcp one two");
       accepting(far);
-      // Between the caller and the right listener, over the right channel: all that is left is to change what is said.
+      // Sits between the caller and the right listener, over the right channel, so it can only alter messages.
       const listener = new Connection(near, { trusted: true });
       fakeListener(impostor, (connection, { callId, header }) => {
         void listener.request(MESSAGE.OPEN, decodeHeader(header)).then(
@@ -290,7 +290,7 @@ test("what is said by a listener that has proven nothing is believed of versions
     const error = await refusedWith({ ...wireErrorHeader(truth), message: lie });
     expect(error.message).toBe(`Cannot connect: ${truth.message}`);
   }
-  // A listener of version 1 says a text, whatever it may be.
+  // A listener of version 1 sends a text of any content.
   expect(await refusedWith(lie)).toMatchObject({
     code: "VERSION_MISMATCH",
     reason: wrongVersion({ listener: 1, caller: PROTOCOL_VERSION }).message,

@@ -1,9 +1,9 @@
 /**
  * How every connection begins: both ends prove that they know the session's token, the listener first, and then the caller says who it is.
  *
- * Decides who may speak and who is listened to. The caller sends a random number; the listener answers with another and its proof; only then come the caller's proof and its hello, so that
- * a process which merely has the address of one that has ended learns nothing that it can use (`proof.ts`). A caller that sends anything else, another protocol version, or a wrong proof
- * is dropped, as is one that keeps silent. No frame reaches anybody before that.
+ * The caller sends a random number, and the listener answers with another and its proof. Only then come the caller's proof and its hello,
+ * so that a process which merely took over the address of an ended one learns nothing useful (`proof.ts`). A caller that sends anything
+ * else, another protocol version, or a wrong proof is dropped, as is a silent one. No frame reaches a handler before that.
  */
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
@@ -31,7 +31,7 @@ interface AcceptOptions {
   processId: ProcessId;
   /** Whether a node was declared dead: its processes are not spoken to any more. */
   isDead?: (node: NodeTag) => boolean;
-  /** Why nobody is let in, whoever it is; told to members of the cluster only. */
+  /** Reason to admit nobody; sent to members of the cluster only. */
   refusal?: () => WireError;
   onPeer: (connection: Connection, hello: HelloHeader) => void;
   /** A connection of a node link, to be given to `NodeLink.accept`; refused where there are no links. */
@@ -124,30 +124,30 @@ function linkRefusal(said: unknown, { options, certifiedNodeId, provenId }: Gree
   return new WireError("failed", `this is node ${options.nodeId}, not ${to}`);
 }
 
-/** A caller, before it has proven who it is. */
+/** Identity of a caller, before its proof. */
 export interface CallerProof {
   /** The session's. */
   token: string;
   /** The caller. */
   processId: ProcessId;
-  /** Who is to answer, where that is known. */
+  /** Expected listener, if known. */
   wanted?: ProcessId | undefined;
-  /** What it is about, for the messages of errors: "connect to ...". */
+  /** Action in error messages: "connect to ...". */
   action: string;
   /** Default: 30,000; 0 waits for ever. */
   timeoutMs?: number | undefined;
 }
 
-/** Who listens. */
+/** Identity of the listener. */
 export type ProvenListener = Pick<OpenReply, "nodeId" | "processId">;
 
 /**
- * The beginning of a connection at the end that calls: has the listener prove that it is of the session, and proves the same to it. Nothing but a random number and the caller's id is sent before.
- * Who speaks over the transport from then on says hello first.
+ * Begins a connection as the caller: lets the listener prove that it knows the session's token, then proves the same. Only a random number
+ * and the caller's id are sent before. The first message over the transport afterwards is a hello.
  *
  * @throws AuthenticationError when the listener does not prove it, or the certificate of either side is refused
  * @throws VersionMismatchError when the other side runs another version
- * @throws ConnectionClosedError when another process than the one that is wanted has the address now, or nobody answers
+ * @throws ConnectionClosedError when a process other than the wanted one has the address now, or nobody answers
  */
 export async function proveTo(transport: Transport, caller: CallerProof): Promise<ProvenListener> {
   const connection = new Connection(transport, { trusted: false });
@@ -157,7 +157,7 @@ export async function proveTo(transport: Transport, caller: CallerProof): Promis
   return listener;
 }
 
-/** The same over a connection that goes on to be used: the proof goes out with what is sent next. */
+/** Proves over a connection that stays in use: the proof goes out with the next frames. */
 async function proveOver(connection: Connection, transport: Transport, caller: CallerProof): Promise<ProvenListener> {
   const { token, processId, wanted, action, timeoutMs } = caller;
   try {
@@ -192,7 +192,7 @@ function listenerIn(header: unknown): OpenReply | undefined {
   return opened(header) && isNonce(header.nonce) && nodeTagOf(header.nodeId) === nodeTagOf(header.processId) ? header : undefined;
 }
 
-/** A transport that may be written to at once: what is written goes out when both ends have proven that they are of the session. */
+/** Wraps a transport that may be written to at once: frames leave when both ends have proven themselves. */
 export function proven(transport: Transport, caller: CallerProof): Transport {
   const deferred = new DeferredTransport(() => {});
   proveTo(transport, caller).then(
@@ -202,7 +202,7 @@ export function proven(transport: Transport, caller: CallerProof): Transport {
   return deferred;
 }
 
-/** To a daemon, which is waited for as long as it takes. Whoever speaks over it says hello first. @throws as `proveTo` */
+/** Connects to a daemon and waits without a limit. The first message afterwards is a hello. @throws as `proveTo` */
 export async function connectProven(address: string, caller: Pick<CallerProof, "token" | "processId">): Promise<Transport> {
   const transport = await connect(address);
   await proveTo(transport, { ...caller, action: `connect to ${address}`, timeoutMs: 0 });
@@ -220,7 +220,7 @@ export async function connectPeer(
   options: ConnectOptions & {
     /** The session's. */
     token: string;
-    /** Who is to answer: the certificate, where there are any, is that of its node. */
+    /** Process that has to answer. With TLS, the certificate has to be its node's. */
     processId?: ProcessId | undefined;
   },
 ): Promise<{ connection: Connection; listener: ProvenListener }> {

@@ -12,7 +12,7 @@ import type { MessagesToHead } from "../wire/messages-to-head.ts";
 import type { NodeHeader } from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 
-/** A process of some node, as far as whoever talks to it has to know it. */
+/** Facts about a process of some node for code that talks to it. */
 export interface HeadPeer {
   readonly id: ProcessId;
   /** Under which process its references are counted. */
@@ -20,32 +20,32 @@ export interface HeadPeer {
   readonly connection: PeerConnection;
 }
 
-/** What a part of the head does with some of the messages of processes, whose numbers these are. */
+/** Handlers of a part of the head for some messages of processes, by number. */
 export type HeadHandlers<Numbers extends keyof MessagesToHead> = Handlers<
   Pick<MessagesToHead, Numbers>,
   [peer: HeadPeer, message: Message]
 >;
 
-/** What the head can have done on the node. */
+/** Commands of the head to the node. */
 export interface NodeServices extends Methods<Omit<NodeCommands, "processGone">> {
   readonly nodeId: NodeId;
-  /** What it tells whoever asks which nodes there are. */
+  /** The node's entry in the list of nodes. */
   readonly info: Omit<NodeHeader, "draining">;
   /** The owner of the counted references of actors that were created there. */
   readonly daemonId: ProcessId;
   /** A process of that node. */
   peer(id: ProcessId): HeadPeer | undefined;
-  /** What it has, and what of it is free. */
+  /** Returns the node's total and free resources. */
   view(): NodeView;
-  /** A process of another node has ended: what it held and owed here ends. */
+  /** Handles the end of another node's process. Its holds and debts here end, too. */
   processGone(process: ProcessId): void;
 }
 
-/** What the node tells and asks the head. */
+/** Messages and questions of the node to the head. */
 export interface HeadService extends Methods<Omit<HeadEvents, "left">> {
   /** A message of a process that is not the node's own business. */
   receive(peer: HeadPeer, message: Message, header: unknown): void;
-  /** What an actor is to be placed under. */
+  /** Returns the shape under which an actor is placed. */
   shapeOf(actor: ActorId): string | undefined;
   /** The actor's class, for messages to people. */
   describe(actor: ActorId): string | undefined;

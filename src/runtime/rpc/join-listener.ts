@@ -1,7 +1,8 @@
 /**
- * Callers over TLS without a certificate of the cluster: they may ask to join, once and soon, and everybody else is told what is missing.
+ * Serves TLS callers without a certificate of the cluster. They may ask to join, once and soon; all others are told the reason of the
+ * refusal.
  *
- * One frame of at most 4 KB is read, and one answer given; then the connection ends, whether or not the caller reads it.
+ * Reads one frame of at most 4 KB and gives one answer. Then the connection ends, whether or not the caller reads it.
  */
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import type { Transport } from "../os/network/transport.ts";
@@ -17,7 +18,7 @@ import { noCertificate, refusedCertificate, sendRefusal } from "./refusals.ts";
 const ANSWER_READ_WITHIN_MS = 5000;
 
 interface JoinListenerOptions {
-  /** What is wrong with the certificate that was shown; undefined where none was. */
+  /** Fault of the presented certificate; undefined if there was none. */
   problem?: string | undefined;
   /** Lets a node in, or throws the error that is the answer. Only the head has it. */
   onJoin?: (request: JoinHeader, from: string) => JoinReply | Promise<JoinReply>;

@@ -1,4 +1,4 @@
-/** Join tokens: what is read, and that a refusal says why without the secret. */
+/** Tests how join tokens are parsed, and that refusals give a reason without the secret. */
 import { expect, test } from "vitest";
 import { formatJoinToken, parseJoinToken } from "./join-token.ts";
 

@@ -1,5 +1,5 @@
 /**
- * One connection under a node link: frames in, whole frames out, one write a tick. The link outlives it.
+ * A connection under a node link: frames in, whole frames out, one write a tick. The link outlives it.
  *
  * Until the other end has said its hello, only a short frame is read. Malformed input ends the connection. After `drop` nothing is
  * delivered any more, not even the rest of a chunk: the link may already have told another connection how much it has.
@@ -79,7 +79,7 @@ export class LinkCarrier {
     }
   }
 
-  /** Sends what is pending, then closes; tells nobody. */
+  /** Sends pending frames, then closes without notifying anybody. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -1,5 +1,5 @@
 /**
- * The books of a node link: what was sent and is not known to be safe, and how much of the other end's has been handled. Pure.
+ * Bookkeeping of a node link: frames that are not known to be safe, and received frames that have been handled. Pure.
  *
  * Frames of each direction are numbered from 1 in the order of sending. The number is not sent: a connection begins with an exchange of positions,
  * from which both ends conclude the same first number, and TCP keeps the order. Invariants: a frame is kept until it is acknowledged; an incarnation
@@ -7,7 +7,7 @@
  */
 import { Fifo } from "../base/fifo.ts";
 
-/** What the ends tell each other when a connection begins. */
+/** Positions that the ends exchange when a connection begins. */
 export interface LinkPosition {
   incarnation: string;
   peerIncarnation: string | undefined;
@@ -25,7 +25,7 @@ export class LinkLedger {
   #delivered = 0;
   /** Delivered and not acknowledged yet, in order of their numbers. */
   readonly #open = new Set<number>();
-  /** Counts the numberings of the other end: what was delivered under an earlier one is of no interest any more. */
+  /** Counts the other end's numberings: deliveries under an earlier one no longer matter. */
   #epoch = 0;
 
   constructor(incarnation: string) {
@@ -50,8 +50,8 @@ export class LinkLedger {
   }
 
   /**
-   * Whether the other end wrote this position before frames of it that have been delivered here: it sends none before it knows this incarnation. It gave the connection of that hello up
-   * for another one, and to begin again from there would deliver those frames twice.
+   * Whether the other end wrote this position before it sent frames that have been delivered here. It sends none before it knows this
+   * incarnation, so it has given that hello's connection up. Starting again from the position would deliver those frames twice.
    */
   isOutdated(theirs: LinkPosition): boolean {
     return this.#delivered > 0 && theirs.incarnation === this.peerIncarnation && theirs.peerIncarnation !== this.incarnation;
@@ -73,8 +73,8 @@ export class LinkLedger {
   }
 
   /**
-   * A connection begins. Both ends call this with both positions as they were exchanged. Returns whether the other end knows nothing of what was
-   * delivered to it before: then `refill` may change what is kept, and all of it is sent; else what follows `resumeAfter`.
+   * Begins a connection. Both ends call this with both positions as they were exchanged. If the other end knows nothing of earlier
+   * deliveries, `refill` may change the kept frames and all are sent. Otherwise the frames after `resumeAfter` are sent.
    */
   meet(mine: LinkPosition, theirs: LinkPosition): { isNewPeer: boolean; resumeAfter: number } {
     const isNewPeer = theirs.incarnation !== this.peerIncarnation;
@@ -87,7 +87,7 @@ export class LinkLedger {
     return { isNewPeer, resumeAfter: this.#oldest - 1 };
   }
 
-  /** Replaces what is kept, for a new incarnation of the other end, which has counted none of it. */
+  /** Replaces the kept frames, for a new incarnation of the other end, which has counted none. */
   refill(change: (kept: Buffer[]) => Buffer[]): void {
     const frames = change([...this.#kept]);
     this.#kept = new Fifo<Buffer>();
@@ -95,7 +95,7 @@ export class LinkLedger {
     for (const frame of frames) this.keep(frame);
   }
 
-  /** What has to be sent on a new connection, in order. */
+  /** Yields the frames to send on a new connection, in order. */
   *after(number: number): Generator<Buffer> {
     let current = this.#oldest;
     for (const frame of this.#kept) {
@@ -104,7 +104,7 @@ export class LinkLedger {
     }
   }
 
-  /** Another frame has come. The receipt is given back to `settle` when the frame is safe. */
+  /** Records the next received frame. The receipt is returned to `settle` when the frame is safe. */
   deliver(): { number: number; epoch: number } {
     this.#delivered += 1;
     this.#open.add(this.#delivered);

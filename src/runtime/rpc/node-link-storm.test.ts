@@ -22,7 +22,7 @@ class Storm {
   readonly timers = new Clock();
   readonly sent = new Map<string, string[]>();
   readonly given = new Map<string, string[]>();
-  /** The questions of A, and what came back to whose. */
+  /** A's questions, and their answers by number. */
   readonly answers: Promise<void>[] = [];
   readonly replies: [asked: string, reply: unknown][] = [];
   readonly #pipes: Pipe[] = [];
@@ -128,7 +128,7 @@ async function weather(seed: number): Promise<void> {
     const given = (storm.given.get("a1") ?? []).filter((text) => text.startsWith(incarnation));
     expect(given).toEqual(incarnation === storm.b.incarnation ? sent : sent.slice(0, given.length));
   }
-  // Each B was given what A sent in order and once, and together they were given all of it.
+  // Each B got A's frames in order and once, and together they got all frames.
   const sent = storm.sent.get("a1") ?? [];
   const places = Array.from(storm.given).flatMap(([incarnation, texts]) =>
     incarnation === "a1" ? [] : [texts.map((text) => sent.indexOf(text))],

@@ -1,6 +1,6 @@
 /**
- * Node links over connections that break anywhere, by plan for each rule; what a seed decides is in `node-link-storm.test.ts`. Nothing here opens a socket or
- * sleeps: bytes and time move when the test says so.
+ * Node links over connections that break anywhere, planned for each rule; `node-link-storm.test.ts` draws breaks from a seed. Nothing here
+ * opens a socket or sleeps: bytes and time move when the test says so.
  */
 import { expect, test } from "vitest";
 import type { NodeId } from "../base/ids.ts";
@@ -55,7 +55,7 @@ test("a frame that is handled and not yet safe is kept by the sender, and not gi
   a.link.send(200, 1);
   a.link.send(200, 2);
   await settled();
-  // Out of order: nothing is safe yet, as an acknowledgement covers what was before.
+  // Out of order: nothing is safe yet, as an acknowledgement covers all earlier frames.
   receipts[1]?.();
   await timers.pass(100);
   const both = a.link.unacknowledgedBytes;

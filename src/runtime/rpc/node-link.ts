@@ -1,11 +1,11 @@
 /**
- * A link between two nodes, or a node and the head: frames in order, each handled once by an incarnation of the other end, whatever becomes of the
- * connections below.
+ * A link between two nodes, or a node and the head. Frames arrive in order, each handled once by an incarnation of the other end, however
+ * often the connections below break.
  *
- * A link opens when there is something to send, opens again with back-off until it is closed for good, and keeps every frame until the other end has
- * acknowledged it; when a *new incarnation* answers, what `onUp` sends goes first, then requests without an answer, then what is kept. When both
- * ends connect at once, the connection of the lower node id wins. Silence of `brokenAfterMs` breaks a connection. What is kept is dropped
- * only when the link is closed for good: by its owner, or by itself once it would keep more than `keptBytesMax`.
+ * A link connects when there is something to send, and reconnects with back-off until it is closed for good. It keeps every frame until the
+ * other end has acknowledged it. When a *new incarnation* answers, frames from `onUp` go first, then requests without an answer, then the
+ * kept frames. When both ends connect at once, the connection of the lower node id wins. Silence of `brokenAfterMs` breaks a connection.
+ * Kept frames are dropped only when the link is closed for good: by its owner, or by itself once they would exceed `keptBytesMax`.
  */
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import type { NodeId, ProcessId } from "../base/ids.ts";
@@ -29,9 +29,9 @@ const ACK_FRAMES = 256;
 const ACK_WITHIN_MS = 50;
 const BACK_OFF_MS = 50;
 const BACK_OFF_MAX_MS = 1000;
-/** What a link keeps for an absent peer before it gives up: an absence of 10 s at 25 MB/s. */
+/** Bounds the frames kept for an absent peer: an absence of 10 s at 25 MB/s. */
 const KEPT_BYTES_MAX = 256 * 1024 * 1024;
-/** What an attempt is called in the messages of its errors. */
+/** Names an attempt in error messages. */
 const ACTION = "link to another node";
 const NO_PARTS: readonly Uint8Array[] = [];
 
@@ -45,7 +45,7 @@ export interface NodeLinkOptions {
   self: { nodeId: NodeId; processId: ProcessId; incarnation: string; kind?: "daemon" | "head"; term?: number };
   /** The cluster's. */
   token: string;
-  /** Who must answer; undefined for a link to the head, wherever it is. */
+  /** Node that must answer; undefined for a link to the head, which may be anywhere. */
   peerNodeId?: NodeId | undefined;
   /** Undefined on an end that only accepts. */
   connect?: (() => Promise<Transport>) | undefined;
@@ -58,7 +58,7 @@ export interface NodeLinkOptions {
    * one, and a `ShoalError` where it has not proven it.
    */
   onDown?: (error: Error) => void;
-  /** The link gave itself up and dropped what it kept. Not called for `close`. */
+  /** Called when the link gave itself up and dropped its frames. Not called for `close`. */
   onGivenUp?: (reason: string) => void;
   /** A message made its handler throw. */
   onDefect?: (error: Error) => void;
@@ -109,17 +109,17 @@ export class NodeLink implements PeerConnection {
   #isQuiet = true;
   #ackTimer: unknown;
   #ackSent = 0;
-  /** While `onUp` runs for a new incarnation: what is sent goes before everything that is kept. */
+  /** Set while `onUp` runs for a new incarnation: its frames precede all kept ones. */
   #first: Buffer[] | undefined;
   #closeReason: string | undefined;
-  /** Who is at the other end now. */
+  /** Process at the other end now. */
   #peerId: NodeId | undefined;
 
   constructor(options: NodeLinkOptions) {
     this.#options = options;
     this.#timers = options.timers ?? nodeTimers;
     linksMade += 1;
-    // A link that is made again in the same process knows nothing of what the one before was given: to the other end it is as new as a process.
+    // A link that is made again in the same process does not know earlier deliveries, so to the other end it is as new as a process.
     this.#ledger = new LinkLedger(`${options.self.incarnation}#${linksMade}`);
   }
 
@@ -131,7 +131,7 @@ export class NodeLink implements PeerConnection {
     return this.#closeReason !== undefined;
   }
 
-  /** The life of the other end, and of its link within it, that was met last. */
+  /** The last incarnation of the other end and its link. */
   get peerIncarnation(): string | undefined {
     return this.#ledger.peerIncarnation;
   }
@@ -140,7 +140,7 @@ export class NodeLink implements PeerConnection {
     return this.#ledger.keptBytes;
   }
 
-  /** What was sent and is not known to be safe at the other end: a new incarnation is sent it again, in its order. */
+  /** Frames that are not known to be safe at the other end. A new incarnation gets them again, in order. */
   get kept(): ReadonlySet<Buffer> {
     return new Set(this.#ledger.after(0));
   }
@@ -215,7 +215,7 @@ export class NodeLink implements PeerConnection {
     this.#up(carrier, mine, hello);
   }
 
-  /** For good: requests fail, and what is kept is dropped. What is on its way to the socket still goes out. */
+  /** Closes for good: requests fail, and kept frames are dropped. Bytes on their way to the socket still go out. */
   close(reason: string): void {
     if (this.#closeReason !== undefined) return;
     this.#closeReason = reason;
@@ -383,7 +383,7 @@ export class NodeLink implements PeerConnection {
     this.#silentPings = 0;
     this.#timers.clear(this.#pingTimer);
     this.#pingLater();
-    // The hello told how much was delivered, not how much of it is safe.
+    // The hello told the number of delivered frames, not how many are safe.
     this.#acknowledge();
     const incarnation = theirs.incarnation.replace(/#\d+$/, "");
     const { nodeId, processId, term } = theirs;

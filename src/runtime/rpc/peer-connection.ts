@@ -1,5 +1,5 @@
 /**
- * What one process can say to another, whatever lies between them: a connection, or the link of two nodes with a daemon at each end.
+ * Messages between two processes over any path: a connection, or the link of two nodes with a daemon at each end.
  *
  * `Connection` satisfies it for processes of one node; `NodeLink` for nodes; the proxies of `runtime/node/membership/remote-nodes.ts` and `runtime/head/nodes/remote-node.ts` for processes of other nodes.
  */
@@ -8,7 +8,7 @@ import { isReplyTo, problemOfReply, type ReplyTo } from "../wire/replies.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { readWireError } from "../wire/wire-error.ts";
 
-/** What of a frame a receiver needs beside its decoded header. */
+/** Parts of a frame that a receiver needs beside its decoded header. */
 export type Message = Pick<Frame, "type" | "flags" | "callId" | "body">;
 
 /** The answer to a request. */

@@ -53,7 +53,7 @@ test("it changes with each of its parts, and no two lists of parts make the same
     }),
   );
   expect(proofOf("another", "caller", KNOWN)).not.toBe(proofOf("token", "caller", KNOWN));
-  // What moves from one part to the next makes another text.
+  // Moving characters from one part to the next makes a different text.
   const moved = { ...KNOWN, channel: `${KNOWN.channel}1`, callerNonce: KNOWN.callerNonce.slice(1) };
   expect(proofOf("token", "caller", moved)).not.toBe(proofOf("token", "caller", KNOWN));
 });

@@ -1,5 +1,5 @@
 /**
- * What two processes show each other to prove that they know the session's token, which itself never travels.
+ * Proofs that two processes know the session's token, which is never sent.
  *
  * Each proof is an HMAC under the token of all that makes this one connection: the protocol's version, which end proves, the channel, both ends' random numbers and both ends' ids.
  * So a proof is of no use on another connection, later, at the other end of the same connection, or in another's name. Pure but for the random numbers; `python/shoal/_proof.py` is the same in Python.
@@ -9,7 +9,7 @@ import { keyedSha256Hex } from "../os/digest.ts";
 import { randomHex, tokensEqual } from "../os/random.ts";
 import { PROTOCOL_VERSION } from "../wire/messages.ts";
 
-/** What both ends know of their connection once each has said its first word. */
+/** Facts about the connection that both ends know once each has sent its first message. */
 export interface Transcript {
   /** `Transport.channel`: as each end sees it by itself, not as the other tells. */
   readonly channel: string;

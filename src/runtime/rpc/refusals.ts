@@ -1,8 +1,8 @@
 /**
- * Refusals of callers: what a listener answers with, and the error that the caller's user sees, with what to do about it.
+ * Refusals of callers: the listener's answer, and the error for the caller's user, with a remedy.
  *
- * Before a listener has proven that it is of the session, only two of its refusals are believed, and none of its words is repeated: an error may come of it,
- * and nothing is done for it.
+ * Before a listener has proven itself, only two refusals are believed, and its text is never repeated. They may cause an error, but no
+ * action.
  */
 import { AuthenticationError, type ShoalError, VersionMismatchError } from "../base/errors.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
@@ -70,12 +70,12 @@ export function notProven(action: string): AuthenticationError {
 
 const VERSION_MAX = 999_999_999;
 
-/** The error of a refusal by a listener that has not proven who it is. */
+/** Returns the error for a refusal by a listener that has not proven itself. */
 export function errorOfUnproven(action: string, error: unknown): ShoalError {
   return errorOfRefusal(action, inOwnWords(error)) ?? notProven(action);
 }
 
-/** What may be said before anything is proven: about the version, and about the caller's certificate. */
+/** Refusals allowed before any proof: about the version, and about the caller's certificate. */
 function inOwnWords(error: unknown): WireError | undefined {
   if (!(error instanceof WireError)) return undefined;
   const { listener, caller, problem } = error.details;

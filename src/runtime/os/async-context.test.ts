@@ -1,4 +1,4 @@
-/** A value that follows what runs: set for one function, or for a scope that functions enter again and again. */
+/** A value that follows the running code: set for one function, or for a scope that functions enter again and again. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "vitest";
 import { AsyncContext } from "./async-context.ts";
@@ -41,7 +41,7 @@ test("a scope can be entered from within, and is left by a failure too", () => {
   expect(context.current).toBeUndefined();
 });
 
-// Before version 24 Node keeps what `enterWith` sets until the event loop turns, whatever it is called in.
+// Before version 24 Node keeps the value of `enterWith` until the event loop turns, wherever it is called.
 test.runIf(Number.parseInt(process.versions.node, 10) >= 24)("what a function sets for itself ends with it", () => {
   const scope = new AsyncContext<string>().scope("inner");
   const users = new AsyncLocalStorage<string>();

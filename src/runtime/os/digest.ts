@@ -1,6 +1,6 @@
 /**
- * Digests of text and bytes: SHA-256 names what is found again by its content, SHA-256 with a key proves that somebody knows the key, and CRC-32
- * finds damage to what travels between nodes.
+ * Digests of text and bytes: SHA-256 names content, SHA-256 with a key proves knowledge of the key, and CRC-32 detects damage between
+ * nodes.
  */
 import { createHash, createHmac } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -17,7 +17,7 @@ export function keyedSha256Hex(key: string, content: string): string {
 /**
  * CRC-32, which Node has natively: 5 GB/s on the development machine, four times the rate of a plain socket there.
  *
- * @param before the checksum of what came before, so that pieces can be added one after the other
+ * @param before the checksum of the preceding bytes, so that pieces can be added one after the other
  */
 export function checksumOf(bytes: Uint8Array, before = 0): number {
   return crc32(bytes, before);

@@ -8,7 +8,7 @@ import vm from "node:vm";
 
 /** Arrays and objects that may be new since the last collection of a small heap. */
 const GROWTH_BYTES = 128 * 1024 * 1024;
-/** Of objects, without the memory behind arrays. Larger heaps grow by as much before V8 collects them. */
+/** Size of objects, without the memory behind arrays. Larger heaps grow by as much before V8 collects them. */
 const SMALL_HEAP_BYTES = GROWTH_BYTES / 2;
 
 let collect: (() => void) | undefined;
@@ -34,8 +34,9 @@ export function endHeapGrowths(): void {
 /**
  * Lets the heap grow by 128 MB between two collections, until it is disposed of, as long as it is small.
  *
- * V8 counts the memory behind new arrays to a growth for which it allows a part of the heap: a heap of 12 MB through which half a gigabyte passes a second is collected
- * thirty times meanwhile, for a third of the processor time. There is no limit in bytes to set, so it is told a factor, which `refresh` makes fit the heap again.
+ * V8 counts the memory behind new arrays towards a growth that is limited to a part of the heap. A heap of 12 MB through which half a
+ * gigabyte passes a second is collected thirty times meanwhile, for a third of the processor time. V8 takes no limit in bytes, so it gets a
+ * factor, which `refresh` makes fit the heap again.
  */
 export class HeapGrowth {
   constructor() {

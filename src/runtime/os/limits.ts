@@ -1,5 +1,5 @@
 /**
- * Limits of what the machine and its network are asked: connections that begin, programs that are run, logs.
+ * Limits of the machine and its network: connections that begin, programs that run, logs.
  *
  * `python/shoal/_limits.py` has those that its workers share.
  */
@@ -13,7 +13,7 @@ export const REFUSES_WITHIN_MS = 1_500;
 
 /** Connections that have said nothing and may stay: more than callers of a machine that begin in the same second, and few enough descriptors beside those that work. Beyond it the oldest go once they have had their time. */
 export const UNFINISHED_MAX = 128;
-/** Whoever has something to say is read in a moment, unless this process is behind with many like it. */
+/** Time for a connection to identify itself. An honest caller does so in a moment, unless this process is behind with many like it. */
 export const UNFINISHED_FOR_MS = 1000;
 /** Beyond it the oldest goes at once: half of the descriptors that a process may have on a small system, and more than processes of one machine come at once. */
 export const UNFINISHED_AT_ONCE_MAX = 512;
@@ -22,7 +22,7 @@ export const UNFINISHED_AT_PORT_MAX = 4 * UNFINISHED_AT_ONCE_MAX;
 
 /** A worker whose time is over looks so often whether its daemon has had an answer again. */
 export const EXECUTION_LEASE_LOOK_EVERY_MS = 20;
-/** One that has no limit looks so often whether there is one. */
+/** Interval at which a process without a limit looks for one. */
 export const EXECUTION_LEASE_LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
 /** After so long without an answer it ends. */
 export const EXECUTION_LEASE_GIVES_UP_MS = 30_000;
@@ -33,9 +33,9 @@ export const OUTPUT_OPEN_MAX_MS = 500;
 export const OUTPUT_AFTER_END_MAX_MS = 10_000;
 /** A program that is asked something short, such as its version, answers in this time. */
 export const PROGRAM_ANSWERS_WITHIN_MS = 20_000;
-/** Of what npm and pip print: they name the cause first and print their own usage after it. */
+/** Lines of npm's and pip's output: they name the cause first and print their own usage after it. */
 export const INSTALL_OUTPUT_LINES_MAX = 12;
-/** What is kept of what a program prints. */
+/** Characters kept of a program's output. */
 export const OUTPUT_CHARACTERS_MAX = 16_384;
 
 /** A log is begun anew at this size, and so many are kept: of a node, and of the NATS server beside it. */
@@ -47,10 +47,12 @@ export const MESSAGE_LENGTH_MAX = 16 * 1024 * 1024;
 
 /** The smallest part of the memory of a worker's outboxes: what most connections have under way at a time fits into it. */
 export const OUTBOX_UNIT_BYTES = 16 * 1024;
-/** What a connection with much under way gathers before it is written: as much as `FrameWriter` gathers elsewhere. */
+/** Bytes that a busy connection gathers before a write, as many as `FrameWriter` gathers for other connections. */
 export const OUTBOX_SLOT_BYTES = 128 * 1024;
-/** Of a connection to another machine, where so many full slots are kept besides, as the system may lose what it has taken. */
+/**
+ * The same for a connection to another machine, where as many full slots are kept besides, as the system may lose bytes that it has taken.
+ */
 export const OUTBOX_SLOT_ELSEWHERE_BYTES = 64 * 1024;
 export const OUTBOX_KEPT_ELSEWHERE = 2;
-/** Of all outboxes of a worker. What does not fit is written as if there were none: shared memory is for objects. */
+/** Size of all outboxes of a worker. Beyond it, frames are written as if there were none: shared memory is for objects. */
 export const OUTBOX_BYTES_MAX = 32 * 1024 * 1024;

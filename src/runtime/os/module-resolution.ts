@@ -1,8 +1,8 @@
 /**
- * Lets a worker's own code find packages in another folder first: those of its runtime environment.
+ * Lets a worker's code find packages in its runtime environment's folder first.
  *
- * A hook on Node's resolution, for `import` and `require` alike. Packages inside that folder find each other as ever, and what the folder does
- * not have is looked for where it would have been without it.
+ * A hook on Node's resolution, for `import` and `require` alike. Packages inside that folder find each other as usual. Packages that the
+ * folder lacks are found where they would be without it.
  */
 import { createRequire, isBuiltin, registerHooks } from "node:module";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ export function resolvePackagesFrom(folder: string, options: { except: readonly 
       if (!isPackage || options.except.includes(name) || context.parentURL?.startsWith(folderUrl) === true)
         return nextResolve(specifier, context);
       try {
-        // For require, the loader goes by the module that called it, whatever the context says.
+        // For `require`, Node's loader starts from the calling module and ignores the context.
         if (context.conditions.includes("require")) return { url: pathToFileURL(requireThere.resolve(specifier)).href, shortCircuit: true };
         return nextResolve(specifier, { ...context, parentURL });
       } catch {

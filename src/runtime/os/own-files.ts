@@ -1,8 +1,9 @@
 /**
  * Where the files of this package are, seen from its running code: the native part, the programs of daemon and workers, the manifest.
  *
- * Owns the one place that asks for its own URL when it is loaded. A bundler that makes one file of a program and its packages leaves them behind, and
- * `import.meta.url` is then that file's, one of the machine that bundled, or undefined: the modules load nevertheless, and the first use says what to do.
+ * The only file that reads `import.meta.url` when it is loaded. A bundler that makes one file of a program and its packages leaves these
+ * files behind. `import.meta.url` is then the bundle's, a path of the machine that bundled, or undefined. The modules load nevertheless,
+ * and the first use explains the remedy.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -16,7 +17,8 @@ class BundledError extends ShoalError {
 /** Known inside the modules of a bundle that webpack or Rspack made. */
 declare const __webpack_require__: unknown;
 
-// Never `new URL("...", import.meta.url)` in what users load: webpack takes that for a file to copy, and fails on what is a folder or a module.
+// Never `new URL("...", import.meta.url)` in modules that users load: webpack takes that for a file to copy, and fails if it is a folder or
+// a module.
 const HERE = import.meta.url as string | undefined;
 const NOWHERE = "file:///not-in-a-file/of/shoal.js";
 

@@ -1,8 +1,8 @@
 /**
- * Installs npm packages into a folder that is kept and found again by what was asked for: once per lockfile, Node version and platform.
+ * Installs npm packages into a folder that later sessions find again: once per lockfile, Node version and platform.
  *
- * A new install is made beside its final place and moved there in one step, so that a half one is never used and two processes that install the same at once
- * do not disturb each other. The user's own npm and its configuration are used; what they print is kept for the error.
+ * A new install is made beside its final place and moved there in one step, so that an unfinished one is never used, and two simultaneous
+ * installs do not disturb each other. The user's own npm and its configuration are used; npm's output is kept for the error.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -57,7 +57,7 @@ export async function installPackages({ from, cacheFolder, timeoutMs }: PackageI
     await npm([command, "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"], fresh, timeoutMs);
     await writeFile(join(fresh, COMPLETE), "");
     await rename(fresh, folder).catch((error: NodeJS.ErrnoException) => {
-      // Somebody else was faster; theirs is as good.
+      // A parallel install was faster, and is as good.
       if (!existsSync(join(folder, COMPLETE))) throw error;
     });
   } finally {

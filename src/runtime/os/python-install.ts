@@ -1,8 +1,9 @@
 /**
- * Asks an interpreter of Python what it is, and makes virtual environments with the packages that were asked for: once for each list, interpreter and platform.
+ * Queries a Python interpreter, and makes virtual environments with packages: once for each list, interpreter and platform.
  *
- * As for npm packages (`package-install.ts`): what is complete is marked, and used again. A virtual environment knows its own path, so it is made in its final place, which a
- * lock file claims. The user's own pip and its configuration are used; what they print is kept for the error.
+ * As for npm packages (`package-install.ts`), a complete install is marked and reused. A virtual environment contains its own path, so it
+ * is made in its final place, which a lock file claims. The user's own pip and its configuration are used; pip's output is kept for the
+ * error.
  */
 import { spawn } from "node:child_process";
 import { accessSync, constants, existsSync, statSync } from "node:fs";
@@ -16,7 +17,7 @@ const COMPLETE = "shoal-complete";
 const OUTPUT_CHARACTERS_MAX = 65_536;
 /** The first version of pip that knows `--python`. */
 const PIP_FOR_OTHERS = [22, 3] as const;
-/** How often whoever waits for another's install looks whether it is done. */
+/** Interval at which a process checks whether a parallel install is done. */
 const LOOK_EVERY_MS = 200;
 
 interface PythonInstallOptions {
@@ -79,7 +80,10 @@ export async function installPythonPackages(options: PythonInstallOptions): Prom
   }
 }
 
-/** Whether the pip of an interpreter can install into another environment, which then needs none of its own: to install one there takes most of the time. */
+/**
+ * Whether an interpreter's pip can install into another environment. The new environment then needs no pip, and installing one takes most
+ * of the time.
+ */
 async function installsElsewhere(interpreter: string): Promise<boolean> {
   const script = 'from importlib.metadata import version; print(version("pip"))';
   const asked = run(interpreter, ["-I", "-c", script], { timeoutMs: PROGRAM_ANSWERS_WITHIN_MS, what: `${interpreter} -c` });

@@ -1,4 +1,4 @@
-/** Evaluated before the rest of what users import: throws where that cannot run, instead of some error of its depths. */
+/** Throws on an unsupported runtime before other modules are evaluated, where some obscure error would follow. */
 import { unsupportedRuntime } from "./supported-runtime.ts";
 
 const reason = unsupportedRuntime(globalThis);

@@ -1,5 +1,5 @@
 /**
- * The native part: what it refuses, that mappings share or do not share, and that memory is unmapped only when nobody can reach it.
+ * Tests the native part: refusals, shared and private mappings, and unmapping only when the memory is unreachable.
  */
 import { cpSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, statSync, writeFileSync, ftruncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { dieWithParent, loadNativePart, nativeUnavailableReason, type SharedMemo
 
 const PREBUILDS = new URL("../../../prebuilds/", import.meta.url);
 const PAGE = 4096;
-/** Of the native part itself, not of the engine. */
+/** Thrown by the native part itself, not by the engine. */
 const REFUSED = /^Cannot (map|copy): /;
 const directory = mkdtempSync(join(tmpdir(), "shoal-native-test-"));
 const path = join(directory, "file");
@@ -48,7 +48,7 @@ describe("loading", () => {
       ["linux", "x64"],
     ] as const) {
       const loaded = loadNativePart(PREBUILDS, platform, arch);
-      // Either it loads, or this machine is of another kind; it is never damaged.
+      // The native part loads, or this machine is of another kind; it is never damaged.
       if ("reason" in loaded) expect(loaded.reason).not.toMatch(/checksum/);
     }
   });

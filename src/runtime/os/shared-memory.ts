@@ -16,7 +16,7 @@ interface MappedRange {
   fd: number;
   offset: number;
   sizeBytes: number;
-  /** `shared`: what is written is in the file. `private`: it is seen by nobody else, copied page by page on the first write. */
+  /** `shared`: writes reach the file. `private`: writes are seen by nobody else, and pages are copied at the first write. */
   mode: "shared" | "private";
   /** Called from {@link SharedMemory.drainReleased} once the memory cannot be reached any more and is unmapped. */
   onReleased?: () => void;
@@ -40,7 +40,7 @@ export interface SharedMemory {
   yieldProcessor(): void;
 }
 
-/** What the C file exports; see native/shared-memory.c. */
+/** Exports of the C file; see native/shared-memory.c. */
 interface NativePart {
   map(fd: number, offset: number, length: number, mode: 0 | 1, token: number): ArrayBuffer;
   copy(target: ArrayBuffer, offset: number, source: Uint8Array): void;

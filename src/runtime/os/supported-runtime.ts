@@ -1,14 +1,14 @@
 /**
- * Which runtimes can run this package, and what the others are told.
+ * Decides which runtimes can run this package, and the error for the others.
  *
- * Read before anything else of the package is, by runtimes that may understand little of it: so it imports nothing, is compiled for old ones, and is imported
- * first by every published file (scripts/bundle.mjs), as modules are evaluated in the order of their imports.
+ * Read before all other files of the package, even by runtimes that cannot parse the others. So it imports nothing, is compiled for old
+ * runtimes, and is imported first by every published file (scripts/bundle.mjs), as modules are evaluated in the order of their imports.
  */
 
 /** As package.json says; a test holds the two together. */
 export const NODE_MIN: readonly [major: number, minor: number] = [22, 18];
 
-/** What may be missing, where it is not Node. */
+/** Globals that may be missing outside Node. */
 interface RuntimeFacts {
   process?: { versions?: Readonly<Record<string, string | undefined>> };
   // oxlint-disable-next-line typescript/naming-convention -- the runtime's own name

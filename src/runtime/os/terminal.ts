@@ -1,16 +1,16 @@
 /**
  * The terminal of a command line: its output, its environment, and its arguments split into words and options.
  *
- * Secrets in the environment are read here only, and are not passed on to what the command starts. A reader that has gone (`shoal ... | head`) ends the output
- * without an error. Here every option only gets its name and value; the caller knows which words are valid.
+ * Secrets in the environment are read here only, and are not passed on to processes that the command starts. A reader that has gone (`shoal
+ * ... | head`) ends the output without an error. Here every option only gets its name and value; the caller knows which words are valid.
  */
 import { parseArgs } from "node:util";
 import { takeSecrets } from "./processes/child-environment.ts";
 
 export interface Terminal {
-  /** For whom the command was run: results, on standard output. */
+  /** Prints results on standard output. */
   print(text: string): void;
-  /** What happens meanwhile, and failures, on standard error. */
+  /** Prints progress and failures on standard error. */
   tell(text: string): void;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly workingDirectory: string;
@@ -22,7 +22,7 @@ export function processTerminal(): Terminal {
       if (error.code === "EPIPE") return;
       const reason = error.code === "ENOSPC" ? "the disk is full" : error.message;
       if (stream !== process.stderr) process.stderr.write(`shoal: Cannot write the output: ${reason}.\n`);
-      // Not lost to the code of a command that knows nothing of it.
+      // A command that does not know of the failure must not overwrite the exit code.
       process.on("exit", () => {
         process.exitCode = 1;
       });

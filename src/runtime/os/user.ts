@@ -1,7 +1,7 @@
 /**
  * The user of this process, who may have a number and no name, as in a container that was started for another user (`docker run --user 12345`).
  *
- * Node's own `userInfo` and `homedir` look names up and fail there. Whatever needs the user asks here.
+ * Node's `userInfo` and `homedir` look names up and fail there. All code that needs the user asks here.
  */
 import { homedir, userInfo } from "node:os";
 import { ShoalError } from "../base/errors.ts";
@@ -11,7 +11,7 @@ export function userNumber(): number {
   return process.getuid?.() ?? userInfo().uid;
 }
 
-/** @throws ShoalError for a user who has none */
+/** @throws ShoalError for a user without a home folder */
 export function homeFolder(): string {
   try {
     return homedir();

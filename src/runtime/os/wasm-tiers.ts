@@ -10,7 +10,10 @@
 const USUAL_BUDGET = 13_000_000;
 const PATIENT_BUDGET = 100_000_000;
 
-/** Runs `load`. A module keeps what holds when it is compiled, so other ones have what is usual, unless they are compiled meanwhile. */
+/**
+ * Runs `load`. A module keeps the settings under which it was compiled, so other modules keep the defaults, unless they are compiled
+ * meanwhile.
+ */
 export async function loadPatiently<T>(load: () => Promise<T>): Promise<T> {
   const { setFlagsFromString } = process.getBuiltinModule("node:v8");
   setFlagsFromString(`--wasm-tiering-budget=${PATIENT_BUDGET}`);

@@ -1,14 +1,15 @@
 /**
  * Takes one file out of an archive, found by its name: zip (a wheel is one), tar, and either inside gzip.
  *
- * Small and for archives whose checksum was verified before: it reads what those hold, in memory, and writes nothing. What is no archive is taken for the file itself.
+ * Small, and only for archives whose checksum was verified before: reads in memory and writes nothing. A file that is no archive is
+ * returned as it is.
  */
 import { gunzipSync, inflateRawSync } from "node:zlib";
 
 const ZIP_END = 0x06054b50;
 const ZIP_ENTRY = 0x02014b50;
 const TAR_BLOCK = 512;
-/** What a program unpacks to is a few tens of megabytes; an archive that grows beyond this is not one of it. */
+/** Bounds the unpacked size. Programs unpack to a few tens of megabytes, so a larger archive is the wrong one. */
 const UNPACKED_BYTES_MAX = 256 * 1024 * 1024;
 
 /** @throws Error when the archive does not hold such a file, or cannot be read */

@@ -1,16 +1,17 @@
 /**
- * What V8 makes of modules, kept from process to process (`$XDG_CACHE_HOME/shoal/code`, by default `~/.cache/shoal/code`).
+ * Keeps V8's compiled code of modules from process to process (`$XDG_CACHE_HOME/shoal/code`, by default `~/.cache/shoal/code`).
  *
- * Decides where, and whether: a worker that finds its modules compiled, and their types stripped, starts in half the processor time. Called first by the processes that
- * Shoal starts, never by a driver, whose process is its user's. What is kept is code, so a folder that others can write to is not used; whoever sets
- * `NODE_COMPILE_CACHE` has that one, `NODE_DISABLE_COMPILE_CACHE` has none, and there is none where coverage is measured. Nothing fails where nothing can be kept.
+ * A worker that finds its modules compiled, and their types stripped, starts in half the processor time. Called first by the processes that
+ * Shoal starts, never by a driver, whose process is its user's. The cache is code, so a folder that others can write to is not used.
+ * `NODE_COMPILE_CACHE` overrides the folder, `NODE_DISABLE_COMPILE_CACHE` turns the cache off, and so does coverage. A cache that cannot be
+ * written causes no failure.
  */
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import module from "node:module";
 import { join } from "node:path";
 import { homeFolder } from "../user.ts";
 
-/** Our own modules take 1 MB for each version of Node; the rest is what tasks and actors import. */
+/** Our own modules take 1 MB for each version of Node; the rest belongs to imports of tasks and actors. */
 const KEPT_MAX_BYTES = 128 * 1024 * 1024;
 
 let isUsed = false;
@@ -34,7 +35,7 @@ export function useCodeCache(environment: Readonly<Record<string, string | undef
   }
 }
 
-/** Keeps what is new: an end by SIGKILL, as most workers have, keeps nothing. Some microseconds where nothing is. */
+/** Writes new entries, since SIGKILL, the end of most workers, writes none. Takes some microseconds if there are none. */
 export function saveCodeCache(): void {
   if (isUsed) module.flushCompileCache();
 }

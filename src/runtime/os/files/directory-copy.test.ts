@@ -1,4 +1,4 @@
-/** What is copied into a working directory and what is left out, on real files. */
+/** Tests which files a working directory gets, on real files. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -85,7 +85,7 @@ test("leaves out what goes meanwhile, and refuses what it cannot write", async (
   for (const path of ["a", "b/c", "d"]) write(path, "123");
   symlinkSync("a", join(from, "link"));
   const copying = copy();
-  // It has been listed by now, and nothing has been copied.
+  // The folder has been listed, and nothing has been copied.
   for (const path of ["b", "d", "link"]) rmSync(join(from, path), { recursive: true });
   expect(await copying).toEqual({ files: 1, sizeBytes: 3 });
   const other = copyDirectory({ from, to: join(root, "other"), excludes: [], sizeBytesMax: 1e9, filesMax: 1000 });

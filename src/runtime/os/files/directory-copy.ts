@@ -1,8 +1,9 @@
 /**
- * Copies a folder as it is now, without what its owner excludes: a worker's working directory.
+ * Copies a folder without its excluded files: a worker's working directory.
  *
- * What belongs to it is `directory-listing.ts`'s decision. Links stay links. What goes while the folder is copied is left out: programs may be writing to it. The size is summed up before anything is written, so that a folder that is too
- * large is refused with the names of what is large in it.
+ * `directory-listing.ts` decides which files belong to it. Links stay links. Files that disappear during the copy are left out: programs
+ * may be writing to the folder. The size is summed up before anything is written, so that the refusal of a large folder can name the large
+ * entries.
  */
 import { copyFile, lstat, mkdir, readlink, symlink } from "node:fs/promises";
 import { join } from "node:path";

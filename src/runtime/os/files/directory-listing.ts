@@ -1,8 +1,9 @@
 /**
- * What belongs to a folder: its files, links and subfolders without what its owner excludes.
+ * Lists the files, links and subfolders of a folder, without its excluded ones.
  *
- * `.gitignore` and `.shoalignore` files count, each for its own folder and below, and so do patterns of the caller in the same form; of two files of one folder
- * the `.shoalignore` decides, so that it can bring back what git leaves out (`!dist/`). Called for copies and for packages of a working directory.
+ * `.gitignore` and `.shoalignore` files apply to their folder and everything below, and so do patterns of the caller in the same form. If a
+ * folder has both files, the `.shoalignore` wins, so that it can bring back files that git leaves out (`!dist/`). Called for copies and for
+ * packages of a working directory.
  */
 import { type Dirent, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +40,7 @@ interface Rules {
   readonly rules: Ignore;
 }
 
-/** Folders stand before what is in them. @throws RangeError when the folder is too large, naming what is large in it */
+/** Folders precede their contents. @throws RangeError when the folder is too large, naming its large entries */
 export function listDirectory(options: ListingOptions): ListedEntry[] {
   const found: ListedEntry[] = [];
   const root: Rules = { prefix: "", rules: ignore().add(ALWAYS_EXCLUDED).add(options.excludes.slice()) };
@@ -61,7 +62,7 @@ interface Walk {
 function list(walk: Walk, folder: string, outer: readonly Rules[]): boolean {
   const { options, found, counts } = walk;
   const rules = outer.slice();
-  // Of a folder that has gone meanwhile nothing is left; without the one that was asked for there is nothing to begin with.
+  // A folder that has disappeared yields nothing; if the requested one is missing, there is nothing to list.
   const read = (): Dirent[] => readdirSync(join(options.from, folder), { withFileTypes: true });
   const entries = folder === "" ? read() : (unlessGone(read) ?? []);
   for (const name of RULE_FILES) {
@@ -80,7 +81,7 @@ function list(walk: Walk, folder: string, outer: readonly Rules[]): boolean {
       found.push({ path, kind: "link", sizeBytes: 0, isExecutable: false, stamp: "", changedMs: 0 });
     } else if (entry.isFile()) {
       const stat = lstatSync(join(options.from, path), { throwIfNoEntry: false });
-      // It has gone since the folder was read.
+      // The entry has disappeared since the folder was read.
       if (stat === undefined) continue;
       const { size, mode, mtimeMs, ctimeMs, ino } = stat;
       const changedMs = Math.max(mtimeMs, ctimeMs);
@@ -107,7 +108,10 @@ function isExcluded(path: string, isFolder: boolean, rules: readonly Rules[]): b
   return false;
 }
 
-/** The rules for what is in a folder: where one leaves out the folder and another brought it back, the first says no more of all that is in it. */
+/**
+ * Returns the rules for a folder's contents. If one rule leaves out the folder and a later one brought it back, the first rule does not
+ * apply inside.
+ */
 function rulesInside(folder: string, { prefix, rules }: Rules): Rules {
   const inside = folder.slice(prefix.length);
   if (!rules.test(`${inside}/`).ignored) return { prefix, rules };
@@ -122,7 +126,7 @@ function tooLarge({ from, sizeBytesMax }: ListingOptions, found: readonly Listed
   const sizes = new Map<string, number>();
   for (const entry of found) {
     if (entry.kind !== "file") continue;
-    // By file, and by what it lies in directly: a folder of many small files is as large as one file.
+    // Counts by file and by its direct folder: a folder of many small files is as large as one file.
     for (const name of new Set([entry.path, folderOf(entry.path)])) {
       if (name !== "") sizes.set(name, (sizes.get(name) ?? 0) + entry.sizeBytes);
     }
@@ -136,7 +140,7 @@ function tooLarge({ from, sizeBytesMax }: ListingOptions, found: readonly Listed
 function tooMany({ from, filesMax }: ListingOptions, found: readonly ListedEntry[]): RangeError {
   const counts = new Map<string, number>();
   for (const { path } of found) {
-    // By the first folder: what has many files is seldom one folder without others in it.
+    // Counts by the first folder: a folder with many files usually has subfolders.
     const first = path.split("/", 1)[0] as string;
     if (first !== path) counts.set(first, (counts.get(first) ?? 0) + 1);
   }

@@ -1,7 +1,7 @@
 /**
- * What the system says of a folder or a file, as an error for people: which place it is, whose it is, and what to do about it.
+ * Turns the system's error about a folder or a file into one for people: the path, its owner, and a remedy.
  *
- * For a failure that a user meets who has the wrong folder, in whatever process it happens: the command shows it.
+ * For failures caused by a wrong folder, in any process; the command shows it.
  */
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -30,7 +30,7 @@ export function folderError(error: unknown): ShoalError | undefined {
   });
 }
 
-/** Of the nearest folder that there is. */
+/** Returns the owner of the nearest existing folder. */
 function ownerOf(path: string): string {
   const user = process.getuid?.();
   const found = tryStat(path);

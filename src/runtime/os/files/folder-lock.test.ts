@@ -1,4 +1,4 @@
-/** Who holds the lock of a folder, whoever died or came at the same moment. */
+/** Tests the holder of a folder's lock after deaths and simultaneous attempts. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ test("one of another machine counts while it is touched, and no longer", async (
 
 test("a number that comes too late is given up", async () => {
   (await lockFolder(folder, what)).release();
-  // Whoever has read number 1 would take number 2, and number 3 has been taken since.
+  // A process that has read number 1 would take number 2, and number 3 has been taken since.
   writeFileSync(join(folder, "lock.3"), `${processIdentity()}\n`);
   await expect(lockFolder(folder, what)).rejects.toMatchObject({ code: "FOLDER_LOCKED" });
   expect(readdirSync(folder)).not.toContain("lock.2");

@@ -1,9 +1,10 @@
 /**
  * A lock on a folder: of all processes that use one folder, at most one holds it, and a lock whose holder has died is taken over.
  *
- * Each holder writes a file of the next number, `lock.7` after `lock.6`, and holds the lock if no higher number exists then. The file with the highest number is
- * never removed, so nobody who has read an older one can take its place. A holder of this machine lives if its process does. A holder of another container or
- * machine, which cannot be looked up, lives if it touches its file while somebody watches; no clocks are compared.
+ * Each holder writes a file of the next number, `lock.7` after `lock.6`, and holds the lock if no higher number exists then. The file with
+ * the highest number is never removed, so a process that has read an older one cannot take its place. A holder of this machine lives if its
+ * process does. A holder of another container or machine cannot be looked up. It counts as alive if it touches its file while somebody
+ * watches; no clocks are compared.
  */
 import { readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { ShoalError } from "../../base/errors.ts";
 import { processIdentity, runsHere } from "../processes/process-identity.ts";
 import { makePrivateFolder } from "./private-files.ts";
 
-/** Another process holds the lock. `details.pid` is its number, where it runs on this machine. */
+/** A live process holds the lock. `details.pid` is its number, if it runs on this machine. */
 class FolderLockedError extends ShoalError {
   static override readonly code = "FOLDER_LOCKED";
 }
@@ -38,7 +39,7 @@ const LOOK_EVERY_MS = 50;
 /**
  * Takes the lock of a folder, which is made where there is none. The process that holds it may use its event loop late, but has to use it.
  *
- * @param what for the message: `a head of the name "default"`
+ * @param what names the folder's use in the message: `a head of the name "default"`
  * @param options.watchMs how long a holder that cannot be looked up is watched
  * @throws FolderLockedError when another process holds it
  */
@@ -55,7 +56,7 @@ export async function lockFolder(folder: string, what: string, { watchMs = WATCH
       for (const older of numbers.slice(0, -1)) rmSync(join(folder, `lock.${older}`), { force: true });
       return held(own);
     }
-    // Others have taken and left the lock since the first look: this number comes too late.
+    // Several processes have taken and left the lock since the first look: this number comes too late.
     rmSync(own, { force: true });
   }
 }
@@ -66,7 +67,7 @@ function held(file: string): FolderLock {
       const now = new Date();
       utimesSync(file, now, now);
     } catch {
-      // Somebody has removed the folder: there is nothing left to protect.
+      // The folder was removed: there is nothing left to protect.
     }
   }, TOUCH_EVERY_MS).unref();
   let isReleased = false;

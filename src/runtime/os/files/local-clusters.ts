@@ -1,5 +1,5 @@
 /**
- * The clusters of which nodes or heads run on this machine, told apart and shown to people who have to name one.
+ * Lists the clusters with nodes or heads on this machine, and describes them for a user's choice.
  *
  * A cluster is known by its addresses, of which a node may know only some: nodes that share an address or the token belong to the same cluster.
  * Called by `findNode` and by the commands.
@@ -8,12 +8,12 @@ import { type NodeFile, readNodeFiles } from "./node-file.ts";
 import { readRunFiles, type RunFile } from "./run-file.ts";
 import { formatAddresses } from "../network/network-address.ts";
 
-/** One of a cluster: a node, or what `shoal start` started. */
+/** A member of a cluster: a node, or a process that `shoal start` started. */
 interface ClusterMember {
   readonly addresses: readonly string[];
-  /** What else its members have in common, and no other cluster. */
+  /** Further marks that its members share with no other cluster. */
   readonly marks: readonly string[];
-  /** What its head was started as. */
+  /** Name with which the head was started. */
   readonly name: string | undefined;
   readonly startedMs: number;
 }
@@ -21,7 +21,7 @@ interface ClusterMember {
 interface LocalCluster<Member> {
   readonly addresses: readonly string[];
   readonly name: string | undefined;
-  /** Since when a member of it runs on this machine. */
+  /** Start of the oldest member on this machine. */
   readonly sinceMs: number;
   readonly members: readonly Member[];
 }
@@ -66,7 +66,7 @@ export function clustersOfRuns(runs: readonly RunFile[]): LocalCluster<RunFile>[
     marks: [
       // Heads that take over from each other.
       ...(hasRivals === true && name !== undefined ? [`heads ${name}`] : []),
-      // One head has several addresses, as names and numbers; the token is the cluster's.
+      // A head has several addresses, as names and numbers; the token is the cluster's.
       ...nodes.filter(({ pid }) => processes.some((one) => one.pid === pid)).map(({ token }) => `token ${token}`),
     ],
     name,

@@ -13,8 +13,8 @@ import { hasNodesOfOtherUsers, type NodeFile, readNodeFiles } from "./node-file.
 /**
  * The oldest node of this machine that belongs to the cluster, and that is not about to leave it. `"auto"` is the only cluster that there is.
  *
- * @param options.mayDrain for who looks on and gives it no work: one that is about to leave will do where there is no other
- * @throws RangeError for an address that is none, ShoalError when there is no such node, or "auto" may mean several clusters, with what to do about it
+ * @param options.mayDrain for callers that only look on and give the node no work: a draining node will do if there is no other
+ * @throws RangeError for an invalid address, ShoalError when there is no such node, or "auto" may mean several clusters, with the remedy
  */
 export function findNode(address: string, { mayDrain = false }: { mayDrain?: boolean } = {}): NodeFile {
   const wanted = address === "auto" ? undefined : readNetworkAddresses(address);
@@ -37,7 +37,7 @@ export function findNode(address: string, { mayDrain = false }: { mayDrain?: boo
   throw new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint: start });
 }
 
-/** One of several, picked by its age, would be another after a restart. */
+/** A node picked by its age would be another one after a restart. */
 function refuseSeveral(nodes: readonly NodeFile[]): void {
   const clusters = clustersOfNodes(nodes);
   const first = clusters[0];

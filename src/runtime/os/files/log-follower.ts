@@ -1,7 +1,7 @@
 /**
  * Reads what another program appends to its log, line by line, also when it renames the file and begins a new one.
  *
- * Looks at the file every so often instead of watching it: what is missed between two looks is the end of a file that was renamed, which nobody here needs for certain.
+ * Looks at the file at intervals instead of watching it. It can miss the end of a renamed file, which no caller needs for certain.
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
@@ -13,7 +13,7 @@ export class LogFollower {
   #offset = 0;
   #rest = "";
 
-  /** Begins at what the file holds now. */
+  /** Begins at the present end of the file. */
   constructor(file: string) {
     this.#file = file;
     this.#withFile((_, { inode, sizeBytes }) => {

@@ -1,8 +1,9 @@
 /**
- * The file by which a driver finds the node of its machine: written by a daemon of a cluster, readable by its user alone, gone with it.
+ * The file by which a driver finds its machine's node: written by a daemon of a cluster, readable by its user alone, removed with the
+ * daemon.
  *
- * It holds the token, and where there are certificates the key of the node's, so the folder has mode 0700 and the file 0600.
- * A file whose daemon has ended is skipped, and removed by the next daemon that starts.
+ * The file holds the token, and with certificates the node's key, so the folder has mode 0700 and the file 0600. A file whose daemon has
+ * ended is skipped, and removed by the next daemon that starts.
  */
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,14 +15,14 @@ import { userNumber } from "../user.ts";
 import type { NetworkFaultsPlace } from "../network/network-faults.ts";
 import type { TlsIdentity } from "../network/tls-identity.ts";
 
-/** What a driver must know of the node that it hangs on. */
+/** Facts that a driver needs about its node. */
 export interface NodeFile {
   /** The head's, by which clusters are told apart; of several heads all, with commas. */
   clusterAddress: string;
   nodeId: NodeId;
   daemonId: ProcessId;
   token: string;
-  /** Of the node, where processes of other nodes are reached with a certificate. */
+  /** The node's identity, if processes of other nodes are reached with a certificate. */
   identity?: TlsIdentity | undefined;
   /** A driver of a test cluster's node is cut off with it. */
   networkFaults?: NetworkFaultsPlace | undefined;
@@ -33,7 +34,7 @@ export interface NodeFile {
   labels: Record<string, string>;
   pid: number;
   startedMs: number;
-  /** It is to leave its cluster: no program should hang on it any more. */
+  /** The node is about to leave its cluster: no program should join it any more. */
   isDraining?: boolean | undefined;
 }
 
@@ -81,7 +82,7 @@ export function removeNodeFile(nodeId: NodeId): void {
   leaveSharedFolder(folder(), pathOf(nodeId));
 }
 
-/** Those of daemons that were killed. */
+/** Removes the files of daemons that were killed. */
 export function removeStaleNodeFiles(): void {
   for (const { nodeId, owner } of storedFiles()) if (isProcessGone(owner)) removeNodeFile(nodeId);
   removeIfEmpty(folder());
@@ -99,7 +100,7 @@ function storedFiles(): StoredNodeFile[] {
     try {
       found.push(JSON.parse(readFileSync(join(folder(), name), "utf8")) as StoredNodeFile);
     } catch {
-      // It was removed meanwhile.
+      // Removed meanwhile.
     }
   }
   return found.sort((a, b) => a.startedMs - b.startedMs);

@@ -1,8 +1,9 @@
 /**
- * Reads and writes the files of packages: hashes, contents in one file, a folder out of it, ranges of bytes.
+ * Reads and writes the files of packages: hashes, contents in one file, a folder made from them, ranges of bytes.
  *
- * Knows nothing of manifests (`runtime/environment/directory-package.ts` decides what is in one). What it writes is whole or not there: beside its final place, then moved. All
- * of it works in pieces, so memory stays small. The synchronous half is for processes that have nothing else to do, the other one for the node daemon.
+ * Knows nothing of manifests (`runtime/environment/directory-package.ts` does). Files are written beside their final place and then moved,
+ * so they are whole or absent. Everything works in pieces, so memory stays small. The synchronous half is for processes that have nothing
+ * else to do, the other one for the node daemon.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { closeSync, constants, existsSync, fstatSync, lstatSync, mkdirSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
@@ -53,7 +54,7 @@ export function hashFile(file: string, buffer: Uint8Array): { sha256: string; si
   return { sha256: hash.digest("hex"), sizeBytes };
 }
 
-/** What `read` returns; undefined where the file that it reads has gone. */
+/** Returns the result of `read`; undefined if the file that it reads has disappeared. */
 export function unlessGone<Result>(read: () => Result): Result | undefined {
   try {
     return read();
@@ -74,7 +75,7 @@ export function readLink(root: string, path: string): string {
 /**
  * Makes the folder `to` with a manifest and the contents of files, in one step.
  *
- * @returns the first file whose content is no longer what its hash says; nothing is made then
+ * @returns the first file whose content does not match its hash any more; nothing is made then
  */
 export function writePackage(
   to: string,
@@ -109,7 +110,8 @@ interface ReadFile {
 }
 
 /**
- * Makes a package of files that may change meanwhile: each is what it was when it was read, and one that has gone is left out.
+ * Makes a package of files that may change meanwhile: each has the content at the time it was read, and a file that has disappeared is left
+ * out.
  *
  * @param describe of the files that were read, in the order of `paths`: the package's name and its manifest
  */
@@ -174,7 +176,7 @@ function moveInto(fresh: string, to: string): void {
 /**
  * Makes the folder `to` from contents, in one step. Every file is checked against its hash, and links are made last, so nothing is ever written through one.
  *
- * @throws DamagedContentsError when a file is not what its hash says
+ * @throws DamagedContentsError when a file does not match its hash
  */
 export function unpack(contentsFile: string, entries: readonly UnpackedEntry[], to: string): void {
   const fresh = freshName(to);

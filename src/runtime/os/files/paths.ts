@@ -42,7 +42,8 @@ export function isSocket(path: string): boolean {
 }
 
 /**
- * What one folder has and no other of this machine since it was started: processes that find the same at a path see the same folder, whatever namespaces they are in.
+ * Returns a value that one folder has and no other of this machine since its start: processes that find the same value at a path see the
+ * same folder, in any namespaces.
  *
  * @returns undefined where there is no such folder, or the system does not tell when it was started
  */

@@ -1,8 +1,9 @@
 /**
  * Reads and writes of open files at given places, in the thread pool: for files whose disk may take its time.
  *
- * Decides nothing but to go on until all is done: the system may take or give less than it was asked for. The bytes belong to the caller, who leaves them alone
- * until the promise has settled, and the descriptor stays open until then. Used by the transfer of objects, which must never hold up its daemon.
+ * Only repeats until all bytes are done: the system may take or give fewer than requested. The caller owns the bytes and leaves them alone
+ * until the promise has settled, and the descriptor stays open until then. Used by the transfer of objects, which must never hold up its
+ * daemon.
  */
 import { read, write } from "node:fs";
 

@@ -1,4 +1,4 @@
-/** Modes of what is written, whole files, and that open secrets are refused. */
+/** Tests modes, whole files, and the refusal of secrets that others can read. */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

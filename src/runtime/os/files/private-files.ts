@@ -18,7 +18,7 @@ export function makePrivateFolder(folder: string): void {
   assertPrivate(folder, "0700");
 }
 
-/** On disk when it returns, so that what depends on it may be written next. */
+/** The file is on disk when this returns, so that dependent data may be written next. */
 export function writePrivateFile(file: string, text: string): void {
   const fresh = `${file}.${process.pid}.new`;
   rmSync(fresh, { force: true });

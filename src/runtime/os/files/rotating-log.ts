@@ -1,7 +1,7 @@
 /**
  * A log file that lines are appended to, each with its time, and that never grows without end: beyond its size it is renamed, and the oldest goes.
  *
- * A disk that is full, or a folder that somebody removed, loses lines and disturbs nobody: whoever logs has more important things to do.
+ * A full disk or a removed folder loses lines and causes no error: the caller has more important things to do.
  */
 import { appendFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { LOG_BYTES_MAX, LOG_FILES_MAX } from "../limits.ts";

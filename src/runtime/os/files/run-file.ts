@@ -1,8 +1,9 @@
 /**
- * What `shoal start` started on this machine: one file for each supervisor, by which `stop`, `status` and a second `start` find it.
+ * Records the processes that `shoal start` started on this machine: one file for each supervisor, by which `stop`, `status` and a second
+ * `start` find it.
  *
- * Readable by its user alone. A file carries who the process is, not only its number, since numbers are used again: a file whose process has ended is removed by
- * whoever meets it.
+ * Readable by its user alone. A file carries the identity of the process, not only its number, since numbers are used again. Any reader
+ * removes a file whose process has ended.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +15,7 @@ import { userNumber } from "../user.ts";
 
 export interface RunFile {
   readonly id: string;
-  /** Of the supervisor. */
+  /** Number of the supervisor. */
   readonly pid: number;
   readonly identity: string;
   readonly role: "head" | "node";
@@ -26,7 +27,7 @@ export interface RunFile {
   readonly address: string;
   readonly startedMs: number;
   readonly logs: string;
-  /** What runs now. */
+  /** Processes that run now. */
   readonly processes: readonly RunProcess[];
 }
 
@@ -75,7 +76,7 @@ export function readRunFiles(): { running: RunFile[]; ended: RunFile[] } {
       const file = JSON.parse(readFileSync(join(folder(), name), "utf8")) as RunFile;
       (isProcessGone(file.identity) ? ended : running).push(file);
     } catch {
-      // It was removed meanwhile.
+      // Removed meanwhile.
     }
   }
   const byAge = (a: RunFile, b: RunFile): number => a.startedMs - b.startedMs;
@@ -93,7 +94,7 @@ export function signalProcess(target: { pid: number; identity: string }, signal:
   try {
     process.kill(target.pid, signal);
   } catch {
-    // It ended just now.
+    // The process ended just now.
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Where a session keeps its sockets and files, and how all of it goes away again.
+ * Places a session's sockets and files, and removes them all again.
  *
  * A session has one folder for sockets (mode 0700, below the temporary folder), one for shared memory and one for spilled objects. The node daemon
  * removes them at its end; a driver whose daemon was killed does it instead; and what both left behind is swept by the next session.
@@ -44,8 +44,9 @@ export function createSessionDirectories(sessionId: string, spillRoot: string | 
 }
 
 /**
- * With its parents, and new: a folder of this name that is there already is not ours, and others may read what is in it. Not by Node's `recursive`: that tries for ever where a file system says of an existing folder that it does not exist, as `/proc` does
- * of one in which nothing can be made.
+ * Makes a new directory with its parents. An existing folder of this name is not ours, and others may read its contents. Does not use
+ * Node's `recursive`: that retries for ever if a file system reports an existing folder as missing, as `/proc` does of one that takes no
+ * entries.
  */
 function makeDirectory(directory: string): void {
   const parent = dirname(directory);
@@ -57,7 +58,7 @@ function makeParent(directory: string): void {
   try {
     makeDirectory(directory);
   } catch (error) {
-    // Another process has made it meanwhile.
+    // A parallel process has made it meanwhile.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
@@ -73,7 +74,7 @@ export function removeSessionDirectories(directories: SessionDirectories): void 
     rmSync(directory, { recursive: true, force: true, maxRetries: REMOVE_TRIES_MAX, retryDelay: REMOVE_AGAIN_MS });
 }
 
-/** Whoever cleans the temporary folder goes by age: sockets and files of a session stay young. */
+/** Cleaners of the temporary folder go by age, so the sockets and files of a session are touched. */
 export function touchSessionDirectories({ sockets, spill }: SessionDirectories): void {
   const now = new Date();
   for (const directory of [sockets, spill]) {
@@ -81,7 +82,7 @@ export function touchSessionDirectories({ sockets, spill }: SessionDirectories):
       for (const name of readdirSync(directory)) utimesSync(join(directory, name), now, now);
       utimesSync(directory, now, now);
     } catch {
-      // Some of it has gone meanwhile; the rest has its turn again.
+      // A part has disappeared meanwhile; the rest is tried again.
     }
   }
 }
@@ -108,7 +109,7 @@ export function killLeftWorkers(directories: SessionDirectories): void {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It ended by itself, as a worker does when its daemon is gone.
+      // The process ended by itself, as a worker does after its daemon.
     }
     endProcessGroup(pid);
   }

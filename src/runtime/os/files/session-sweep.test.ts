@@ -24,7 +24,7 @@ function session(name: string, claims: string[] | undefined): string {
   return directory;
 }
 
-/** The claim of this process, as a list of its fields. */
+/** Returns this process's claim as a list of fields. */
 function ownClaim(): string[] {
   const directory = session("claim", undefined);
   claimDirectory(directory);

@@ -1,8 +1,9 @@
 /**
- * What sessions left behind that nobody could clean up: every process of theirs was killed at once, or the machine went down.
+ * Removes remains of sessions whose processes were all killed at once, or whose machine went down.
  *
- * Each folder of a session carries a claim: one line for each process that will remove it, with its identity. A folder is removed when all of its claimants are dead for certain; whatever is doubtful stays. Called when a session
- * begins. Also decides where shared memory is on this machine.
+ * Each folder of a session carries a claim: one line for each process that will remove the folder, with the process's identity. A folder is
+ * removed when all claimants are certainly dead; doubtful ones stay. Called when a session begins. Also decides where shared memory is on
+ * this machine.
  */
 import { accessSync, appendFileSync, constants, lstatSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { socketRoot, temporaryRoot } from "./temporary-folder.ts";
 
 const SHARED_MEMORY = "/dev/shm";
 const CLAIM_FILE = "owner";
-/** Those of sessions, and those of test clusters. */
+/** Folders of sessions, and those of test clusters. */
 const SESSION_FOLDER = /^shoal-((spill-)?[0-9a-f]{12}|test-[A-Za-z0-9]{6})$/;
 /** An empty folder without a claim is one whose maker died between two lines of code. */
 const UNCLAIMED_FOR_MS = 3_600_000;
@@ -62,7 +63,7 @@ export function sweepStaleSessions(roots: readonly string[] = sessionRoots()): s
         rmSync(directory, { recursive: true, force: true });
         removed.push(directory);
       } catch {
-        // Somebody else removes it at the same time, or may: the next session looks again.
+        // A parallel sweep removes it, or may: the next session looks again.
       }
     }
   }

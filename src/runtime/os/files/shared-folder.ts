@@ -30,9 +30,10 @@ export function writeInSharedFolder(folder: string, write: () => void): void {
 const LOOK_EVERY_MS = 5_000;
 
 /**
- * Looks after a file that lasts as long as this process. Whoever cleans the temporary folder goes by age, so the file stays young, and it is written again where it is gone.
+ * Looks after a file that lasts as long as this process. Cleaners of the temporary folder go by age, so the file is touched, and written
+ * again if it is missing.
  *
- * @returns what ends that
+ * @returns a function that stops this
  */
 export function keepFile(file: string, write: () => void): () => void {
   const looking = setInterval(() => {
@@ -65,6 +66,6 @@ export function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // Others are there, or another has just removed it.
+    // Files of other processes are in it, or a parallel call has just removed it.
   }
 }

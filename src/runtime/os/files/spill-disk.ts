@@ -20,7 +20,7 @@ interface CopyPiece {
 /** Larger pieces are no faster (measured: 1 MB, 4 MB and 16 MB within 5 % of another). */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
-/** What may still be written to the file system of a folder, with a rest that stays free for others. */
+/** Room on a folder's file system, less a reserve that stays free for others. */
 export async function spillRoomBytes(directory: string): Promise<number> {
   const { bavail, blocks, bsize } = await statfs(directory);
   return roomBytes({ freeBytes: bavail * bsize, totalBytes: blocks * bsize });
@@ -37,10 +37,10 @@ export async function namesIn(directory: string): Promise<string[]> {
 }
 
 /**
- * Writes a file of pieces of others. A source that is gone or too short is passed over: an arena is deleted while it waits here when its last object
- * is freed, and what was lost otherwise is found damaged by its reader.
+ * Writes a file from pieces of other files. A source that is missing or too short is skipped: an arena whose last object is freed is
+ * deleted while it waits here, and a reader finds every other loss as damage.
  *
- * @throws ENOSPC and whatever else the system says; there is then no file
+ * @throws ENOSPC and the system's other errors; there is then no file
  */
 export async function writeFused(path: string, pieces: readonly CopyPiece[]): Promise<void> {
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
@@ -100,7 +100,7 @@ function joinNeighbours(pieces: readonly CopyPiece[]): CopyPiece[] {
     const last = joined.at(-1);
     const distance = last === undefined ? 0 : piece.offset - last.offset;
     const adjoins = last !== undefined && last.path === piece.path && distance === piece.target - last.target;
-    // What lies between two objects of an arena is the rest of a page: it is copied along.
+    // The gap between two objects of an arena is the rest of a page and is copied as well.
     if (adjoins && distance >= last.sizeBytes && distance - last.sizeBytes < 4096) last.sizeBytes = distance + piece.sizeBytes;
     else joined.push({ ...piece });
   }

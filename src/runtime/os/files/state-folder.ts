@@ -1,4 +1,7 @@
-/** Where Shoal keeps what outlives a run on this machine (`$XDG_STATE_HOME/shoal`, by default `~/.local/state/shoal`): the state of heads, and logs. */
+/**
+ * Folder for state that outlives a run on this machine (`$XDG_STATE_HOME/shoal`, by default `~/.local/state/shoal`): the state of heads,
+ * and logs.
+ */
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { folderError } from "./folder-error.ts";

@@ -1,9 +1,8 @@
 /**
  * One file of the object store, open: written in full or not at all, read in full or not at all.
  *
- * Hides what the system makes awkward: writes that stop early when a file system is full, buffers beyond 2 GB, and padding between pieces.
- * Owns the descriptor. Called by the store's reader and writer, who get these functions as an interface, so that tests can have
- * a disk that is full.
+ * Hides the system's awkward sides: writes that stop early when a file system is full, buffers beyond 2 GB, and padding between pieces.
+ * Owns the descriptor. The store's reader and writer get these functions as an interface, so that tests can simulate a full disk.
  */
 import {
   closeSync,
@@ -39,7 +38,7 @@ export interface StoreFiles {
   /** A whole file of text. @returns undefined when there is no such file */
   readText(path: string): string | undefined;
   remove(path: string): void;
-  /** What a new file in this directory could take. */
+  /** Room for a new file in this directory. */
   freeBytes(directory: string): number;
   /** The same, less the part of the disk that stays free for others. */
   spillRoomBytes(directory: string): number;
@@ -80,10 +79,10 @@ export const storeFiles: StoreFiles = {
   },
 };
 
-/** The spill disk is others' as well: beyond this part of it nothing more is written. Ray's limit. */
+/** Share of the spill disk beyond which nothing more is written, since others use the disk, too. Ray's limit. */
 const DISK_USE_MAX = 0.95;
 
-/** What may still be written to a disk that is shared with others. */
+/** Room on a disk that is shared with others. */
 export function roomBytes({ freeBytes, totalBytes }: { freeBytes: number; totalBytes: number }): number {
   return freeBytes - totalBytes * (1 - DISK_USE_MAX);
 }
@@ -106,7 +105,7 @@ export function removeFilesNamed(directory: string, prefix: string): void {
   for (const name of names) if (name.startsWith(prefix)) storeFiles.remove(`${directory}/${name}`);
 }
 
-/** What the file system of a directory has free for this user. */
+/** Free space for this user on a directory's file system. */
 export function freeBytesOf(directory: string): number {
   const { bavail, bsize } = statfsSync(directory);
   return bavail * bsize;
@@ -157,7 +156,7 @@ class OpenFile implements StoreFile {
   }
 }
 
-/** What is still to be written after `written` bytes: a full file system takes a part, and refuses the next attempt. */
+/** The pieces left after `written` bytes: a full file system takes a part, and refuses the next attempt. */
 function withoutFirst(pieces: readonly Uint8Array[], written: number): readonly Uint8Array[] {
   let index = 0;
   let rest = written;

@@ -1,9 +1,9 @@
 /**
- * Where temporary files and sockets lie on this machine, and folders for as long as whoever made them lives.
+ * Places temporary files and sockets on this machine, and makes folders that live as long as their maker.
  *
- * Decides by one rule for all processes: in the system's temporary folder (`TMPDIR`), and where that cannot be written, or is too long for the path of a
- * socket, in the first of a few short folders that can be. All of these are shared, so what is made in them is private to its user by its own mode. Processes of one user under
- * one `TMPDIR` come to the same folder, by which programs find their node.
+ * All processes use one rule: the system's temporary folder (`TMPDIR`), or the first writable one of a few short folders if that cannot be
+ * written or is too long for a socket's path. All these folders are shared, so their contents are made private by file modes. Processes of
+ * one user under one `TMPDIR` find the same folder, by which programs find their node.
  */
 import { accessSync, constants, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";

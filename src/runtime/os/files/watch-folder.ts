@@ -1,7 +1,8 @@
 /**
- * Tells when something in a folder changes, for programs that start again then. What is installed, hidden, or compiled by Python does not count.
+ * Reports changes in a folder, for programs that restart then. Installed, hidden, and Python's compiled files do not count.
  *
- * Every folder below gets a watch of its own: the recursive watch of Node on Linux watches files, and loses a file that an editor replaces by another of its name.
+ * Every folder below gets a separate watch: Node's recursive watch on Linux watches files, and loses a file that an editor replaces by a
+ * new one of the same name.
  */
 import { type FSWatcher, readdirSync, watch } from "node:fs";
 import { join, sep } from "node:path";
@@ -10,7 +11,7 @@ const IGNORED = /^(node_modules|__pycache__|\..*)$/;
 /** Editors write a file in several steps. */
 const SETTLES_AFTER_MS = 30;
 
-/** Errors of a path that is no folder for us: a file, one that has gone again, a link to itself, and what others may not read. */
+/** Errors of paths to skip: a file, a folder that disappeared, a link to itself, and folders that only others may read. */
 const NO_FOLDER = ["ENOTDIR", "ENOENT", "ELOOP", "EACCES", "EPERM"];
 
 /**

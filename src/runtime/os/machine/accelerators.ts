@@ -1,7 +1,7 @@
 /**
  * The accelerators of this machine, found without starting a process: a look at one environment variable and one folder of the NVIDIA driver.
  *
- * Decides which ids tasks are told: those that `CUDA_VISIBLE_DEVICES` names where it is set, else numbers from 0. Called once by whoever starts a node.
+ * Tasks get the ids in `CUDA_VISIBLE_DEVICES` if it is set, else numbers from 0. Called once by the code that starts a node.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -21,10 +21,10 @@ export function findGpus(options: { visibleDevices?: string | undefined; driverF
   return { ids, type: ids.length === 0 || folders.length === 0 ? undefined : typeOf(`${driverFolder}/${folders[0]}/information`) };
 }
 
-/** What this process was started with; asked for at the first change. */
+/** The value with which this process was started, read at the first change. */
 let given: { value: string | undefined } | undefined;
 
-/** What CUDA shows to this process from now on; undefined restores what it was started with, as in Ray. */
+/** Sets the devices that CUDA shows to this process; undefined restores the original value, as in Ray. */
 export function setVisibleGpus(ids: readonly string[] | undefined): void {
   given ??= { value: process.env[VISIBLE_DEVICES] };
   const value = ids === undefined ? given.value : ids.join(",");

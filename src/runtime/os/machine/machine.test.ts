@@ -1,4 +1,4 @@
-/** Which flags a worker gets, of those of its driver and by the machine that it is on. */
+/** Tests which flags a worker gets, from its driver's flags and its machine. */
 import { totalmem } from "node:os";
 import { describe, expect, test, vi } from "vitest";
 import { usableMemoryBytes, workerExecArgv, workerHeapFlags } from "./machine.ts";

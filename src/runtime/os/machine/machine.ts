@@ -1,4 +1,4 @@
-/** Facts of this machine that decide how much a node offers, and the flags with which a worker must be started to load what the driver loads. */
+/** Facts about this machine that decide a node's resources, and the flags that let a worker load the driver's modules. */
 import { availableParallelism, hostname, totalmem } from "node:os";
 
 export function cpuCount(): number {
@@ -11,13 +11,14 @@ export function machineName(): string {
 }
 
 const MEGABYTE = 1024 * 1024;
-/** What V8 takes by itself on a machine with memory enough; a single large task on an idle machine must not have less. */
+/** V8's own limit on a machine with enough memory; a single large task on an idle machine must not get less. */
 const HEAP_MIN_MEGABYTES = 4096;
 const HEAP_FLAG = /(^|\s)--max[-_](old[-_]space[-_]size|heap[-_]size)/;
 
 /**
- * The limit of a worker's JavaScript heap: its share of the machine, or of the control group, if all CPUs had one worker each; 4 GB at least, and never more than
- * three quarters of all memory. V8's own default stops at 4 GB on any machine. Whoever sets a limit (in `NODE_OPTIONS`, or for the driver on its command line) has that one.
+ * Flags for the limit of a worker's JavaScript heap: the worker's share of the machine, or of the control group, if each CPU had one
+ * worker. The share is at least 4 GB, V8's own default on any machine, and at most three quarters of all memory. A limit in `NODE_OPTIONS`,
+ * or on the driver's command line, takes precedence.
  */
 export function workerHeapFlags(options: {
   memoryBytes: number;
@@ -33,7 +34,7 @@ export function workerHeapFlags(options: {
   return [`--max-old-space-size=${Math.floor(Math.min(Math.max(share, HEAP_MIN_MEGABYTES), most))}`];
 }
 
-/** What this process and its children may use: the machine's memory, or less in a container. */
+/** Memory for this process and its children: the machine's, or less in a container. */
 export function usableMemoryBytes(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
@@ -51,10 +52,10 @@ const LOADER_FLAGS_WITH_VALUE = new Set([
 ]);
 const LOADER_FLAG =
   /^--(import|require|loader|experimental-[a-z-]+|conditions|env-file|no-warnings|preserve-symlinks|no-experimental-[a-z-]+)(=|$)/;
-/** Test runners add conditions of their own that would change what packages resolve to in a worker. */
+/** Test runners add conditions that would change how packages resolve in a worker. */
 const RUNNER_CONDITIONS = new Set(["node", "module", "development|production", "browser"]);
 
-/** Of the flags this process was started with, those that decide how modules load, and how large the heap may be. */
+/** Picks the flags of this process that affect how modules load, and how large the heap may be. */
 export function workerExecArgv(execArgv: readonly string[]): string[] {
   const kept: string[] = [];
   for (let index = 0; index < execArgv.length; index += 1) {

@@ -1,4 +1,4 @@
-/** What the system's files say of memory: with and without control groups of either version, and where there are none. */
+/** Tests how the system's files about memory are read: with control groups of either version, and without. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

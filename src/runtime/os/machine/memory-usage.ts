@@ -1,15 +1,16 @@
 /**
- * How much memory the machine, or the container that this process is in, has and uses, and what single processes use of it.
+ * Measures the memory of the machine or container: total, used, and by process.
  *
- * Reads `/proc` and the memory controller of cgroups v2 and v1; elsewhere nothing is known and `undefined` is the answer. What the kernel can take back at once
- * (file cache) does not count as used. Called by the node daemon a few times a second: each answer costs a few small reads.
+ * Reads `/proc` and the memory controller of cgroups v2 and v1; on other systems every answer is `undefined`. Memory that the kernel can
+ * take back at once (file cache) does not count as used. Called by the node daemon a few times a second: each answer costs a few small
+ * reads.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
 interface MachineMemory {
   usedBytes: number;
   totalBytes: number;
-  /** What has that total: the machine, or the control group. */
+  /** Names the owner of that total: the machine, or the control group. */
   what: string;
 }
 
@@ -29,10 +30,10 @@ export interface MemoryProbe {
 }
 
 const CGROUP_ROOT = "/sys/fs/cgroup";
-/** What v1 says where there is no limit: a number near 2^63. */
+/** v1 reports a number near 2^63 without a limit. */
 const UNLIMITED = 2 ** 60;
 
-/** Looks at the memory of this machine and of its processes. @param root - where `/proc` and `/sys` lie; tests have their own */
+/** Makes a probe of this machine's memory and processes. @param root - folder with `/proc` and `/sys`, replaced in tests */
 export function createMemoryProbe(root = ""): MemoryProbe {
   return {
     machine: () => tighter(hostMemory(root), cgroupMemory(root)),
@@ -47,8 +48,8 @@ export function ownMemoryBytes(): number | undefined {
 }
 
 /**
- * For tests of what happens when memory is short: `SHOAL_TEST_MEMORY_BYTES` makes the node believe that its machine has so much, and that its workers are all that
- * uses it.
+ * For tests of low memory: `SHOAL_TEST_MEMORY_BYTES` makes the node believe that its machine has that much, and that only its workers use
+ * it.
  */
 export function pretendedMemoryBytes(): number | undefined {
   const text = process.env["SHOAL_TEST_MEMORY_BYTES"];

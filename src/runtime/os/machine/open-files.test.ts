@@ -1,4 +1,4 @@
-/** The limit of open files: what is read of it, and what is said where it is reached. */
+/** Tests how the limit of open files is read, and the error when it is reached. */
 import { expect, test } from "vitest";
 import { describeSystemFailure, openFilesMax, readOpenFilesMax, workersWithin } from "./open-files.ts";
 

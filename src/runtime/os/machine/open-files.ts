@@ -1,12 +1,12 @@
-/** How many files and sockets a process of this machine may have open at once, and what to say of it where that is few. */
+/** Reads how many files and sockets a process may have open at once, and explains a small limit. */
 import { readFileSync } from "node:fs";
 
-/** Of a daemon: three pipes, a socket and a file shared with the worker. */
+/** A daemon's descriptors for a worker: three pipes, a socket and a shared file. */
 const FILES_PER_WORKER = 5;
-/** Of a daemon without any worker, and with links to some other nodes. */
+/** A daemon's other descriptors, with links to some other nodes. */
 const FILES_BESIDE = 40;
 
-/** Undefined where the system does not tell, or sets no limit. Node raises its own limit to what the system allows, so that counts. */
+/** Undefined if the system does not tell, or sets no limit. Node raises the soft limit to the hard one, so the hard one counts. */
 export function openFilesMax(): number | undefined {
   try {
     return readOpenFilesMax(readFileSync("/proc/self/limits", "utf8"));
@@ -28,7 +28,7 @@ export function workersWithin(openFiles: number): number {
 /** Read when the process starts: it could not be once nothing more can be opened. */
 const LIMIT_HERE = openFilesMax();
 
-/** What to say of a process that could not be started or a file that could not be opened: the limit, where it was reached. */
+/** Explains a process that could not be started or a file that could not be opened, with the limit if it was reached. */
 export function describeSystemFailure(error: NodeJS.ErrnoException): string {
   return error.code === "EMFILE" && LIMIT_HERE !== undefined
     ? `${error.message}: the node has as many files open as it may, ${LIMIT_HERE}. Raise the limit (\`ulimit -n\`, LimitNOFILE= of a unit)`

@@ -1,4 +1,4 @@
-/** Certificates: Node and OpenSSL's rules read what is written here, names and dates are as asked, and nothing else is certified. */
+/** Tests certificates: Node and OpenSSL's rules accept them, names and dates are as requested, and nothing else is certified. */
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:crypto";
 import { afterEach, expect, test } from "vitest";
 import type { NodeId } from "../../base/ids.ts";

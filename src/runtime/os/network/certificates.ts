@@ -67,7 +67,7 @@ interface CertifyOptions {
   nodeId: NodeId;
   /** PEM, from {@link newNodeKey}. */
   publicKey: string;
-  /** Also the head: nodes give it what they give to no other node. */
+  /** Names the head, too: nodes send it data that they send to no other node. */
   isHead?: boolean;
   /** Names and IP addresses for clients that look for those, such as the ones of NATS. */
   hosts?: readonly string[];
@@ -112,7 +112,7 @@ export function authorityHash(ca: string): string {
   return createHash("sha256").update(new X509Certificate(ca).raw).digest("hex");
 }
 
-/** When a certificate has to be made anew: after two thirds of its time. */
+/** Returns the time to renew a certificate, two thirds into its life. */
 export function renewalTimeMs(cert: string): number {
   const { validFrom, validTo } = new X509Certificate(cert);
   const from = Date.parse(validFrom) + CLOCKS_DIFFER_MS;
@@ -178,7 +178,7 @@ function keyId(publicKey: KeyObject): Buffer {
 function checkedPublicKey(pem: string): KeyObject {
   let key: KeyObject | undefined;
   try {
-    // The PEM of a private key would do for Node; whoever sends one has misunderstood.
+    // Node would accept the PEM of a private key, but sending one is a misunderstanding.
     if (pem.startsWith("-----BEGIN PUBLIC KEY-----")) key = createPublicKey(pem);
   } catch {
     // Told below.

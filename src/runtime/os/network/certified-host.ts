@@ -1,7 +1,7 @@
 /** Whether a certificate is that of a host, where any of several will do. */
 import type { PeerCertificate } from "node:tls";
 
-/** For Node's TLS, in the place of its own check. */
+/** Replaces the check of names in Node's TLS. */
 export function oneOf(hosts: readonly string[]): (host: string, certificate: PeerCertificate) => Error | undefined {
   return (_host, certificate) => {
     const problems = hosts.map((host) => process.getBuiltinModule("node:tls").checkServerIdentity(host, certificate));

@@ -1,8 +1,8 @@
 /**
- * A transport to a process that is still starting: what is written meanwhile is kept and sent first.
+ * A transport to a process that is still starting: keeps the bytes written meanwhile and sends them first.
  *
- * So that `put`, submissions and actor creations work from the first line of a program, while the node daemon needs some 50 ms to come up, and while both ends
- * of a connection prove themselves (`runtime/rpc/handshake.ts`), before which nothing else may be said.
+ * With it `put`, submissions and actor creations work from the first line of a program. The node daemon needs some 50 ms to come up, and
+ * both ends of a connection first prove themselves (`runtime/rpc/handshake.ts`), before which nothing else may be sent.
  */
 import type { SyncRead, Transport } from "./transport.ts";
 
@@ -49,7 +49,7 @@ export class DeferredTransport implements Transport {
     this.onClose(reason, isWhole);
   }
 
-  /** Whoever made the connection has had it proven before it was given to this. */
+  /** The connection's maker had it proven before it was set here. */
   get channel(): string {
     return this.#target?.channel ?? "";
   }

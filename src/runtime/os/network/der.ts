@@ -1,5 +1,5 @@
 /**
- * Writes DER, the binary form of certificates: tag, length, content. Only what a certificate of this cluster needs, and nothing is read.
+ * Writes DER, the binary form of certificates: tag, length, content. Covers only the needs of a cluster's certificate, and reads nothing.
  *
  * Integers are unsigned; a leading zero keeps them so.
  */
@@ -23,7 +23,7 @@ export function unsignedInteger(bytes: Uint8Array): Buffer {
   return ((rest[0] as number) & 0x80) === 0 ? element(0x02, rest) : element(0x02, Buffer.of(0), rest);
 }
 
-/** Of dotted numbers, such as `2.5.29.17`. */
+/** Encodes dotted numbers, such as `2.5.29.17`. */
 export function objectId(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number);
   const bytes = [first * 40 + second];

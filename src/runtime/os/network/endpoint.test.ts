@@ -1,4 +1,4 @@
-/** Addresses: an end inside this process, and what is none. */
+/** Tests addresses: an end inside this process, and invalid ones. */
 import { expect, test } from "vitest";
 import { connect, listen, newInProcessAddress } from "./endpoint.ts";
 

@@ -1,4 +1,4 @@
-/** Addresses of the network: what is read and written back, what is refused, and what stays on the machine. */
+/** Tests which network addresses are read, written back and refused, and which stay on the machine. */
 import { expect, test } from "vitest";
 import { formatNetworkAddress, isLoopbackHost, parseNetworkAddress } from "./network-address.ts";
 

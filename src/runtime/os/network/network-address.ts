@@ -50,7 +50,7 @@ function problemOf(text: string): readonly [problem: string, instead: string] | 
   return undefined;
 }
 
-/** One or several, with commas between. @throws RangeError for anything else */
+/** Reads one or several addresses, separated by commas. @throws RangeError for anything else */
 export function readNetworkAddresses(text: string): string[] {
   return Array.from(new Set(text.split(",").map((one) => readNetworkAddress(one.trim()))));
 }

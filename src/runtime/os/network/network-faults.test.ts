@@ -1,4 +1,4 @@
-/** What a connection does with a cut while its process does not get to its timer; the file is real, the clock and the socket are not. */
+/** Tests how a connection handles a cut while its process does not get to its timer; the file is real, the clock and the socket are not. */
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import type net from "node:net";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import type { Transport } from "./transport.ts";
 
 const HERE = "127.0.0.2";
 const THERE = "127.0.0.3";
-/** Whoever has not looked for as long does so before it sends or takes anything. */
+/** A process that has not looked for this long does so before it sends or takes anything. */
 const LOOKS_AGAIN_MS = 50;
 
 class Inner implements Transport {
@@ -50,7 +50,7 @@ function write(...silences: Silence[]): void {
 }
 
 beforeEach(() => {
-  // Its timer never fires.
+  // The timer never fires.
   vi.useFakeTimers({ toFake: ["setInterval"] });
   folder = mkdtempSync(join(tmpdir(), "shoal-faults-"));
   file = join(folder, "network");

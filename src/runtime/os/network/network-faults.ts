@@ -1,10 +1,11 @@
 /**
- * Silence between hosts, for clusters of tests: what one host sends is not heard by another, as when the network between them is cut.
+ * Simulates silence between hosts of test clusters, as when the network between them is cut.
  *
- * A process has it only when it was started with it (`SHOAL_NETWORK_FAULTS`, which names its own host and a file) or hangs on a node that was. The file lists who is not
- * heard by whom; each process looks into it twenty times a second, and before it sends or takes anything when it has not looked for as long: one that was busy or stopped while
- * the file was written handles nothing as before. A connection that is cut stands still: what is sent is kept until the cut ends, and neither data nor the
- * end of the other side is noticed meanwhile; a new connection gets no answer. Without it `tcp-transport.ts` finds `undefined` once a connection, and nothing else is different.
+ * Active only in a process that was started with it (`SHOAL_NETWORK_FAULTS`, which names its host and a file) or that belongs to such a
+ * node. The file lists which host does not hear which. Each process reads it twenty times a second, and before it sends or takes anything
+ * after a longer pause. So a process that was busy or stopped while the file was written handles nothing by the old state. A connection
+ * that is cut stands still. Sent data is kept until the cut ends, neither data nor the end of the other side is noticed meanwhile, and a
+ * new connection gets no answer. Without it `tcp-transport.ts` finds `undefined` once a connection, and nothing else differs.
  */
 import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import type net from "node:net";
@@ -13,10 +14,10 @@ import { isLoopbackHost } from "./network-address.ts";
 import type { Transport } from "./transport.ts";
 
 const VARIABLE = "SHOAL_NETWORK_FAULTS";
-/** What a process sends and takes later than that after a change obeys it, however busy the machine is. */
+/** Traffic later than this after a change obeys it, however busy the machine is. */
 const NETWORK_FAULTS_EVERY_MS = 50;
 
-/** What one host sends does not reach the other. */
+/** Messages of one host do not reach the other. */
 export type Silence = readonly [from: string, to: string];
 
 export interface NetworkFaultsPlace {
@@ -127,7 +128,7 @@ export class NetworkFaults {
       if (this.#silent.size === 0) return;
       this.#silent.clear();
     }
-    // Not in the same call: whoever sends or takes something does not find another connection going on in the midst of it.
+    // Not in the same call: code that sends or takes data must not find another connection resuming in between.
     queueMicrotask(() => this.#tell());
   }
 }
@@ -187,7 +188,7 @@ class CuttableTransport implements Transport {
     return faults.hears(peer);
   }
 
-  /** What is held goes first. */
+  /** Held data goes first. */
   #maySend(): boolean {
     const { faults, peer } = this.#options;
     faults.refresh();
@@ -199,7 +200,7 @@ class CuttableTransport implements Transport {
     const hears = faults.hears(peer);
     if (hears !== this.#hears) {
       this.#hears = hears;
-      // The kernel's buffer fills, and the end of the other side lies behind what is in it.
+      // The kernel's buffer fills, and the end of the other side is behind the buffered data.
       if (hears) socket.resume();
       else socket.pause();
     }
@@ -266,7 +267,7 @@ class CuttableTransport implements Transport {
 
 let own = fromEnvironment();
 
-/** Those of this process; undefined in all but processes of test clusters. */
+/** Faults of this process; undefined except in test clusters. */
 export function networkFaults(): NetworkFaults | undefined {
   return own;
 }
@@ -289,8 +290,8 @@ export function hasManyLoopbackHosts(): boolean {
 }
 
 /**
- * For all processes that were started with this file. Resolves when whatever they send and take from then on obeys it: also those that are busy or stopped, as all look
- * before they send or take anything, unless they have looked since.
+ * Changes the silences of all processes that were started with this file. Resolves when all later traffic obeys them, even that of busy or
+ * stopped processes, as all look before they send or take anything, unless they have looked since.
  */
 export async function writeSilences(file: string, silences: readonly Silence[]): Promise<void> {
   writeFileSync(`${file}.new`, JSON.stringify(silences), { mode: 0o600 });

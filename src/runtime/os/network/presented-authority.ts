@@ -19,7 +19,7 @@ export function presentedAuthority(address: string): Promise<string> {
     socket.once("secureConnect", () => {
       const shown = socket.getPeerCertificate(true);
       clearTimeout(timer);
-      // Of a certificate that signs itself, as of one that came alone, it is the certificate.
+      // For a self-signed certificate, or one that came alone, the authority is the certificate itself.
       resolve(new X509Certificate(shown.issuerCertificate?.raw ?? shown.raw).toString());
       socket.destroy();
     });

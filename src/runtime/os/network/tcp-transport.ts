@@ -1,10 +1,10 @@
 /**
  * Byte streams between machines: TCP, and TLS 1.3 wherever the other end may be on another machine.
  *
- * Which of the two is decided by the same rule on both ends: plain only on the loopback network, and only unless the identity forbids it. One port takes
- * both, told apart by its first bytes. With TLS both ends show a certificate
- * of the cluster's authority; a caller without a valid one reaches `onUnauthenticated`, where there is one, and nobody else. A caller that does not
- * finish its handshake is dropped; of too many that have not said who they are the oldest are (`unfinished-connections.ts`).
+ * Both ends pick plain TCP or TLS by the same rule: plain only on the loopback network, and only unless the identity forbids it. One port
+ * takes both, told apart by the first bytes. With TLS both ends show a certificate of the cluster's authority. A caller without a valid one
+ * reaches `onUnauthenticated`, if set, and nothing else. A caller that does not finish its handshake is dropped; if too many have not
+ * identified themselves, the oldest are (`unfinished-connections.ts`).
  */
 import net from "node:net";
 import type tls from "node:tls";
@@ -27,23 +27,23 @@ const TLS_MAJOR_VERSION = 3;
 const TLS_CHANNEL = "tls";
 
 export interface ConnectOptions {
-  /** Who must answer, by its certificate; where there is no TLS, the hello says it. */
+  /** Node that must answer, by its certificate; without TLS, the hello names it. */
   nodeId?: NodeId | undefined;
   /** The same, where only the half of the id is known that the ids of the node's processes begin with. */
   nodeTag?: NodeTag | undefined;
   /** Only the head may answer. */
   isHead?: boolean;
-  /** It is to read large objects: as much at once as there is, up to a megabyte. */
+  /** Reads large objects: as many bytes at once as there are, up to a megabyte. */
   isBulk?: boolean;
   /** By default that of the process. */
   identity?: TlsIdentity | undefined;
-  /** For who has no certificate yet: TLS, also on loopback, that believes this authority (PEM) and shows nothing. */
+  /** For a process without a certificate: uses TLS, even on loopback, trusts this authority (PEM) and presents nothing. */
   authority?: string;
 }
 
 export interface ListenOptions {
   identity?: TlsIdentity | undefined;
-  /** Gets TLS connections without a certificate of the cluster; `problem` says what is wrong with what was shown, if anything was. */
+  /** Gets TLS connections without a certificate of the cluster; `problem` describes the fault of a presented one. */
   onUnauthenticated?: (transport: Transport, problem: string | undefined) => void;
 }
 
@@ -131,7 +131,7 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
   });
 }
 
-/** Who connects to a listener, until it is a transport: told apart by the first bytes, TLS and its certificate, dropped where it does not get on. */
+/** Callers of a listener before they become transports: told apart by the first bytes, TLS and certificate, and dropped if they stall. */
 class TcpCallers {
   readonly #onTransport: (transport: Transport) => void;
   readonly #options: ListenOptions;
@@ -160,7 +160,7 @@ class TcpCallers {
     const faults = networkFaults();
     const peer = socket.remoteAddress ?? "";
     if (faults?.isConnected(peer) === false) {
-      // It was on its way when the network was cut: nobody answers it.
+      // The connection was on its way when the network was cut: nobody answers it.
       socket.on("error", () => {});
       socket.pause();
       const give = (): void => void socket.destroy();
@@ -228,7 +228,7 @@ class TcpCallers {
 }
 
 function contextOf(identity: TlsIdentity | undefined): tls.SecureContextOptions {
-  // The authority goes along: who has only its hash, from a join token, finds it there.
+  // Sends the authority, too: a node that has only its hash, from a join token, finds it there.
   return identity === undefined
     ? {}
     : { ca: identity.ca, cert: `${identity.cert.trimEnd()}\n${identity.ca}`, key: identity.key, minVersion: "TLSv1.3" };
@@ -243,7 +243,10 @@ function transportOf(
   return networkFaults()?.cuttable(socket, transport) ?? transport;
 }
 
-/** Both ends' addresses: no other connection of the machine has them as long as this one is open. So whoever passes on what it receives does so over another channel, also at the very port of the listener. */
+/**
+ * Names both ends' addresses: no other connection of the machine has them while this one is open. A process that relays its bytes does so
+ * over another channel, even at the listener's own port.
+ */
 function plainChannel(caller: string, listener: string): string {
   return `tcp ${caller} ${listener}`;
 }
@@ -274,7 +277,7 @@ function nodeOf(socket: tls.TLSSocket): NodeId | undefined {
   return certifiedName(socket.getPeerCertificate().subjectaltname).nodeId;
 }
 
-/** What is wrong with the certificate that a caller showed; undefined when it showed none. */
+/** Describes the fault of the certificate that a caller presented; undefined if there was none. */
 function problemOf(socket: tls.TLSSocket): string | undefined {
   const certificate = socket.getPeerCertificate();
   if (Object.keys(certificate).length === 0) return undefined;

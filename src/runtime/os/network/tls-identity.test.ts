@@ -1,4 +1,4 @@
-/** The identity of the process: what is no certificate does not become it. */
+/** Tests the process's identity: an invalid certificate does not become it. */
 import { afterEach, expect, test } from "vitest";
 import { forgetTlsIdentity, setTlsIdentity, tlsIdentity } from "./tls-identity.ts";
 

@@ -1,15 +1,16 @@
 /**
- * Who this process is to other machines: the cluster's authority, a certificate made by it for one node, and that certificate's key.
+ * Identity of this process for other machines: the cluster's authority, a certificate that it signed for one node, and that certificate's
+ * key.
  *
- * A certificate names its node in the DNS name `<nodeId>.node.shoal`, and the head besides in `head.shoal`. A process has one identity, that of
- * its node; it is set once and replaced only by a later certificate of the same node and authority, which listeners then show as well.
+ * A certificate names its node in the DNS name `<nodeId>.node.shoal`, and the head besides in `head.shoal`. A process has one identity, its
+ * node's. It is set once and replaced only by a later certificate of the same node and authority, which listeners then present as well.
  */
 import { X509Certificate } from "node:crypto";
 import type { NodeId } from "../../base/ids.ts";
 
 /** All three are PEM. */
 export interface TlsIdentity {
-  /** The cluster's authority: what it has not signed is not believed. */
+  /** The cluster's authority. Only certificates that it signed are trusted. */
   ca: string;
   cert: string;
   key: string;
@@ -27,7 +28,7 @@ export function nodeName(nodeId: NodeId): string {
   return `${nodeId}.node.shoal`;
 }
 
-/** What a certificate says of whom it was made for. */
+/** Names in a certificate. */
 interface CertifiedName {
   nodeId: NodeId | undefined;
   isHead: boolean;

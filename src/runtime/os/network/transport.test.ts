@@ -1,6 +1,6 @@
 /**
- * What sockets read into: one buffer for all ordinary ones, a larger one for those that carry large objects, and what was read at its place in it.
- * What a process says last is read, also where a write to it failed first.
+ * Tests the buffers of sockets: one for all ordinary ones, a larger one for those with large objects, and the position of received data.
+ * The last data of a process is read even after a failed write to it.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -63,7 +63,7 @@ const SPEAKER = `
   });
 `;
 
-/** The last of its threads closes what it has open. */
+/** The last thread of a process closes its files. */
 function hasEnded(pid: number): boolean {
   return readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ") && readdirSync(`/proc/${pid}/task`).length === 1;
 }
@@ -80,7 +80,7 @@ it("hands on what a process wrote before its end, though a write to it fails bef
       if (heard.length > 1) return;
       transport.write(Buffer.from("speak"));
       setImmediate(() => {
-        // The loop does not turn: what is written meanwhile lies unread.
+        // The loop does not turn: data written meanwhile stays unread.
         while (!hasEnded(speaker?.pid as number)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
         transport.write(Buffer.from("for nobody"));
       });

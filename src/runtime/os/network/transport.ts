@@ -10,7 +10,7 @@ import type { NodeId } from "../../base/ids.ts";
 import { type UnfinishedConnection, UnfinishedConnections } from "./unfinished-connections.ts";
 
 export interface Transport {
-  /** The bytes may be overwritten as soon as the callback has returned: who keeps some copies them. */
+  /** The bytes may be overwritten as soon as the callback has returned, so a callback that keeps some copies them. */
   onChunk: (chunk: Buffer) => void;
   /** Called once, also after `destroy`. The reason is for messages to people; `isWhole`: all that the other end had written has been read. */
   onClose: (reason: string, isWhole: boolean) => void;
@@ -18,25 +18,28 @@ export interface Transport {
   /** Bytes handed over and not yet taken by the operating system. */
   readonly pendingBytes: number;
   /**
-   * Tells this connection from every other of the machine at the same time, and is the same at both ends, as each of them sees it: a proof that is made for it is of no use on another
-   * (`runtime/rpc/proof.ts`). With TLS both ends are known by their certificates, so it says that and no more.
+   * Tells this connection from every other of the machine at the same time, and is the same at both ends: a proof made for it is of no use
+   * on another (`runtime/rpc/proof.ts`). With TLS the certificates identify both ends, so the channel only says that TLS is used.
    */
   readonly channel: string;
-  /** Whose certificate the other end has shown; undefined where there is no TLS. */
+  /** Node in the other end's certificate; undefined without TLS. */
   readonly certifiedNodeId?: NodeId | undefined;
   /** The IP address of the other end; undefined where there is none. */
   readonly remoteAddress?: string | undefined;
   write(chunk: Uint8Array): void;
-  /** Hands on what has come, without the event loop: for a process at its exit, whose loop does not turn any more. Absent where that is not possible. */
+  /**
+   * Hands on received data without the event loop, for a process at its exit, whose loop does not turn any more. Absent if that is not
+   * possible.
+   */
   readSync?(): SyncRead;
-  /** Sends what is pending, then closes. */
+  /** Sends pending data, then closes. */
   end(): void;
   destroy(): void;
   /** Whether this stream alone keeps the process from exiting. */
   setKeepsProcessAlive(keeps: boolean): void;
   /** The other end has begun as callers do, and was answered: its listener waits for it now, and it may compute. */
   begun?(): void;
-  /** The other end has said who it is: its listener counts it no more among those that have not. */
+  /** The other end has identified itself, so the listener does not count it as unfinished any more. */
   identified?(): void;
 }
 
@@ -111,7 +114,7 @@ export class SocketTransport implements Transport {
     if (this.#isEncrypted) return "ended";
     const fd = (this.#socket as unknown as { _handle?: { fd?: number } | null })._handle?.fd;
     if (fd === undefined || fd < 0) return "ended";
-    // Of its own: the exit may have been asked for in the middle of what is in the shared one.
+    // A separate buffer: the exit may have been requested while the shared one is in use.
     syncBuffer ??= Buffer.allocUnsafeSlow(64 * 1024);
     try {
       const size = readSync(fd, syncBuffer);
@@ -140,16 +143,16 @@ export class SocketTransport implements Transport {
   }
 }
 
-/** Of all sockets of the process: nothing is read while what was read is being handled. */
+/** Shared by all sockets of the process: nothing is read while received data is being handled. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 let syncBuffer: Buffer | undefined;
-/** The same for connections that carry large objects: fewer calls of the system, to read and to put away what was read. Made when the first is opened. */
+/** The same for connections with large objects, for fewer system calls and copies. Made when the first is opened. */
 let bulkBuffer: Buffer | undefined;
 const BULK_BYTES = 1024 * 1024;
 
 /**
- * Reads into memory that is there already: Node otherwise allocates 64 KB for each read, a fifth of what a small answer costs. It has this for those
- * who connect only.
+ * Makes a connection read into existing memory: Node otherwise allocates 64 KB for each read, a fifth of the cost of a small answer. Node
+ * has this option for callers only.
  */
 export function readInto(transport: () => Transport | undefined, { isBulk = false }: { isBulk?: boolean } = {}): net.OnReadOpts {
   if (isBulk) bulkBuffer ??= Buffer.allocUnsafeSlow(BULK_BYTES);
@@ -163,7 +166,10 @@ export function readInto(transport: () => Transport | undefined, { isBulk = fals
   };
 }
 
-/** Who listens at the path of a socket is told by the path. Two callers' connections are told apart by their random numbers: nobody but the owner gets to the socket in between. */
+/**
+ * The path identifies the listener of a socket. Two callers' connections are told apart by their random numbers: only the owner can get
+ * between.
+ */
 function channelOf(path: string): string {
   return `unix ${path}`;
 }

@@ -1,19 +1,20 @@
 /**
- * Connections of one listener whose other end has not said who it is: how many there may be, and which go when there are more.
+ * Limits a listener's connections whose other end has not identified itself, and decides which to drop.
  *
- * Each takes a file descriptor and a parser's memory, and anybody who reaches the listener can open them, so there is a cap. The oldest go first: a caller with something to
- * say says it at once, so whoever is honest gets in while others only connect. A listener begins an entry for each connection; the entry is finished when the hello was taken
- * (`Transport.identified`) or the connection has closed. A caller that has begun as ours do (`Transport.begun`) and was answered may be an honest one that waits for a processor: it may stay as long as whoever reads it
- * allows (`runtime/rpc/handshake.ts`), and counts among those that may be at once only.
+ * Each costs a file descriptor and a parser's memory, and anybody who reaches the listener can open them, so there is a cap. The oldest go
+ * first: an honest caller speaks at once, so it gets in while others only connect. A listener begins an entry for each connection; the
+ * entry is finished when the hello was taken (`Transport.identified`) or the connection has closed. A caller that has begun as ours do
+ * (`Transport.begun`) and was answered may be an honest one that waits for a processor. It may stay as long as its reader allows
+ * (`runtime/rpc/handshake.ts`), and counts only towards the number at once.
  */
 import { UNFINISHED_AT_ONCE_MAX, UNFINISHED_FOR_MS, UNFINISHED_MAX } from "../limits.ts";
 
 export interface UnfinishedConnection {
   /** Ends it. Replaced when the connection is wrapped in another, such as TLS. */
   drop: () => void;
-  /** Its first word was one of ours, and was answered: the next is its own, when it gets round to it. */
+  /** The first message was valid and was answered. The caller's next one comes when it gets processor time. */
   begun(): void;
-  /** It has said who it is, or has closed. May be called twice. */
+  /** The caller has identified itself, or the connection has closed. May be called twice. */
   finish(): void;
 }
 
@@ -24,7 +25,7 @@ interface Entry extends UnfinishedConnection {
 export class UnfinishedConnections {
   /** In the order in which they came. */
   readonly #entries = new Set<Entry>();
-  /** Those that have not begun. */
+  /** Connections that have not begun. */
   readonly #silent = new Set<Entry>();
   readonly #atOnceMax: number;
   readonly #nowMs: () => number;
@@ -48,13 +49,13 @@ export class UnfinishedConnections {
     };
     this.#entries.add(entry);
     this.#silent.add(entry);
-    // Also one that has begun, as unauthenticated callers can: else they would keep out whoever comes behind them.
+    // May drop one that has begun, as unauthenticated callers can begin: else they would keep out later callers.
     if (this.#entries.size > this.#atOnceMax) this.#dropFirst(this.#entries);
     this.#trimLater();
     return entry;
   }
 
-  /** Those of too many that have had their time. */
+  /** Drops those of too many whose time is over. */
   trim(): void {
     const nowMs = this.#nowMs();
     for (const { sinceMs } of this.#silent) {

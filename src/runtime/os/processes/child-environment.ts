@@ -1,8 +1,9 @@
 /**
  * The environment of the processes that are started here: that of this process, without what no other is to know.
  *
- * A join token is for the command that was given it. Environments are inherited by all that a task starts, and are printed by tools that report failures, so none of our processes has
- * one of Shoal's secrets in its own: they travel on inherited descriptors (`worker-process.ts`). Called wherever a process is started.
+ * A join token is for the command that was given it. Environments are inherited by all children of a task, and are printed by tools that
+ * report failures, so no process of ours has a secret of Shoal in its environment. Secrets travel on inherited descriptors
+ * (`worker-process.ts`). Called wherever a process is started.
  */
 
 /** Variables in which a command takes a secret. */
@@ -17,7 +18,7 @@ export function childEnvironment(more: Environment = {}): Record<string, string 
   return environment;
 }
 
-/** Takes the secrets out of the environment of this process, where only whoever is given the result finds them. */
+/** Moves the secrets out of this process's environment into the result. */
 export function takeSecrets(): Environment {
   const before = { ...process.env };
   for (const name of SECRETS) delete process.env[name];

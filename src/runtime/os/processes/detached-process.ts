@@ -1,7 +1,7 @@
 /**
- * A child that may outlive this process: it is told its configuration and heard as long as both live, and writes what nobody reads to a file.
+ * A child that may outlive this process. It gets its configuration and is heard while both live, and appends its output to a file.
  *
- * Unlike `Child`, whose end of the line is the end of its parent, what this child makes of that end is its own decision (`readParentLine`).
+ * A `Child` ends when the line to its parent ends; this child decides for itself (`readParentLine`).
  */
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
@@ -11,15 +11,15 @@ import { childEnvironment } from "./child-environment.ts";
 
 const PARENT_FD = 3;
 /**
- * A process that is ended by a fault leaves no image of its memory, with the secrets in it, and neither does any that it starts, those that run the user's code included. Node cannot
- * say that of itself; the shell does, and becomes the process. Code that wants such an image of its own can still raise the limit.
+ * Prevents core dumps, which would contain secrets, of the process and everything that it starts, user code included. Node cannot set that
+ * limit for itself, so a shell does and then becomes the process. Code that wants a core dump can still raise the limit.
  */
 const WITHOUT_CORE_DUMPS = 'ulimit -S -c 0; exec "$@"';
 
 interface DetachedOptions {
   entry: string;
   configuration: unknown;
-  /** For whatever it writes to its outputs; appended. */
+  /** File for its outputs; appended. */
   outputFile: string;
   onMessage: (line: string) => void;
   /** How it ended, in words. */
@@ -29,7 +29,7 @@ interface DetachedOptions {
 export interface DetachedProcess {
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
-  /** This process may end, and the child goes on. */
+  /** Lets this process end while the child continues. */
   release(): void;
 }
 

@@ -21,7 +21,7 @@ function machineMs(): number {
   return performance.now() + SHARED_AHEAD_MS;
 }
 
-/** What the daemon does with the file, which lies in the folder that it removes at its end. */
+/** The daemon's side of the file, which is in a folder that the daemon removes at its end. */
 export class DaemonExecutionLease {
   readonly #fd: number;
   readonly #bytes = Buffer.alloc(SIZE);
@@ -59,7 +59,7 @@ interface WorkerExecutionLeaseOptions {
   readonly block?: (ms: number) => void;
 }
 
-/** What a worker does with the file. */
+/** The worker's side of the file. */
 export class WorkerExecutionLease {
   readonly #fd: number;
   readonly #end: (reason: string) => void;

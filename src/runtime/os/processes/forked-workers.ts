@@ -1,8 +1,9 @@
 /**
- * Workers that are forked from a process which has imported what they need (`python/entry/zygote.py`): a worker is there in milliseconds, and shares its pages.
+ * Forks workers from a process with preloaded imports (`python/entry/zygote.py`): a worker starts in milliseconds, and shares its pages.
  *
- * One for each environment and list of imports. The process forks and kills on order, as it alone knows which of its children have not been reaped, and says which have ended. A
- * forked worker connects its output and its parent's line to a socket here. It ends with the last of its workers after a while, and all of them with it.
+ * There is one for each environment and list of imports. The process forks and kills on order, as it alone knows which children have not
+ * been reaped, and reports those that have ended. A forked worker connects its output and its parent's line to a socket here. The process
+ * ends a while after the last worker, and its end ends all workers.
  */
 import { rmSync } from "node:fs";
 import net from "node:net";
@@ -33,7 +34,7 @@ interface ForkedWorkersOptions {
   readonly cwd: string | undefined;
   /** Where it listens for its workers' streams. */
   readonly socket: string;
-  /** It has ended, whatever ended it. */
+  /** Called at the end, for every cause. */
   readonly onEnd: () => void;
 }
 
@@ -45,7 +46,7 @@ interface Fork extends ForkOptions {
   exit: ChildExit | undefined;
 }
 
-/** What workers that come and go may leave between them. */
+/** Time without workers after which the process ends. */
 const IDLE_KEPT_MS = 60_000;
 const SIGNAL_NUMBERS = { SIGINT: 2, SIGKILL: 9 } as const;
 const DESCRIPTOR = { 1: "stdout", 2: "stderr" } as const;
@@ -55,7 +56,7 @@ export class ForkedWorkers {
   readonly #child: Child;
   readonly #server: net.Server;
   readonly #forks = new Map<number, Fork>();
-  /** Its last lines, for those who wait for a worker that never comes. */
+  /** Last lines of output, for requests whose worker never starts. */
   readonly #printed: string[] = [];
   readonly #isListening: Promise<void>;
   #nextNumber = 1;
@@ -118,7 +119,7 @@ export class ForkedWorkers {
     });
   }
 
-  /** A stream of a worker says first which worker's it is, and which of its descriptors. */
+  /** A worker's stream first names the worker and the descriptor. */
   #connected(stream: net.Socket): void {
     stream.on("error", () => {});
     stream.once("readable", () => {
@@ -174,7 +175,7 @@ export class ForkedWorkers {
     rmSync(this.#options.socket, { force: true });
     this.#options.onEnd();
     for (const [number, fork] of this.#forks) {
-      // Those that it has forked die with it; those that wait for it hear why they never come.
+      // The forked workers die with the process; waiting requests get the cause.
       for (const line of this.#printed) fork.onLine("stderr", line);
       fork.openStreams = 0;
       this.#exited(number, fork, exit);

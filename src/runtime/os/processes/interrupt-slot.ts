@@ -9,8 +9,9 @@
  * A nested call that runs on its parent's worker keeps that worker from hearing that the parent is cancelled. So the slot also names the ancestors of the
  * running call, and a recursive request for one of them stops it. Only one signal is in flight at a time: a second one could hit the next call.
  *
- * While Shoal's own code runs in the task, the worker says so and the daemon sends no signal: it leaves its request, marked as deferred, and the worker stops
- * the task itself when that code has returned. The mark is the daemon's word on its request, so the worker always knows whether a signal is coming.
+ * While Shoal's own code runs in the task, the worker marks that, and the daemon sends no signal. It leaves its request, marked as
+ * deferred, and the worker stops the task itself when that code has returned. The daemon sets the mark on its own request, so the worker
+ * always knows whether a signal is coming.
  *
  * For each connection the slot also names the task that began last, however short. The daemon reads it when the worker has ended and tells the callers.
  */
@@ -19,7 +20,7 @@ import { sharedMemory } from "../shared-memory.ts";
 
 /** A call as both sides name it. */
 export interface MarkedCall {
-  /** Who made it: 32 hex digits. */
+  /** The call's creator: 32 hex digits. */
   readonly caller: string;
   readonly callId: number;
 }
@@ -36,7 +37,7 @@ const DECISION = { none: 0, sent: 1, deferred: 2 } as const;
 /** How many calls the running one was made for, and these, the nearest first. */
 const ANCESTORS_AT = 128;
 const ANCESTORS_MAX = 100;
-/** Pairs of words: the lease that a connection was made for, and the call of it that began last. */
+/** Pairs of words: a connection's lease, and the call of the connection that began last. */
 const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
 /** After so many other connections the place of one is used again: its answers have long left. */
 const BEGUN_MAX = 64;
@@ -46,7 +47,7 @@ const NOTHING = Buffer.alloc(REQUEST_SIZE);
 /** A signal that was sent has come by then, or never will. */
 const SIGNAL_TAKES_MS = 40;
 
-/** What a worker is to stop. */
+/** The call to stop. */
 export interface InterruptRequest {
   readonly recursive: boolean;
   /** Not the call that runs, but one that it was made for, on the same worker. */
@@ -72,7 +73,7 @@ export class BegunCalls {
     this.#leaseId = leaseId;
   }
 
-  /** Before anything of it runs. Calls begin in the order of their sending, so all before it have begun, too. */
+  /** Called before any code of the call runs. Calls begin in the order of sending, so all earlier ones have begun, too. */
   begins(callId: number): void {
     if (this.#at < 0) this.#at = this.#slot.placeFor(this, this.#leaseId, callId);
     else this.#slot.writeWord(this.#at, callId);
@@ -83,7 +84,7 @@ export class BegunCalls {
   }
 }
 
-/** What the worker does with the file. */
+/** The worker's side of the file. */
 export class WorkerInterruptSlot {
   readonly #fd: number;
   /** The file as memory, where a write costs nanoseconds; undefined without the native part: there it is a write to the file. */
@@ -187,7 +188,7 @@ export class WorkerInterruptSlot {
   }
 }
 
-/** What the daemon does with the file, which it makes and removes. */
+/** The daemon's side of the file; the daemon makes and removes it. */
 export class DaemonInterruptSlot {
   readonly #path: string;
   readonly #fd: number;
@@ -204,7 +205,7 @@ export class DaemonInterruptSlot {
 
   /** @returns whether the worker runs the call, or one that was made for it there: then, and only then, the signal must be sent. */
   requestInterrupt(call: MarkedCall & { recursive: boolean }): boolean {
-    // What does not run needs no request; and the request that is there may be for what does, with its signal under way.
+    // A call that does not run needs no request, and the present request may be for a running call, with its signal under way.
     if (!this.#runs(call) || performance.now() - this.#signalMs < SIGNAL_TAKES_MS) return false;
     write(call, this.#request);
     this.#request[CALL_SIZE] = call.recursive ? 1 : 0;
@@ -235,7 +236,7 @@ export class DaemonInterruptSlot {
     return { callId: running.readUInt32LE(0), caller: running.toString("latin1", 4, CALL_SIZE) };
   }
 
-  /** By connection, named by the lease it was made for: the call of it that began last in the worker. */
+  /** Returns the call of each connection that began last in the worker, by the connection's lease. */
   begun(): [leaseId: number, callId: number][] {
     readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
     const begun: [leaseId: number, callId: number][] = [];

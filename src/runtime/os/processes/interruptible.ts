@@ -1,8 +1,8 @@
 /**
- * Runs synchronous code so that SIGINT stops it, wherever it stands and whatever it catches: loops, regular expressions, `Atomics.wait`, WebAssembly.
+ * Runs synchronous code so that SIGINT stops it in any state: loops, regular expressions, `Atomics.wait`, WebAssembly, `catch` blocks.
  *
- * Stopping runs no `catch` and no `finally` of the code, so whatever it was in the middle of stays so. A frame costs about 20 us: Node
- * starts a thread that waits for the signal. Only what runs before the body returns can be stopped; what it continues later, after an `await`, cannot.
+ * Stopping runs no `catch` and no `finally` of the code, so half-finished changes stay. A frame costs about 20 us: Node starts a thread
+ * that waits for the signal. Only code that runs before the body returns can be stopped; code after an `await` cannot.
  */
 import { Script } from "node:vm";
 
@@ -11,7 +11,7 @@ const holder = globalThis as unknown as Record<symbol, (() => void) | undefined>
 let script: Script | undefined;
 
 /**
- * The body must catch what its own code throws.
+ * The body must catch errors that the interrupted code throws.
  *
  * @returns false when the signal stopped it
  */

@@ -40,7 +40,7 @@ class Memory implements OutboxMemory {
   }
 }
 
-/** A connection whose system takes what it is given when it is told to. */
+/** A connection whose system takes bytes when the test says so. */
 class Sender {
   readonly outbox;
   readonly writer: FrameWriter;
@@ -67,7 +67,9 @@ class Sender {
   }
 }
 
-/** Reads what the system had taken up to a byte, and then what was left: the call ids, and whether the bytes are right. */
+/**
+ * Reads the bytes that the system had taken up to a position, then the rest from the outbox. Returns the call ids after checking the bytes.
+ */
 function readBy({ outbox, taken }: Sender, unread: readonly UnreadFrames[], readTo = taken.length): number[] {
   const seen: number[] = [];
   const parser = new FrameParser(({ callId, body }) => {
@@ -154,9 +156,9 @@ describe("the outboxes of a worker", () => {
       sender.send(callId, 100);
       sender.writer.flush();
     }
-    // Of the last 64 KB nothing has come.
+    // The last 64 KB have not arrived.
     expect(readBy(sender, memory.unread, sender.taken.length - 65_536)).toEqual(Array.from({ length: count }, (_, index) => index));
-    // Beyond what is kept nothing is made up.
+    // Nothing is made up beyond the kept bytes.
     expect(readBy(sender, memory.unread, 1000).length).toBeLessThan(10);
   });
 

@@ -1,9 +1,9 @@
 /**
- * What a worker has sent and the system has not taken, in memory that outlives the worker: its daemon reads it once the worker has ended.
+ * Keeps a worker's unsent frames in memory that outlives the worker: its daemon reads them once the worker has ended.
  *
- * A worker has one such memory, a file that its daemon makes and removes, cut into slots in which its connections gather their frames (`runtime/wire/frame.ts`). A slot begins
- * with a head: its size, the outbox that has it, how many bytes are whole frames, where in the stream they belong, and who reads them. Without the native part there is
- * none. Invariant: what a head says is true at every moment in which the worker can die.
+ * A worker has one such memory, a file that its daemon makes and removes, cut into slots in which its connections gather their frames
+ * (`runtime/wire/frame.ts`). A slot begins with a head: its size, its outbox, the number of bytes in whole frames, their position in the
+ * stream, and their reader. Without the native part there is none. Invariant: a head is true at every moment in which the worker can die.
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import type { FrameOutbox, FrameSlot, UnreadFrames } from "../../base/outbox.ts";
@@ -18,7 +18,7 @@ const WORD_RANGE = 2 ** 32;
 
 /** Where slots lie. */
 export interface OutboxMemory {
-  /** More of it, behind all that there is; undefined where there is none. Its bytes are 0. */
+  /** Adds zeroed memory at the end; undefined if there is none. */
   grow(sizeBytes: number): ArrayBuffer | undefined;
   /** Whether these bytes can be written: shared memory may be full. */
   reserve(offset: number, sizeBytes: number): boolean;
@@ -57,7 +57,8 @@ class Outbox implements FrameOutbox {
   constructor(slots: OutboxSlots, options: { id: number; reader: string; isElsewhere: boolean }) {
     const { id, reader, isElsewhere } = options;
     this.id = id;
-    // A process of this machine reads all that the system has taken. Of what goes elsewhere the system loses a part where this process dies with something unread.
+    // A process of this machine reads all bytes that the system has taken. For another machine the system loses a part if this process dies
+    // with unread data.
     this.kept = isElsewhere ? OUTBOX_KEPT_ELSEWHERE : 0;
     this.slotBytes = (isElsewhere ? OUTBOX_SLOT_ELSEWHERE_BYTES : OUTBOX_SLOT_BYTES) - HEAD_BYTES;
     this.#reader = Buffer.from(reader, "latin1");
@@ -88,7 +89,7 @@ export class OutboxSlots {
   /** By size: slots that nobody has. */
   readonly #free = new Map<number, Slot[]>();
   #part: ArrayBuffer | undefined;
-  /** Of the part that was added last: where it begins in the memory, and how much of it is cut. */
+  /** The part that was added last: its beginning in the memory, and the length already cut. */
   #partAt = 0;
   #cut = 0;
   #sizeBytes = 0;
@@ -174,7 +175,9 @@ export function outboxMemory(path: string): OutboxMemory | undefined {
 /** Copies bytes of a memory of outboxes. */
 type ReadOutboxes = (target: Buffer, offset: number) => void;
 
-/** What is in the outboxes of a worker that has ended, in the order of the streams. A head that makes no sense ends the search. */
+/**
+ * Returns the frames in the outboxes of a worker that has ended, in the order of the streams. A head that makes no sense ends the search.
+ */
 export function unreadFrames(sizeBytes: number, read: ReadOutboxes): UnreadFrames[] {
   const found: UnreadFrames[] = [];
   const head = Buffer.alloc(HEAD_BYTES);

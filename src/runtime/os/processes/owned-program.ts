@@ -1,9 +1,10 @@
 /**
  * A program that is not ours, run as a child that ends with this process, also when this process is killed and can do nothing any more.
  *
- * Decides how: a small shell waits beside the program for the end of a line to this process, and kills it then. The line ends with this process whatever ended it.
- * The shell starts the waiter first and then becomes the program, so that the child's number and end are the program's own and no moment is without a guard. Told by a line
- * that the program has ended, the waiter kills nobody: its number may be another's by then. On Windows, where there is no such shell, the program is started alone.
+ * A small shell waits beside the program for the end of a line to this process, and kills the program then. The line ends with this
+ * process, for every cause. The shell starts the waiter first and then becomes the program, so the child's number and end are the program's
+ * own, and it is guarded at every moment. Once a line has told the waiter that the program has ended, it kills nobody: the number may be
+ * another's by then. On Windows, which has no such shell, the program is started alone.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
@@ -29,7 +30,7 @@ export class OwnedProgram {
 
   constructor(program: string, args: readonly string[]) {
     const [command, commandArgs] = process.platform === "win32" ? [program, args] : ["sh", ["-c", GUARD, "sh", program, ...args]];
-    // A process group of its own: a Ctrl-C in a terminal reaches the owner alone, which ends it in order.
+    // Runs in a separate process group: a Ctrl-C in a terminal reaches the owner alone, which ends the program in order.
     const child = spawn(command, commandArgs, {
       detached: true,
       windowsHide: true,
@@ -66,7 +67,7 @@ export class OwnedProgram {
     return this.#exit !== undefined;
   }
 
-  /** The last of what it wrote to its outputs. */
+  /** Returns the last lines that the program printed. */
   get lastOutput(): string[] {
     return this.#output.split("\n").filter((line) => line !== "");
   }

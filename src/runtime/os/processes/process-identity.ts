@@ -1,8 +1,9 @@
 /**
  * Tells a process from any other that ever has its number: the identity of a process is one line, which files keep for as long as they belong to the process.
  *
- * An identity is `pid start boot namespace`. A number is used again, after a restart of the machine even with the same start, and containers number apart. Claims on folders of
- * sessions, records of nodes and clusters, and those of the libraries' owners and users of folders are made of it. Every doubtful case counts as a process that runs.
+ * An identity is `pid start boot namespace`. A number is used again, after a restart of the machine even with the same start, and
+ * containers number apart. Claims on folders of sessions, records of nodes and clusters, and records of the libraries' owners consist of
+ * identities. Every doubtful case counts as a process that runs.
  */
 import { readFileSync, readlinkSync } from "node:fs";
 

@@ -1,12 +1,12 @@
 /**
- * What a program prints when it is asked something short, such as its version. Called where an environment names a program of the user's.
+ * Returns a program's output to a short question, such as its version. Called if an environment names a program of the user's.
  */
 import { execFile } from "node:child_process";
 import { PROGRAM_ANSWERS_WITHIN_MS } from "../limits.ts";
 
 const OUTPUT_BYTES_MAX = 65_536;
 
-/** @throws Error with what it printed, when it does not run, fails, or does not end in time */
+/** @throws Error with the output, when it does not run, fails, or does not end in time */
 export function programOutput(program: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(

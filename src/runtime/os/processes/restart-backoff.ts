@@ -5,7 +5,7 @@
  */
 const DELAY_MS_MIN = 100;
 const DELAY_MS_MAX = 5_000;
-/** Who ran this long did not die of how it was started. */
+/** A process that ran this long did not die from a failed start. */
 const RAN_WELL_MS = 30_000;
 
 export class RestartBackoff {

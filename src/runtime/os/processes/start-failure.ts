@@ -1,8 +1,8 @@
 /**
  * Why a process of ours could not start, told to who started it in place of the message that it has begun.
  *
- * A failure that can be expected (a port that is taken, a head that refuses) is told by its message and what to do about it; without this the parent would see
- * an exit code and a stack.
+ * An expected failure, such as a port that is taken or a head that refuses, is reported by its message and remedy; otherwise the parent
+ * would see an exit code and a stack.
  */
 import { ShoalError } from "../../base/errors.ts";
 import { folderError } from "../files/folder-error.ts";
@@ -43,7 +43,7 @@ export function readFailureLine(line: string): StartFailure | undefined {
   return line.startsWith(MARK) ? (JSON.parse(line.slice(MARK.length)) as StartFailure) : undefined;
 }
 
-/** Of a failure that was read, for who started the process. */
+/** Returns the error for the parent from a received failure. */
 export function startFailedError({ code, message, reason, hint }: StartFailure): ShoalError {
   const error = new ShoalError(message, { reason, hint });
   // The class stays behind in the other process; by its code it is known here, too.

@@ -1,9 +1,9 @@
 /**
  * Child processes of ours: how a worker or a node daemon is started, told its configuration, and heard when it ends.
  *
- * A child gets its configuration as one JSON line on file descriptor 3, not in its environment, where its own children would
- * inherit the token. The descriptor stays open for life: its end is how a child learns that its parent died, whatever killed it. Children are
- * in process groups of their own, so a Ctrl-C in a terminal reaches the driver alone, which ends them in order.
+ * A child gets its configuration as one JSON line on file descriptor 3, not in its environment, from which its children would inherit the
+ * token. The descriptor stays open for life, and its end tells the child that its parent died, for every cause. Children are in separate
+ * process groups, so a Ctrl-C in a terminal reaches the driver alone, which ends them in order.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
@@ -23,13 +23,13 @@ export interface ChildExit {
 
 export interface ChildOptions {
   entry: string;
-  /** What runs the entry; this Node by default. */
+  /** Program that runs the entry; this Node by default. */
   program?: string | undefined;
   execArgv: readonly string[];
   configuration: unknown;
   /** Variables besides those of this process. */
   env?: Readonly<Record<string, string>>;
-  /** Its working directory; that of this process by default. */
+  /** Working directory of the child; that of this process by default. */
   cwd?: string | undefined;
   onLine: (stream: "stdout" | "stderr", line: string) => void;
   /** A line that the child wrote to its parent descriptor. */
@@ -100,7 +100,7 @@ export class Child {
   }
 }
 
-/** The longest line that is kept whole: a program that never ends its line must not fill the memory of its daemon. */
+/** Longest line that is kept whole: an endless line must not fill the daemon's memory. */
 const LINE_LENGTH_MAX = 64 * 1024;
 
 export function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void, lengthMax: number = LINE_LENGTH_MAX): void {
@@ -141,7 +141,7 @@ export function readParentLine<Configuration>(onParentGone: () => void): Promise
     const following: Configuration[] = [];
     let onFollowing: (() => void) | undefined;
     const next = async (): Promise<Configuration> => {
-      // Whoever waits for it lives for nothing else.
+      // The process that waits for it has nothing else to do.
       socket.ref();
       if (following.length === 0) await new Promise<void>((resume) => (onFollowing = resume));
       socket.unref();

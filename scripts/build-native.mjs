@@ -1,5 +1,5 @@
 /**
- * Cross-compiles native/shared-memory.c for every platform that has a prebuilt binary, and records their checksums.
+ * Cross-compiles native/shared-memory.c for every platform that has a prebuilt binary, native/kernels.c for WebAssembly, and records checksums.
  *
  * Run by a maintainer after a change of the C file (`npm run build:native`); the results in prebuilds/ are committed,
  * so nobody else needs a compiler. The compiler is Zig's C front end from PyPI, in a temporary Python environment
@@ -23,6 +23,12 @@ const TARGETS = [
   { file: "linux-arm64-musl.node", target: "aarch64-linux-musl", flags: LINUX_FLAGS },
   { file: "darwin-x64.node", target: "x86_64-macos.11.0", flags: DARWIN_FLAGS },
   { file: "darwin-arm64.node", target: "aarch64-macos.11.0", flags: DARWIN_FLAGS },
+];
+
+const WASM_OPTIONS = [
+  ...["-target", "wasm32-freestanding", "-mcpu=generic+simd128+bulk_memory+nontrapping_fptoint+sign_ext"],
+  ...["-std=c11", "-O3", "-g0", "-s", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-nostdlib", "-fno-builtin"],
+  ...["-Wl,--no-entry", "-Wl,--export=__heap_base", "-Wl,-z,stack-size=131072", "-Wl,--initial-memory=1048576"],
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -57,24 +63,44 @@ function installZig(folder) {
   return environmentPython;
 }
 
+/** The kernels as WebAssembly, in a text that the package imports: no file is read, and bundlers for browsers take it along. */
+function writeWasm(binary) {
+  const lines = [
+    "/**",
+    " * native/kernels.c as WebAssembly in base64, written by scripts/build-native.mjs.",
+    " *",
+    " * Its checksum stands in prebuilds/kernels-checksums.json. Do not change it by hand.",
+    " */",
+    "export const KERNELS_WASM =",
+    `  "${binary.toString("base64")}";`,
+  ];
+  writeFileSync(join(root, "src", "tensor", "kernels-wasm.ts"), `${lines.join("\n")}\n`);
+}
+
 const headers = nodeHeaders();
 const temporary = mkdtempSync(join(tmpdir(), "shoal-native-"));
 try {
   const python = installZig(join(temporary, "compiler"));
   mkdirSync(output, { recursive: true });
   const checksums = {};
+  const environment = { ...process.env, ZIG_GLOBAL_CACHE_DIR: join(temporary, "cache"), ZIG_LOCAL_CACHE_DIR: join(temporary, "cache") };
+  const compile = (...options) =>
+    execFileSync(python, ["-m", "ziglang", "cc", ...options], { cwd: join(root, "native"), stdio: "inherit", env: environment });
   for (const { file, target, flags } of TARGETS) {
     const path = join(output, file);
     const options = ["-std=c11", "-O2", "-g0", "-s", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"];
-    execFileSync(python, ["-m", "ziglang", "cc", "-target", target, ...options, ...flags, "-I", headers, "-o", path, "shared-memory.c"], {
-      cwd: join(root, "native"),
-      stdio: "inherit",
-      env: { ...process.env, ZIG_GLOBAL_CACHE_DIR: join(temporary, "cache"), ZIG_LOCAL_CACHE_DIR: join(temporary, "cache") },
-    });
+    compile("-target", target, ...options, ...flags, "-I", headers, "-o", path, "shared-memory.c");
     checksums[file] = createHash("sha256").update(readFileSync(path)).digest("hex");
     console.log(`${file}  ${statSync(path).size} bytes  ${checksums[file].slice(0, 12)}`);
   }
+  const wasm = join(temporary, "kernels.wasm");
+  compile(...WASM_OPTIONS, "-o", wasm, "kernels.c");
+  const binary = readFileSync(wasm);
+  writeWasm(binary);
+  const kernels = { "kernels.wasm": createHash("sha256").update(binary).digest("hex") };
+  console.log(`kernels.wasm  ${binary.length} bytes`);
   writeFileSync(join(output, "checksums.json"), `${JSON.stringify(checksums, null, 2)}\n`);
+  writeFileSync(join(output, "kernels-checksums.json"), `${JSON.stringify(kernels, null, 2)}\n`);
 } finally {
   rmSync(temporary, { recursive: true, force: true });
 }

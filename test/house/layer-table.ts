@@ -81,6 +81,8 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `os`, so it imports no `node:*` itself.
   // Commands of libraries read what those have left in files; they load the libraries by `import()`, so that no other command does.
   "ops/cli": { layer: 13, mayImport: [...RUNTIME, "ops/providers", "ops/supervisor", "runs", "tune"] },
+  // Published as `shoal/tensor`. It runs in browsers, too.
+  tensor: { layer: 0, mayImport: [] },
   // Clusters for tests, on one machine. Published as `shoal/testing`.
   testing: { layer: 12, mayImport: ["runtime/base", "runtime/os", "ops/providers"] },
 };

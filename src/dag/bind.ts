@@ -1,8 +1,8 @@
 /**
- * What `.bind()` gives: nodes of a graph for tasks, methods of actors, and actors that an execution creates; and several outputs as one.
+ * Makes the nodes of `.bind()`: tasks, methods of actors, actors that an execution creates, and several outputs as one.
  *
- * Registers itself as the binder of remote functions, classes and methods when the public module is loaded. Refuses what has no single value to
- * pass on (`numReturns` other than 1).
+ * Registers itself as the binder of remote functions, classes and methods when the public module is loaded. Refuses calls without a single
+ * value to pass on (`numReturns` other than 1).
  */
 import { describeValue } from "../runtime/base/describe.ts";
 import type { CompileOptions, GraphNode, InputsOf, MultiOutputGraph } from "../core/index.ts";

@@ -1,8 +1,8 @@
 /**
- * Runs a compiled graph by ordinary calls, where there is no shared memory to be had: in-process mode, no native part, another platform.
+ * Runs a compiled graph by ordinary calls when shared memory is missing: in-process mode, no native part, another platform.
  *
- * The same graph gives the same results, slower. Unlike with channels its actors take other calls in between. The end of one of its actors is
- * seen by the first call that fails with it.
+ * The same graph gives the same results, slower. Unlike with channels, its actors take other calls in between. A dead actor is noticed by
+ * the first call that fails because the actor ended.
  */
 import { get, type ObjectRef } from "../core/index.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
@@ -12,7 +12,7 @@ import type { NodeState } from "./node-state.ts";
 interface CallEngineOptions {
   readonly root: NodeState;
   readonly slowerBecause: string;
-  /** Whether an actor of the graph is gone: a failure may as well be what a method threw. */
+  /** Whether an actor of the graph has ended; a failure may also be an error of the method. */
   readonly isActorLost: () => boolean;
   /** An actor of the graph has died. */
   readonly onActorLost: (error: Error) => void;
@@ -41,7 +41,7 @@ export class CallEngine implements GraphEngine {
         .then(
           (value) => this.#settle(result, "value", value),
           (error: unknown) => {
-            // Its end is the graph's, and settles all that is pending.
+            // The actor's end closes the graph, and settles all pending results.
             if (this.#options.isActorLost()) this.#options.onActorLost(error as Error);
             this.#settle(result, "error", error);
           },

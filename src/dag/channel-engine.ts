@@ -1,9 +1,9 @@
 /**
  * Runs a compiled graph over channels in shared memory: writes inputs, takes results in, and holds the actors for as long as the graph lives.
  *
- * Each actor is held by one call of its own, which ends with the graph; that call's failure is how the death of an actor is heard of. Results are taken in
- * whenever somebody looks: at an `await`, which looks for a moment before it sleeps, and when an actor rings. While nobody waits, this
- * process does not sleep on its doorbell, and actors ring nobody.
+ * A long call holds each actor and ends with the graph; its failure reveals the death of the actor. Results are taken in on demand: at an
+ * `await`, which polls for a moment before it sleeps, and when an actor rings. While nobody waits, this process does not sleep on its
+ * doorbell, and actors ring nobody.
  */
 import { Fifo } from "../runtime/base/fifo.ts";
 import type { ProcessId } from "../runtime/base/ids.ts";
@@ -96,7 +96,7 @@ export class ChannelEngine implements GraphEngine {
     }));
   }
 
-  /** Takes the actors over. @throws what keeps one of them from joining; the graph is closed then */
+  /** Takes the actors over. @throws the reason why one cannot join; the graph is closed then */
   async start(): Promise<void> {
     const { runtime, planned } = this.#options;
     const failed = new Promise<never>((_resolve, reject) => {
@@ -125,7 +125,7 @@ export class ChannelEngine implements GraphEngine {
   poll(isDone: (() => boolean) | undefined): void {
     if (this.#isClosed) return;
     this.#takeIn();
-    // Whoever waits already sleeps until it is rung; another wait adds nothing to that, and must not end it.
+    // An existing waiter already sleeps until it is rung; another wait adds nothing to that, and must not end it.
     if (isDone === undefined || this.#isAwaited || isDone()) return;
     this.#wait.until(() => {
       this.#takeIn();
@@ -187,7 +187,7 @@ export class ChannelEngine implements GraphEngine {
     if (this.#isAwaited || this.#input.isWaiting) this.#sleep();
   }
 
-  /** From now on this process is rung. What came before is taken in. */
+  /** Makes actors ring this process, and takes in earlier results. */
   #sleep(): void {
     this.#memory.beginSleep();
     this.#takeIn();
@@ -226,7 +226,7 @@ export class ChannelEngine implements GraphEngine {
     reader.advance();
   }
 
-  /** A record whose definitions have to come first: all results of it get the same value. */
+  /** Takes a record whose definitions have to come first: all its results get the same value. */
   #takeLater(output: Output, reading: Promise<void>): void {
     const { reader, indices } = output;
     output.isReading = true;

@@ -1,4 +1,4 @@
-/** The options of `compile`: what is allowed, and the defaults. */
+/** The options of `compile`: validation and defaults. */
 import type { CompileOptions } from "../core/index.ts";
 import { count, milliseconds, type OptionSet } from "../core/internal.ts";
 
@@ -16,7 +16,7 @@ export const COMPILE: OptionSet<ResolvedCompileOptions> = {
   options: {
     // Positions in a ring are 32 bits wide, and a ring has twice the room.
     bufferSizeBytes: count({ min: 1, max: 2 ** 29 }, 1024 * 1024),
-    // Ray's default of 10 makes a program that begins a batch and then awaits it an error; what is under way costs a few hundred bytes here.
+    // Ray's default of 10 makes a program fail that begins a batch and then awaits it. A running execution costs a few hundred bytes here.
     maxInflightExecutions: count({ min: 1, max: 1_000_000 }, 1000),
     submitTimeoutMs: milliseconds(10_000),
   },

@@ -1,7 +1,7 @@
 /**
- * Compiles a graph: checks that it can be, decides how its values travel, and starts what carries them.
+ * Compiles a graph: checks it, chooses how its values travel, and starts the engine.
  *
- * Every call of it must be a method of an actor that exists, with nodes as whole arguments: a reference inside an array would have no value on a
+ * Every call must be a method of an existing actor, with nodes as whole arguments: a reference inside an array would have no value on a
  * channel. An actor is part of one compiled graph at a time.
  */
 import type { CompileOptions } from "../core/index.ts";

@@ -1,26 +1,26 @@
 /**
- * A compiled graph in the hands of its user: executions begun, counted and bounded, their results handed out once, and the end.
+ * A compiled graph for its user: begins and bounds executions, hands each result out once, and ends the graph.
  *
- * Owns how many executions are under way and who waits for room or for results; an engine carries values to the actors and back (channels in shared
- * memory, or ordinary calls where there are none). Results that nobody awaits are garbage like any value; failures are reported then. After the end, by `teardown` or
- * by the death of an actor, every pending and every later execution fails with GraphClosedError.
+ * Owns the number of running executions, and the waiters for room or for results. An engine carries values to the actors and back (channels
+ * in shared memory, or ordinary calls without it). Results that nobody awaits are garbage like any value; their failures are reported then.
+ * After the end, by `teardown` or by the death of an actor, every pending and every later execution fails with GraphClosedError.
  */
 import { TURN_EVERY_MS } from "../runtime/worker/limits.ts";
 import type { ResolvedCompileOptions } from "./compile-options.ts";
 import { GraphCapacityExceededError, GraphClosedError } from "./graph-errors.ts";
 import { isThenable } from "../runtime/base/thenable.ts";
 
-/** What runs the executions. */
+/** Runs the executions. */
 export interface GraphEngine {
   readonly transport: "channels" | "calls";
   readonly slowerBecause: string | undefined;
-  /** Begins an execution; each result is settled with `settle` when its output has come. @throws what is wrong with the input */
+  /** Begins an execution; each result is settled with `settle` when its output has arrived. @throws for invalid input */
   submit(input: unknown, results: readonly CompiledResult[]): void;
-  /** Takes in what has come. With `isDone` the caller would sleep until that holds, so a short wait for it is worth it. */
+  /** Takes in outputs that have arrived. With `isDone` the caller would otherwise sleep until that holds, so a short wait is worth it. */
   poll(isDone: (() => boolean) | undefined): void;
-  /** Somebody waits for results, or nobody does any more: the process must not end, or may. */
+  /** Keeps the process alive while results are awaited. */
   setAwaited(awaited: boolean): void;
-  /** Fails what is pending, and stops the actors' part; resolves when they take ordinary calls again. */
+  /** Fails pending results, and stops the actors' part; resolves when they take ordinary calls again. */
   close(reason: GraphClosedError): Promise<void>;
 }
 
@@ -203,7 +203,7 @@ export class CompiledGraphHandle {
     return this.teardown();
   }
 
-  /** The first reason counts. Fails what is pending by way of the engine's results, which the engine hands to `settle`. */
+  /** Closes the graph; the first reason counts. Fails pending results through the engine, which hands them to `settle`. */
   close(reason: GraphClosedError): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
@@ -213,7 +213,7 @@ export class CompiledGraphHandle {
     }
     this.#waiters.clear();
     this.#closing = this.#engine.close(reason);
-    // Whoever calls teardown() hears of it; an end that nobody asked for has no other listener.
+    // Callers of teardown() get the failure; an end that nobody requested has no other listener.
     this.#closing.catch(() => {});
   }
 
@@ -228,8 +228,8 @@ export class CompiledGraphHandle {
   }
 
   /**
-   * Whether the event loop turns before the next result is handed out. A result that is there by the time it is awaited takes no turn of the loop: a program
-   * that awaits one after the other would keep its timers and its connections waiting for as long as it does so.
+   * Whether the event loop turns before the next result is handed out. A result that is ready when it is awaited takes no turn of the loop.
+   * A program that awaits one after the other would otherwise starve its timers and its connections.
    */
   mustTurn(): boolean {
     this.#takenSinceClock += 1;

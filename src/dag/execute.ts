@@ -1,5 +1,5 @@
 /**
- * One execution of a graph by ordinary calls: every node once, in an order in which each finds what it needs.
+ * Executes a graph by ordinary calls: every node once, after the nodes that it needs.
  *
  * Calls are submitted at once; the refs of one are arguments of the next, so nothing here waits. Actors that the graph creates are let go of
  * when all calls are submitted: they answer those, and end.
@@ -23,7 +23,7 @@ function checkInput(nodes: readonly NodeState[], given: GivenInput): void {
     throw new TypeError(`Cannot execute a graph: it takes one input: received ${given.length}: pass an array or an object`);
 }
 
-/** @returns the ref of the root, or those of its outputs */
+/** @returns the ref of the root, or those of the outputs */
 export function executeGraph(root: NodeState, given: GivenInput): unknown {
   const nodes = nodesOf(root);
   checkInput(nodes, given);

@@ -7,7 +7,7 @@ export class GraphCapacityExceededError extends ShoalError {
   static override readonly code = "GRAPH_CAPACITY_EXCEEDED";
 }
 
-/** The compiled graph has ended, by `teardown` or with one of its actors, which is then the `cause`. */
+/** The compiled graph has ended, by `teardown` or with an actor, whose error is then the `cause`. */
 export class GraphClosedError extends ShoalError {
   static override readonly code = "GRAPH_CLOSED";
 }

@@ -1,4 +1,4 @@
-/** Plans of compiled graphs: which channels there are, who reads them, and what each actor does in which order. */
+/** Tests plans of compiled graphs: the channels, their readers, and the order of each actor's operations. */
 import { expect, test } from "vitest";
 import { planGraph } from "./graph-plan.ts";
 import { InputNode } from "./input-node.ts";
@@ -6,7 +6,7 @@ import { findNodes, nodeState, type NodeState, nodesOf, setNodeState } from "./n
 
 const actors = new Map<string, object>();
 
-/** A call of a method of an actor that exists in name only. Each call has a handle of its own. */
+/** Makes a call of an actor that exists in name only. Each call has a separate handle. */
 function call(actorId: string, method: string, args: readonly unknown[]): object {
   const identity = actors.get(actorId) ?? {};
   actors.set(actorId, identity);

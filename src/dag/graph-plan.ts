@@ -1,9 +1,9 @@
 /**
  * The plan of a compiled graph: which process does what in which order, and which channels join them. Pure: nodes in, plain data out.
  *
- * The input and each result that another process needs get one channel, with one writer and every process that needs it as a reader; a process reads each
- * record once. What an actor makes for itself stays with it. The operations of an actor run in the order in which the nodes were bound, which is the same
- * order everywhere, so no two processes can wait for each other.
+ * The input, and each result that another process needs, get one channel, with one writer and every process that needs it as a reader; a
+ * process reads each record once. Values that an actor makes for itself stay with the actor. Its operations run in the order in which the
+ * nodes were bound, which is the same order everywhere, so no two processes can wait for each other.
  */
 import type { GraphActor, MethodBinding } from "../core/internal.ts";
 import type { GraphMap } from "../runtime/objects/graph-memory.ts";
@@ -43,7 +43,7 @@ interface PlanOptions {
   /** All nodes of the graph in order: the input, its parts, and calls of methods. */
   readonly nodes: readonly NodeState[];
   readonly bufferSizeBytes: number;
-  /** What stands for an argument instead of it. */
+  /** Replacements of arguments. */
   readonly constants: ReadonlyMap<unknown, unknown>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The input of a graph as a node, and parts of it: what `execute` is given takes their place.
+ * The input of a graph as a node, and parts of the input: the arguments of `execute` take their places.
  *
  * A part is named by property or index (`input.at("x")`, `input.at(0)`), typed by the input's type. A graph has one input; which value that is
  * becomes known at each execution.
@@ -19,7 +19,7 @@ export interface InputAttributeNode<out T, out I = never> extends GraphValue<T, 
 /** The input of a graph; see the class of this name. */
 export interface InputNode<out I = any> extends GraphValue<I, I> {
   /**
-   * A property of the input, or an element of it.
+   * Selects a property or an element of the input.
    *
    * @throws TypeError for a key that is neither text nor a whole number.
    */
@@ -52,7 +52,7 @@ export const InputNode: new <I = any>() => InputNode<I> = class extends InputPar
   }
 } as never;
 
-/** The keys that lead from the input to a part of it. */
+/** Returns the keys that lead from the input to a part. */
 export function pathOf(state: InputState | AttributeState): (string | number)[] {
   return state.kind === "input" ? [] : [...pathOf(state.of), state.key];
 }

@@ -1,5 +1,5 @@
 /**
- * What a graph consists of: a state behind each node that users hold, found by the node object.
+ * States of a graph's nodes: one behind each node that users hold, found by the node object.
  *
  * A node is made after everything that it depends on, so the order in which nodes were made is an order in which they can run, and cycles cannot
  * be built. Owns the table from node objects to states, the walk over a graph, and the search for nodes among arguments.
@@ -94,7 +94,7 @@ export function findNodes(args: readonly unknown[]): { dependencies: NodeState[]
   return { dependencies: Array.from(dependencies), hasNestedNodes };
 }
 
-/** The arguments with `valueOf` in place of each node; what holds none is not copied. */
+/** Replaces each node in the arguments by `valueOf`; arguments without nodes are not copied. */
 export function withValues(
   args: readonly unknown[],
   { hasNestedNodes }: { readonly hasNestedNodes: boolean },

@@ -9,7 +9,7 @@ import { flag, readOptions, timeLimit, within } from "../core/internal.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
 import { hasDied, Roster, type Ticket } from "./roster.ts";
 
-/** Values that `map` begins ahead of the results that were taken, for each actor: it hides uneven run times and bounds what is held. */
+/** Values that `map` begins ahead of the taken results, for each actor. Evens out run times and bounds the held results. */
 const AHEAD_PER_ACTOR = 4;
 
 /** How long to wait for a result of a pool. */
@@ -54,7 +54,7 @@ export class ActorPool<H extends AnyActorHandle> {
   /** Resolved when the next submitted call settles. */
   #settled = Promise.withResolvers<void>();
 
-  /** @throws TypeError for what is no iterable of handles, RangeError when one is given twice */
+  /** @throws TypeError for anything but an iterable of handles, RangeError when one is given twice */
   constructor(actors: Iterable<H> = []) {
     requireIterable(actors, "make a pool of actors");
     this.#roster = new Roster<H>({ isDead: hasDied });
@@ -140,7 +140,7 @@ export class ActorPool<H extends AnyActorHandle> {
     }
   }
 
-  /** Adds an actor. @throws TypeError for what is no handle, RangeError when the pool has it */
+  /** Adds an actor. @throws TypeError for anything but a handle, RangeError when the pool already has it */
   push(actor: H): void {
     if (actor === null || typeof actor !== "object")
       throw new TypeError(`Cannot add to a pool: an actor's handle is needed: received ${typeof actor}`);

@@ -1,4 +1,4 @@
-/** `shoal/util`: what is built on the programming model or beside it. */
+/** `shoal/util`: tools built on the programming model or beside it. */
 import "./well-known-exports.ts";
 
 export { deregisterSerializer, inspectSerializability, registerSerializer, type SerializabilityReport } from "../core/internal.ts";

@@ -1,9 +1,9 @@
 /**
  * A process of a `Pool`: an actor that runs functions on chunks of values.
  *
- * A function comes as a reference with its first chunk and goes by its id from then on, so that it travels to a process once, however many chunks there are. The pool
- * decides which functions are kept: it names those to forget. The initializer runs in the constructor; what it returns is awaited before the first
- * chunk. Called by `pool.ts` alone.
+ * A function comes as a reference with its first chunk and by its id from then on, so that it travels to a process once, however many
+ * chunks there are. The pool decides which functions are kept: it names those to forget. The initializer runs in the constructor, and its
+ * result is awaited before the first chunk. Called by `pool.ts` alone.
  */
 import { isThenable } from "../core/internal.ts";
 import type { ObjectRef } from "../core/index.ts";
@@ -12,7 +12,7 @@ type AnyFunction = (...args: never[]) => unknown;
 
 /** Function to run on the values of a chunk. */
 export interface ChunkCall {
-  /** Of the function. */
+  /** Id of the function. */
   readonly id: string;
   /** `one`: the function takes an item. `several`: the item is its list of arguments. */
   readonly form: "one" | "several";

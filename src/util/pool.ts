@@ -1,9 +1,9 @@
 /**
  * A pool of processes that map functions over values: what `multiprocessing.Pool` is to Python.
  *
- * Decides how values are cut into chunks, and when a process is replaced: after `maxTasksPerChild` chunks, and when it died. A chunk that was with a
- * process that died fails and is not run again, as it may have had effects. Owns its actors: `terminate`, or `close` and `join`, end them. Who
- * works and who is free is the roster's.
+ * Cuts values into chunks, and replaces a process after `maxTasksPerChild` chunks, or when it died. A chunk that was with a process that
+ * died fails and is not run again, as it may have had effects. Owns its actors: `terminate`, or `close` and `join`, end them. The roster
+ * tracks busy and free ones.
  */
 import {
   type ActorHandle,
@@ -30,7 +30,7 @@ const CHUNKS_PER_PROCESS = 4;
 const AHEAD_PER_PROCESS = 4;
 /** Functions that a process keeps; the oldest goes, as programs often map a new arrow function each time. */
 const FUNCTIONS_MAX = 32;
-/** Processes that may die in a row without having answered: beyond it whatever kills them kills all, and new ones are no help. */
+/** Processes that may die in a row without an answer. Beyond it, the cause kills all of them, and new ones are no help. */
 const DEATHS_MAX = 3;
 
 /** The options of `new Pool`. */
@@ -69,7 +69,7 @@ const POOL = {
 const CHUNK = { of: "a pool's map", options: { chunkSize: count({ min: 1 }, undefined) } };
 
 /**
- * A fixed number of processes that run functions on values. All results are promises: what is `map_async` elsewhere is `map` without an `await`.
+ * A fixed number of processes that run functions on values. All results are promises: Python's `map_async` is `map` without an `await`.
  *
  * Captured variables of a function are taken when the pool first sees it. Its errors arrive as the cause of a `TaskError`.
  *
@@ -148,7 +148,7 @@ export class Pool implements AsyncDisposable {
     return result as Awaited<R>;
   }
 
-  /** Takes no more work; what was given is done. */
+  /** Takes no more work; accepted work is finished. */
   close(): void {
     if (this.#phase === "open") this.#phase = "closed";
   }
@@ -288,7 +288,7 @@ export class Pool implements AsyncDisposable {
     return reference;
   }
 
-  /** Counts what a process has answered, and replaces it when that was enough. */
+  /** Counts the answers of a process, and replaces it after enough of them. */
   #isFree(worker: Worker): boolean {
     const answered = this.#answered.get(worker);
     this.#answered.set(worker, answered === undefined ? 0 : answered + 1);

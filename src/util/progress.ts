@@ -1,9 +1,9 @@
 /**
  * Progress bars of work that is spread over processes: made in the driver, in tasks and in actors, drawn by the driver.
  *
- * The driver draws, on the board that shows the work of all libraries. A worker sends what is new as a signal (`core/output.ts`), which arrives in order with its output, also from code that never
- * yields, and costs no call. Updates are gathered for a tenth of a second. A bar that is sent to another process stays
- * one bar: what is counted there is added here.
+ * The driver draws, on the board that shows the work of all libraries. A worker sends its changes as a signal (`core/output.ts`), which
+ * arrives in order with its output, even from code that never yields, and costs no call. Updates are gathered for a tenth of a second. A
+ * bar that is sent to another process stays one bar: counts from there are added here.
  */
 import { getRuntimeContext } from "../core/index.ts";
 import { custom, describeValue, isWorker, number, readOptions, registerSerializer, sendSignal, setSignalSink } from "../core/internal.ts";
@@ -12,11 +12,11 @@ import { ShownBar } from "./shown-bar.ts";
 
 /** The options of a bar. */
 export interface ProgressOptions {
-  /** What is done, before the bar. Default: nothing. */
+  /** Describes the work, before the bar. Default: nothing. */
   description?: string | undefined;
   /** How much there is; an array's length is known. Default: unknown, which shows the count alone. */
   total?: number | undefined;
-  /** What is counted, in a few letters. Default: `"it"`. */
+  /** Unit of the count, in a few letters. Default: `"it"`. */
   unit?: string | undefined;
 }
 
@@ -59,7 +59,7 @@ class Received {
   }
 }
 
-/** One progress bar; see {@link progress}. */
+/** A progress bar; see {@link progress}. */
 export class ProgressBar implements Disposable {
   readonly #fixed: Fixed;
   /** Only who made it ends it. */
@@ -102,7 +102,7 @@ export class ProgressBar implements Disposable {
     else this.#timer ??= setTimeout(() => this.#send(), SEND_EVERY_MS).unref();
   }
 
-  /** Ends the bar: its last state stays. In a process that received it, sends what is left. */
+  /** Ends the bar: its last state stays. In a process that received it, sends the remaining counts. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -179,7 +179,7 @@ async function* countedAsync<T>(values: AsyncIterable<T>, options: ProgressOptio
   }
 }
 
-// The driver's half adds up what arrives. The board draws it.
+// The driver's half adds up the counts. The board draws it.
 interface OpenBar {
   readonly bar: ShownBar;
   readonly end: (outcome: WorkOutcome) => void;

@@ -1,9 +1,9 @@
 /**
  * The actor behind a `Queue`: it holds the items, and the calls that wait for room or for an item.
  *
- * Decides the order: first in, first out, for items, for those who wait to put and for those who wait to get. Waiting costs an entry here and nothing
- * else: calls overlap (`maxConcurrency`), and each runs without an await between looking and acting. It owns the time limits, so that an item
- * goes to exactly one caller or stays. Called by `queue.ts` alone.
+ * Works first in, first out, for items, for waiting puts and for waiting gets. A waiter costs an entry here and nothing else: calls overlap
+ * (`maxConcurrency`), and each runs without an await between looking and acting. It owns the time limits, so that an item goes to exactly
+ * one caller or stays. Called by `queue.ts` alone.
  */
 import { getRuntimeContext } from "../core/index.ts";
 import { Fifo } from "../core/internal.ts";
@@ -75,7 +75,7 @@ export class QueueActor<T> {
     return this.#items.size;
   }
 
-  /** Refuses what comes, and resolves when what is there has been taken, or the time is over, with the number of items left. */
+  /** Refuses new items, and resolves when the present ones have been taken, or the time is over, with the number of items left. */
   async close(gracePeriodMs: number): Promise<number> {
     this.#isClosed = true;
     for (const waiting of [...this.#getters, ...this.#putters]) waiting.answer("closed");
@@ -95,7 +95,7 @@ export class QueueActor<T> {
     else getter.answer([item]);
   }
 
-  /** After items were taken: lets in those who wait, oldest first. */
+  /** Admits waiting puts after items were taken, oldest first. */
   #admit(): void {
     for (const putter of this.#putters) {
       if (this.#items.size >= this.#sizeMax) break;

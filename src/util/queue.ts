@@ -1,8 +1,8 @@
 /**
  * A first-in, first-out queue that tasks, actors and the driver share.
  *
- * Decides what users see of the actor behind it (`queue-actor.ts`): its answers become values and errors, large arrays travel as references so that the
- * actor holds no copy, and a queue goes to other processes as its handle. The actor ends with `shutdown`, or when nobody has the queue any more.
+ * Turns the answers of the actor (`queue-actor.ts`) into values and errors. Large arrays travel as references, so that the actor holds no
+ * copy, and a queue goes to other processes as its handle. The actor ends with `shutdown`, or when nobody has the queue any more.
  */
 import {
   ActorDiedError,
@@ -47,7 +47,7 @@ export class QueueShutdownError extends ShoalError {
 
 for (const errorClass of [QueueFullError, QueueEmptyError, QueueShutdownError]) registerErrorClass(errorClass);
 
-/** Options of the actor that holds the items. The queue itself sets those of its calls. */
+/** Options of the actor that holds the items. The queue itself sets those for calls. */
 export type QueueActorOptions = Omit<ActorOptions, "methods" | "maxConcurrency" | "concurrencyGroups" | "allowOutOfOrderExecution">;
 
 /** The options of `new Queue`. */
@@ -66,7 +66,7 @@ export interface QueueWaitOptions {
 
 /** The options of `shutdown`. */
 export interface QueueShutdownOptions {
-  /** End the queue at once, whatever is in it. Default: false. */
+  /** End the queue at once, even with items left. Default: false. */
   force?: boolean | undefined;
   /** How long items that are in it may still be taken, in milliseconds. Default: 5000. */
   gracePeriodMs?: number | undefined;
@@ -110,8 +110,8 @@ class Adopted {
 }
 
 /**
- * A queue in an actor of its own: pass it to tasks and actors, which put and get. Items come out in the order in which they went in; each goes to one
- * caller. Those who wait hold back nobody. `using` ends it with the block, unless others have it.
+ * A queue in a separate actor: pass it to tasks and actors, which put and get. Items come out in the order in which they went in; each goes
+ * to one caller. Waiting callers hold back nobody. `using` ends the queue with the block, unless others have it.
  *
  * @example
  * const queue = new Queue<number>({ maxSize: 100 });
@@ -205,8 +205,8 @@ export class Queue<T> implements Disposable {
   }
 
   /**
-   * Ends the queue. Nothing can be put any more, and those who wait are told; what is in it can be taken for `gracePeriodMs` and is then lost. Resolves
-   * when its process has ended. With `force` at once.
+   * Ends the queue. Later puts fail, and waiting callers get an error. Items that are left can be taken for `gracePeriodMs` and are then
+   * lost. Resolves when the process has ended. With `force` at once.
    */
   async shutdown(options?: QueueShutdownOptions): Promise<void> {
     const { force, gracePeriodMs } = readOptions(options, SHUTDOWN);
@@ -242,7 +242,7 @@ export class Queue<T> implements Disposable {
     try {
       return await answer;
     } catch (error) {
-      // Whoever comes after the queue has ended hears the same as those who waited then; a crash is another matter.
+      // Later callers get the same error as the callers that waited at the end; a crash is reported differently.
       if (error instanceof ActorDiedError && error.details?.["ending"] === "terminated") throw wasShutDown();
       throw error;
     } finally {

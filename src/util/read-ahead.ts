@@ -2,8 +2,9 @@
  * Results of many values as an async iterator that works ahead: the values are begun before their results are asked for, and no more
  * than a window of them.
  *
- * Decides how far ahead (`window`, asked anew each time), in which order results come, and what an early end does: values that were not begun
- * are never begun, and the source is closed. A failed result ends the iteration at its place. Nothing happens before the first `next()`.
+ * Decides how far ahead to work (`window`, asked anew each time), the order of results, and the effect of an early end: values that were
+ * not begun are never begun, and the source is closed. A failed result ends the iteration at its place. Nothing happens before the first
+ * `next()`.
  */
 import type { Ticket } from "./roster.ts";
 

@@ -1,9 +1,10 @@
 /**
  * Keeps which of a set of actors work, which are free, and which jobs wait: the core of `ActorPool` and of `Pool`.
  *
- * Owns the line of jobs: the next free actor takes the oldest, and one actor has one job at a time. An actor whose job fails with its death leaves
- * for good; its job fails once, and the others go on. When the last one has left so, all that waits fails with the cause, as nobody would ever
- * come; new members bring it back to life. Pure: actors are opaque here, and a job is what its caller does with one.
+ * Owns the queue of jobs: the next free actor takes the oldest, and one actor has one job at a time. An actor whose job fails with its
+ * death leaves for good; its job fails once, and the others continue. When the last one has left this way, all waiting jobs fail with the
+ * cause, as nobody would ever run them; new members revive the roster. Pure: actors are opaque here, and the caller gives jobs their
+ * meaning.
  */
 import { ActorDiedError, type AnyActorHandle, ready } from "../core/index.ts";
 import { Fifo } from "../core/internal.ts";
@@ -78,7 +79,7 @@ export class Roster<H extends object> {
   /** Does `work` with the next free member: now, or when its turn comes. */
   run<R>(work: (member: H) => PromiseLike<R> | R): Ticket<R> {
     const { promise, resolve, reject } = Promise.withResolvers<R>();
-    // Whoever wants the result hears of a failure; a dropped or forgotten one must not end the program.
+    // A caller who wants the result gets the failure; a dropped or forgotten one must not end the program.
     promise.catch(() => {});
     const job: Job<H> = {
       state: "in line",
@@ -104,7 +105,7 @@ export class Roster<H extends object> {
     };
   }
 
-  /** Everything in line fails with the error, and so does what comes, until a member is added. */
+  /** Fails all waiting and later jobs with the error, until a member is added. */
   end(error: Error): void {
     this.#end = error;
     for (let job = this.#line.shift(); job !== undefined; job = this.#line.shift()) job.fail(error);

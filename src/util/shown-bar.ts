@@ -1,8 +1,8 @@
 /**
  * Progress bars as work that the board of the process shows (`progress/progress-board.ts`).
  *
- * Decides how a bar looks and, where there is no terminal, when it is worth a line: at every tenth, and now and then where the total is unknown. The board decides when it is
- * drawn, and keeps it below what the program prints. No clock and no stream of its own.
+ * Decides how a bar looks and, without a terminal, when it is worth a line: at every tenth, and now and then if the total is unknown. The
+ * board decides when it is drawn, and keeps it below the program's output. Has neither a clock nor a stream.
  */
 import type { ShownWork, WorkOutcome } from "../progress/progress-board.ts";
 

@@ -1,4 +1,4 @@
-/** Everything of `shoal/util` that travels by name: what users import in functions that they send, and the actors that it is made of. */
+/** Exports of `shoal/util` that travel by name: those that users import in functions that they send, and its internal actors. */
 import { CollectiveError } from "./collective/collective-error.ts";
 import {
   createCollectiveGroup,

@@ -1,11 +1,11 @@
 /**
  * Operations of a collective group, on the side of a member.
  *
- * Decides how data moves. Small arrays go through the rendezvous, and each member computes the result in the order of ranks. Large ones stay in shared
- * memory: `allreduce` is a reduce-scatter by direct exchange (each member reduces the part of its rank from all others' parts, read where they lie)
- * and an allgather of the results, which moves no byte more than a ring does and takes two steps instead of 2(n-1); the scheme is Rabenseifner's (Thakur,
- * Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005). All members get bitwise the same result.
- * Memory of others is given back as soon as it was read, so that the next operation writes to pages that exist.
+ * Small arrays go through the rendezvous, and each member computes the result in the order of ranks. Large ones stay in shared memory.
+ * `allreduce` is a reduce-scatter by direct exchange (each member reads and reduces its rank's part of all arrays) and an allgather of the
+ * results. It moves no more bytes than a ring and takes two steps instead of 2(n-1). The scheme is Rabenseifner's (Thakur, Rabenseifner and
+ * Gropp, "Optimization of Collective Communication Operations in MPICH", 2005). All members get bitwise the same result. Memory of other
+ * members is given back as soon as it was read, so that the next operation writes to existing pages.
  */
 import { type ActorHandle, put } from "../../core/index.ts";
 import { count, describeValue, oneOf, readOptions, REFERENCE_FROM_BYTES, timeLimit } from "../../core/internal.ts";
@@ -158,7 +158,7 @@ export class CollectiveGroup {
     await this.#exchange(step, this.#only(to, partFor(array)));
   }
 
-  /** Receives what the member sends with `send`, into the array. Returns the array. */
+  /** Receives an array that the member sends with `send` into `array`, and returns it. */
   async recv<A extends NumericArray>(array: A, from: number, options?: CollectiveOptions): Promise<A> {
     requireArray(array);
     const step = this.#direct({ from, to: this.rank, counts: this.#received }, array, timeoutOf(options));
@@ -184,7 +184,7 @@ export class CollectiveGroup {
     return array;
   }
 
-  /** Gives each rank its part of the array, and combines what the others give into `own`, the part of this rank. */
+  /** Gives each rank its part of the array, and combines the parts from other ranks into `own`, the part of this rank. */
   async #reduceScatter(array: NumericArray, own: NumericArray, { op, step }: { op: ReduceOperation; step: Step }): Promise<void> {
     const outgoing = this.#everyone.map((rank) =>
       rank === this.rank ? undefined : partFor(array.subarray(...partOf(array.length, rank, this.worldSize))),
@@ -210,7 +210,7 @@ export class CollectiveGroup {
     }
   }
 
-  /** What the others brought, in the order of ranks; the memory behind it is given back when the callback has read it. */
+  /** Reads the other members' parts in the order of ranks; the memory behind a part is given back after the callback. */
   async #eachPart(parts: readonly Part[], read: (array: NumericArray, rank: number) => void): Promise<void> {
     // All are asked for at once: each answer takes a way to the daemon and back.
     const arrays = await Promise.all(parts.map((part) => (part !== undefined && "ref" in part ? part.ref : part?.inline)));

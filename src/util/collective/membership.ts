@@ -1,8 +1,8 @@
 /**
  * How groups come to be: each member names its rank (`initCollectiveGroup`), or one program names all of them (`createCollectiveGroup`).
  *
- * Owns the memberships of this process, by actor and group. A group is a named actor, its rendezvous, which lives as long as a member or the program
- * that created it holds it; whoever comes first creates it.
+ * Owns the memberships of this process, by actor and group. A group is a named actor, its rendezvous, which lives as long as a member or
+ * the program that created it holds it; the first arrival creates it.
  */
 import { ActorDiedError, type ActorHandle, type AnyActorHandle, getActor, getRuntimeContext, kill, remote } from "../../core/index.ts";
 import { actorIdOf, count, custom, describeValue, readOptions, text, timeLimit, TIMER_MS_MAX, WAITERS_MAX } from "../../core/internal.ts";
@@ -20,7 +20,7 @@ const RETRY_AFTER_MS = 50;
 export interface InitGroupOptions {
   /** How many members the group has. */
   worldSize: number;
-  /** Which of them this is: 0 to `worldSize - 1`. */
+  /** Rank of this member: 0 to `worldSize - 1`. */
   rank: number;
   /** The group's name, unique in the namespace. Default: `"default"`. */
   groupName?: string | undefined;
@@ -133,7 +133,7 @@ export function isGroupInitialized(groupName = "default"): boolean {
   return memberships.has(keyOf(groupName));
 }
 
-/** Gives up the caller's membership: what the other members wait for fails. Where the group was created for others, it ends. */
+/** Gives up the caller's membership: operations that other members wait for fail. A group that was created for others ends. */
 export async function destroyCollectiveGroup(groupName = "default"): Promise<void> {
   const key = keyOf(groupName);
   const membership = memberships.get(key);

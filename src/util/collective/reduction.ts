@@ -1,7 +1,7 @@
 /**
  * Adds, multiplies and compares typed arrays of equal length, in place: the arithmetic of collective operations. Pure.
  *
- * One plain loop for each operation, as V8 compiles it for the kind of array that a program uses. 64-bit integers wrap and small ones
+ * Uses one plain loop for each operation, as V8 compiles it for the kind of array that a program uses. 64-bit integers wrap and small ones
  * wrap or clamp, as stores into these arrays do.
  */
 import type { NumericData } from "../../core/index.ts";
@@ -17,7 +17,7 @@ export const REDUCE_OPERATIONS: readonly ReduceOperation[] = ["sum", "product", 
 /** The arithmetic is the same for numbers and bigints; both arrays of a call are of one kind. */
 type Numbers = Float64Array;
 
-/** What is done with the last of several arrays. */
+/** Applies the operation to the last of several arrays. */
 interface LastOfSeveral {
   /** Count of the arrays, with the target. */
   readonly count: number;

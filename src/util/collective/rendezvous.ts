@@ -1,15 +1,16 @@
 /**
  * The actor at which the members of a collective group meet: it hands each member's contribution to the others.
  *
- * Owns who is which rank, and the exchanges under way: an exchange ends when all of its parties have come, and each gets the parts that are meant for it.
- * What is brought are references to shared memory or small arrays; no arithmetic happens here. All that goes wrong is told to all: parties that came with
- * different operations or arrays fail that exchange; a member that died, left or did not come in time ends the *generation*, the life of a group from the
- * moment all have joined. Members that join again begin the next one. Called by `group.ts` and `membership.ts` alone; its calls overlap.
+ * Owns the ranks and the running exchanges. An exchange ends when all parties have come, and each gets the parts addressed to it. The parts
+ * are references to shared memory or small arrays; no arithmetic happens here. Every failure is reported to all. Parties that came with
+ * different operations or arrays fail that exchange. A member that died, left or did not come in time ends the *generation*, the life of a
+ * group from the moment all have joined. Members that join again begin the next one. Called by `group.ts` and `membership.ts` alone; its
+ * calls overlap.
  */
 import { actors, type ObjectRef } from "../../core/index.ts";
 import { CollectiveError } from "./collective-error.ts";
 
-/** What one member hands to another: a reference to a large array, or a small one itself. */
+/** A part from one member for another: a reference to a large array, or a small one itself. */
 export type Part = { readonly ref: ObjectRef<unknown> } | { readonly inline: unknown } | undefined;
 
 export interface Meeting {
@@ -19,7 +20,7 @@ export interface Meeting {
   readonly rank: number;
   /** Members that take part. */
   readonly parties: readonly number[];
-  /** What is done with what; must be the same for all. */
+  /** Names the operation and its arrays; must be the same for all. */
   readonly signature: string;
   readonly timeoutMs: number;
 }
@@ -74,7 +75,7 @@ export class Rendezvous {
   #end: CollectiveError | undefined;
   #watch: NodeJS.Timeout | undefined;
 
-  /** Which actor is to have which rank. */
+  /** Assigns ranks to actors. */
   declare(ranks: ReadonlyMap<string, number>): void {
     if (this.#declared !== undefined || this.#members.size > 0) {
       throw new CollectiveError("Cannot create a collective group: there is one of that name", {
@@ -115,7 +116,7 @@ export class Rendezvous {
     );
   }
 
-  /** Brings what is for the others, one part for each rank or one for all of them, and resolves with what they bring, by rank. */
+  /** Brings parts for the other members, one for each rank or one for all, and resolves with theirs, by rank. */
   exchange(meeting: Meeting, brought: readonly Part[]): Promise<Part[]> {
     const { generation, key, rank, parties, signature, timeoutMs } = meeting;
     this.#requireGeneration(generation);
@@ -149,7 +150,7 @@ export class Rendezvous {
     );
   }
 
-  /** A member gives the group up: what the others wait for will not come. */
+  /** Lets a member leave: exchanges that the others wait for fail. */
   leave(generation: number, rank: number): void {
     this.#endGeneration(
       generation,
@@ -294,7 +295,7 @@ interface WatchedMember {
   readonly pid: number;
 }
 
-/** Those that will not come any more: their actor has died, or lives in another process than the one that joined. */
+/** Returns the members that will not come any more: their actor has died, or lives in a process other than the one that joined. */
 async function deadAmong(members: readonly WatchedMember[]): Promise<{ rank: number; reason: string }[]> {
   const known = new Map((await actors({ includeDead: true })).map((info) => [info.actorId as string, info]));
   const dead: { rank: number; reason: string }[] = [];

@@ -24,7 +24,7 @@ test.each([true, false])("an append that failed, and left a part, can be repeate
   await expect(file.append("bé\n")).rejects.toThrow(`Cannot write ${path}: there is no folder ${place}`);
   await expect(file.append("bé\n")).rejects.toThrow("there is no folder");
   renameSync(`${place}-away`, place);
-  // A full disk takes a part of what is appended.
+  // A full disk takes a part of an append.
   appendFileSync(path, "b\uFFFD");
   await file.append("bé\n");
   await file.appendDurably("c\n");
@@ -90,7 +90,7 @@ test("what changes while a file is sent comes with the next upload, and the end 
   const file = await openAppended("s3://bucket/run/changed", { isNew: true, schedule });
   await file.append("aa\n");
   await vi.waitFor(() => expect(s3.puts).toEqual(["aa\n"]), WITHIN);
-  // As long as what is there, so that its size tells nothing.
+  // The replacement is as long as the file, so the size reveals nothing.
   await file.replace(Buffer.from("bb\n"));
   const closed = file.close();
   expect(s3.puts).toHaveLength(1);

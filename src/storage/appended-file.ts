@@ -1,11 +1,11 @@
 /**
  * Files that grow at their end: logs, results, events.
  *
- * On this machine bytes are appended in place, and nothing is held open between two appends, so a thousand paused trials take no file descriptors. S3 cannot append: the bytes
- * gather in a temporary file, which is uploaded whole every few seconds while it grows (`upload-schedule.ts`), and at the end. An append never waits for S3, and a crash loses what was
- * appended since the last upload began.
+ * On this machine bytes are appended in place, and nothing is held open between two appends, so a thousand paused trials take no file
+ * descriptors. S3 cannot append: the bytes gather in a temporary file, which is uploaded whole every few seconds while it grows
+ * (`upload-schedule.ts`), and at the end. An append never waits for S3, and a crash loses the appends since the last upload began.
  *
- * An append that fails can be repeated: the next one removes whatever the failed one has left.
+ * An append that fails can be repeated: the next one removes the failed one's remains.
  */
 import { appendFile, open, readFile, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -26,7 +26,10 @@ export interface AppendedFile {
   contents(): Promise<Uint8Array>;
   /** Sets all bytes, in one step. */
   replace(bytes: Uint8Array): Promise<void>;
-  /** Flushes appended bytes to the storage and ends the use of the file. A call that fails can come again: what it has not flushed stays on this machine, and its error says where. */
+  /**
+   * Flushes appended bytes to the storage and ends the use of the file. A call that fails can come again: unflushed bytes stay on this
+   * machine, and the error says where.
+   */
   close(): Promise<void>;
 }
 
@@ -110,10 +113,10 @@ class UploadedAppended implements AppendedFile, GrowingFile {
   readonly #temporaryFolder: string;
   readonly #local: string;
   #sizeBytes: number;
-  /** Counts the changes; what the storage has is of the change `#uploaded`. */
+  /** Counts the changes; the storage has the state after change `#uploaded`. */
   #changes = 0;
   #uploaded = 0;
-  /** Tail of the queue of whatever changes the local file or begins to read it. */
+  /** Tail of the queue of operations that change the local file or begin to read it. */
   #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, local: { readonly folder: string; readonly sizeBytes: number }, schedule: UploadSchedule) {
@@ -170,7 +173,7 @@ class UploadedAppended implements AppendedFile, GrowingFile {
     this.#schedule.grown(this);
   }
 
-  /** Sends the file as it is now; what is appended meanwhile is not in it. */
+  /** Sends the file's present content; later appends are not in it. */
   async upload(): Promise<void> {
     const { handle, changes, sizeBytes } = await this.#inTurn(async () => ({
       handle: await open(this.#local, "r"),

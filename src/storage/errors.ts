@@ -22,7 +22,7 @@ const IN_WORDS: Readonly<Record<string, string>> = {
 /**
  * The error of a call of the operating system, in words.
  *
- * @param attempt - what failed, with the path: `Cannot read /data/a.csv`
+ * @param attempt - the failed operation, with the path: `Cannot read /data/a.csv`
  */
 export function storageError(attempt: string, cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;

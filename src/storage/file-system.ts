@@ -12,7 +12,7 @@ export interface FileSink {
   /** Appends bytes. They may be changed once the promise is fulfilled. */
   write(bytes: Uint8Array): Promise<void>;
   commit(): Promise<void>;
-  /** Drops what was written; what was at the path before stays. */
+  /** Drops the written bytes; an earlier file at the path stays. */
   abort(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export interface FileSystem {
   listAll(folder: string): Promise<ListedFile[]>;
   /** Whether there is a folder. Storages without folders know no empty ones. */
   hasFolder(path: string): Promise<boolean>;
-  /** The names of what lies directly in a folder: files and folders, hidden ones too; none where there is no such folder. In no order. */
+  /** Returns the names of files and folders directly in a folder, hidden ones too, in no order. A missing folder has none. */
   names(folder: string): Promise<{ readonly files: string[]; readonly folders: string[] }>;
   /** The raw bytes of a file, in chunks that the reader may keep. */
   read(path: string): AsyncGenerator<Uint8Array, void, undefined>;

@@ -1,8 +1,8 @@
 /**
  * Writing a file that appears whole or not at all, in any file system that can be written.
  *
- * What the target's extension says is compressed. The sink of the file system decides how the bytes become a file: by a new name on the disk, by the completion of an upload in S3.
- * A writer that is left without a commit drops what it has written.
+ * Compresses by the target's extension. The sink of the file system turns the bytes into a file: by a new name on the disk, by the
+ * completion of an upload in S3. A writer that is left without a commit drops its bytes.
  */
 import type { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -70,7 +70,7 @@ export class FileWriter {
     return { path: this.path, sizeBytes: this.#sizeBytes };
   }
 
-  /** Removes what was written; what was at `path` before stays. After `commit` it does nothing. */
+  /** Removes the written bytes; an earlier file at `path` stays. After `commit` it does nothing. */
   async abort(): Promise<void> {
     if (this.#isEnded) return;
     this.#isEnded = true;

@@ -1,9 +1,10 @@
 /**
  * Lets one process at a time write into a folder, on whatever machine it runs.
  *
- * A record in the folder names the owner, who renews it. On the owner's machine the process itself tells whether it lives, so a killed one is replaced at once; elsewhere a record
- * that was not renewed for a minute counts as a dead one's. Storages have no common lock, so whoever claims writes its record and reads it back a little later: of two who claim
- * together one finds the other's. An owner that was frozen for longer than that finds it at its next renewal, and `lost` aborts.
+ * A record in the folder names the owner, which renews it. On the owner's machine the process itself tells whether it lives, so a killed
+ * one is replaced at once. On other machines a record that was not renewed for a minute counts as a dead owner's. Storages have no common
+ * lock, so a claimant writes its record and reads it back a little later: of two simultaneous claimants one finds the other's record. An
+ * owner that was frozen for longer finds it at the next renewal, and `lost` aborts.
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";

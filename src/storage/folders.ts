@@ -1,5 +1,5 @@
 /**
- * Whole folders: what lies in them, copied from one storage to another, and moved.
+ * Whole folders: lists them, copies them from one storage to another, and moves them.
  *
  * All files count, hidden ones too. Names that come from a storage are checked before anything is written under them, so that a key such as `a/../../b` never leaves the folder
  * that it is copied to. A copy that fails leaves the files that were whole by then: the caller decides whether to remove them.
@@ -46,7 +46,7 @@ export async function folderFiles(folder: string): Promise<FolderFile[]> {
   return named.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The names of what lies directly in a folder, sorted; none where there is no such folder. */
+/** Returns the names directly in a folder, sorted; a missing folder has none. */
 export async function folderNames(folder: string): Promise<{ files: string[]; folders: string[] }> {
   const { files, folders } = await (await fileSystemOf(folder)).names(folder);
   return { files: files.sort(), folders: folders.sort() };

@@ -44,7 +44,7 @@ function refuseFolder(path: string): never {
   });
 }
 
-/** @throws StorageError for what is no URL */
+/** @throws StorageError for an invalid URL */
 function urlOf(path: string): URL {
   // The error of the constructor holds the whole text, so it does not become the cause.
   if (!URL.canParse(path)) throw new StorageError(`Cannot read ${shownPath(path)}: it is no URL`);

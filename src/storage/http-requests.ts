@@ -1,8 +1,9 @@
 /**
  * Requests over HTTP that are repeated where that may help: throttling, errors of the server, broken and silent connections.
  *
- * Node's own client hands over the bytes as they are on the wire; `fetch` would decompress what a server calls compressed, and ranges count compressed bytes.
- * Connections are kept by Node's global agents, which also obey `NODE_USE_ENV_PROXY`. Every request here may be made twice: it gives or stores the same.
+ * Node's own client hands over the bytes as they are on the wire; `fetch` would decompress bodies with a content encoding, and ranges count
+ * compressed bytes. Connections are kept by Node's global agents, which also obey `NODE_USE_ENV_PROXY`. Every request here may be made
+ * twice: it gives or stores the same.
  */
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -26,7 +27,7 @@ export interface HttpAnswer {
 }
 
 interface SendOptions {
-  /** What fails, with the path as messages show it: `Cannot read https://host/a.csv`. */
+  /** The operation and the path for error messages: `Cannot read https://host/a.csv`. */
   readonly attempt: string;
   /** Whether the body of a success is wanted as a stream. Default: false. */
   readonly isStreamed?: boolean;
@@ -87,7 +88,7 @@ export async function send(prepare: () => HttpRequest | Promise<HttpRequest>, op
   }
 }
 
-/** Longer after each failure, and of random length, so that those who were turned away together do not come back together. */
+/** Longer after each failure, and of random length, so that clients turned away together do not come back together. */
 export async function pauseBeforeRetry(failures: number, signal: AbortSignal | undefined, retryAfter?: string): Promise<void> {
   const most = Math.min(RETRY_PAUSE_MS * 2 ** (failures - 1), RETRY_PAUSE_MS_MAX);
   const asked = Math.min((Number(retryAfter) || 0) * 1000, RETRY_PAUSE_MS_MAX);

@@ -189,7 +189,7 @@ async function* readRaw(file: string): AsyncGenerator<Uint8Array, void, undefine
       if (chunk.length === 0) return;
       at += chunk.length;
       next = readChunk(handle, file, chunkBytes(size, at));
-      // Whoever waits for it is told; until then it must not count as an error that nobody handles.
+      // A waiting caller gets the error; until then it must not count as an unhandled one.
       next.catch(() => undefined);
       yield chunk;
     }
@@ -339,7 +339,7 @@ function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** Makes the names in a folder durable: without it, a power cut takes back what was renamed last. */
+/** Makes the names in a folder durable: without it, a power cut undoes the last renames. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

@@ -37,7 +37,7 @@ export function shownPath(path: string): string {
   return plain.replace(/:\/\/[^/]*@/, "://");
 }
 
-/** The path of what lies below a folder. @throws StorageError for a name that leads out of it */
+/** Joins a folder and the names below it. @throws StorageError for a name that leads out of the folder */
 export function joinPath(folder: string, ...names: readonly string[]): string {
   for (const name of names)
     if (name.split(/[/\\]/).includes(".."))

@@ -1,8 +1,8 @@
 /**
  * Reading files: as a stream of chunks, or whole.
  *
- * What is compressed is decompressed by its extension.
- * Each chunk is the reader's own memory, which it may keep. The next chunk is read while the last one is worked on. Errors name the file.
+ * Decompresses by extension. Each chunk is separate memory, which the reader may keep. The next chunk is read while the last one is worked
+ * on. Errors name the file.
  */
 import { Readable } from "node:stream";
 import { type Compression, compressionOf } from "./compression.ts";
@@ -106,7 +106,7 @@ class CompressedBytes {
     if (frames?.isAmidFrame === true) throw this.cutOff();
   }
 
-  /** What the decoder left when it ended, as far as it has been read. Nothing is kept from then on. */
+  /** Returns the bytes after the compressed data, as far as they have been read. Nothing is kept from then on. */
   rest(): Uint8Array[] {
     this.#forgetTaken();
     const [first, ...others] = this.#kept;

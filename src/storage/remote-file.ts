@@ -1,8 +1,9 @@
 /**
  * Reading a file that a server has: in order or by ranges, going on where a connection broke.
  *
- * The file may not change meanwhile: where it has a tag (`ETag`) or a date, each answer has to have the first one's. A server that gives no ranges is read from the beginning
- * again, and what had come is skipped. Readers of ranges fetch each range by one request, however often that breaks.
+ * The file may not change meanwhile: if it has a tag (`ETag`) or a date, each answer has to have the first one's. A server that gives no
+ * ranges is read from the beginning again, and the received bytes are skipped. Readers of ranges fetch each range by one request, however
+ * often that breaks.
  */
 import { compressionOf } from "./compression.ts";
 import { StorageError } from "./errors.ts";

@@ -31,7 +31,7 @@ interface Asked {
 type Answer = (asked: Asked, response: ServerResponse, count: number) => void;
 
 const closing: (() => Promise<void>)[] = [];
-/** What the servers of this test were asked, in order. */
+/** Requests to the servers of this test, in order. */
 let asked: Asked[] = [];
 
 beforeEach(() => {

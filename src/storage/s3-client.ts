@@ -1,5 +1,5 @@
 /**
- * Signed requests to S3, or to what speaks as it does, and its refusals in words.
+ * Signed requests to S3 and compatible servers, and their refusals in words.
  *
  * The endpoint is AWS's of the region, with the bucket in the host's name, or `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, with the bucket in the path. `aws4fetch` signs; the
  * hash of each body is signed with it, so a body that was damaged on its way is refused.
@@ -22,7 +22,7 @@ export interface S3Place {
 const PATH = /^s3a?:\/\/(?:([^/]*)@)?([^/]*)(?:\/(.*))?$/is;
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 
-/** @throws StorageError for what names no bucket, or a key that no URL can have */
+/** @throws StorageError for a path without a bucket, or a key that no URL can have */
 export function placeOf(path: string): S3Place {
   const [, user, bucket = "", key = ""] = PATH.exec(path) ?? [];
   const isAnonymous = user?.toLowerCase() === "anonymous";
@@ -51,13 +51,13 @@ export function shownPlace({ bucket, key }: S3Place): string {
 export interface S3Request extends Omit<HttpRequest, "url"> {
   readonly place: S3Place;
   readonly query?: Readonly<Record<string, string>>;
-  /** What fails, in words, with the path. */
+  /** The operation in words, with the path. */
   readonly attempt: string;
   readonly isStreamed?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The answer, whatever its status. Transient failures are retried before. */
+/** Returns the answer with any status, after retries of transient failures. */
 export async function sendToS3({
   place,
   query = {},

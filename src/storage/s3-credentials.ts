@@ -1,7 +1,7 @@
 /**
  * The credentials for S3: of the environment, else of profiles, roles and instances through AWS's own package, which is an optional peer.
  *
- * They are looked up in the process that makes the request, and are in no message.
+ * The process that makes the request looks them up, and no message carries them.
  */
 import { StorageError } from "./errors.ts";
 

@@ -1,5 +1,5 @@
 /**
- * The files of S3. A folder is what keys have in common up to a slash.
+ * The files of S3. A folder is the common beginning of keys up to a slash.
  *
  * S3 renames nothing: a staged object is copied to its place by the server, and goes with its staging folder. Copies appear whole, so a writer that dies between two leaves whole
  * objects, and hidden ones.
@@ -235,7 +235,9 @@ async function removeFolder(path: string): Promise<void> {
   await abortUploadsBelow(folder, prefix);
 }
 
-/** Aborts uploads that a killed process has left. As much as the server lets: what stays is in no list, and a rule of the bucket removes it. */
+/**
+ * Aborts uploads that a killed process has left, as far as the server allows. The rest is in no list, and a rule of the bucket removes it.
+ */
 async function abortUploadsBelow(folder: S3Place, prefix: string): Promise<void> {
   const attempt = `Cannot list the uploads to ${shownPlace(folder)}`;
   const request: S3Request = { method: "GET", place: { ...folder, key: "" }, query: { uploads: "", prefix }, attempt };

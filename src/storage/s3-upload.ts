@@ -1,5 +1,6 @@
 /**
- * Writing an object of S3. It appears when all of it is there: a small one by one request, a large one by an upload in parts that is completed at the end.
+ * Writes an object of S3, which appears when it is complete: a small one by one request, a large one by an upload in parts that is
+ * completed at the end.
  *
  * Parts are sent while more is written, a few at a time. An upload that fails is aborted; one whose process is killed leaves parts that no list shows, until
  * its staging folder is removed or a rule of the bucket (`AbortIncompleteMultipartUpload`) does it.
@@ -127,7 +128,7 @@ export async function completeUpload(place: S3Place, uploadId: string, tags: rea
   const answer = await sendToS3(request);
   if (answer.status < 300 && !answer.text.includes("<Error>")) return;
   if (element(answer.text, "Code") === "NoSuchUpload") {
-    // The first attempt may have done it, and its answer was lost. The tag of such an object ends with the number of its parts.
+    // The first attempt may have succeeded with a lost answer. The tag of such an object ends with the number of parts.
     const found = await sendToS3({ method: "HEAD", place, attempt });
     if (found.status < 300 && found.headers.etag?.endsWith(`-${tags.length}"`) === true) return;
   }

@@ -14,12 +14,12 @@ import { LOCK_LOOKED_AT_EVERY_MS, TAKEOVER_MS_MAX } from "./limits.ts";
 export interface SharedCopy {
   /** The folder with the copy. Others read it, too. */
   readonly path: string;
-  /** Names this use of it, for `closeSharedCopy`. */
+  /** Names this user of the copy for `closeSharedCopy`. */
   readonly user: string;
 }
 
 interface SharedCopyRequest {
-  /** Names what is copied. Two keys are two copies. */
+  /** Names the copied content. Two keys are two copies. */
   readonly key: string;
   /** Makes the copy in a folder that is not there. */
   readonly fetch: (folder: string) => Promise<unknown>;
@@ -27,7 +27,7 @@ interface SharedCopyRequest {
   readonly pid?: number;
 }
 
-/** Opens the copy of a key, and makes it where it is not there. Whoever opens it closes it. */
+/** Opens the copy of a key, and makes it if it does not exist. Every user closes it again. */
 export async function openSharedCopy({ key, fetch, pid = process.pid }: SharedCopyRequest): Promise<SharedCopy> {
   const place = join(root(), createHash("sha256").update(key).digest("hex").slice(0, 32));
   await removeUnused();
@@ -136,7 +136,7 @@ async function takeOverDead(lock: string): Promise<void> {
   try {
     await link(lock, claim);
   } catch {
-    // Another process takes it over, or has done so; or it has died over it.
+    // A second process takes it over, or has done so; or it died doing that.
     const since = (await stat(claim).catch(() => undefined))?.ctimeMs;
     if (since !== undefined && Date.now() - since > TAKEOVER_MS_MAX) await rm(claim, { force: true });
     return;

@@ -1,4 +1,4 @@
-/** Lists, reads and writes real files in a folder of its own. */
+/** Lists, reads and writes real files in a temporary folder. */
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,

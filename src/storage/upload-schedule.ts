@@ -1,11 +1,12 @@
 /**
  * Decides when files that grow here are sent to a storage without appends.
  *
- * A file that has grown is due a few seconds later, however often it grows until then: so a crash takes that time's rows at most, and a file costs one request in that time. Large files are
- * sent whole each time, so they are due later, in proportion to their size. Of all files of this process a few are sent at a time, those that have waited longest first: thousands that grow
- * together take turns, and leave the storage to what somebody waits for.
+ * A file that has grown is due a few seconds later, however often it grows until then. So a crash takes at most that time's rows, and a
+ * file costs one request in that time. Large files are sent whole each time, so they are due later, in proportion to their size. A few
+ * files are sent at a time, longest waiting first: thousands that grow together take turns, and leave the storage to foreground requests.
  *
- * Files (`appended-file.ts`) tell when they have grown and when they end. A file that cannot be sent is due again later, and whoever watches its folder is told.
+ * Files (`appended-file.ts`) report when they have grown and when they end. A file that cannot be sent is due again later, and the folder's
+ * watchers are told.
  */
 import {
   GROWN_UPLOADS_AT_A_TIME,
@@ -20,7 +21,7 @@ export interface GrowingFile {
   /** The folder in the storage that it belongs to. */
   readonly folder: string;
   readonly sizeBytes: number;
-  /** Sends what is there. Calls do not overlap. */
+  /** Sends the file's present content. Calls do not overlap. */
   upload(): Promise<void>;
 }
 
@@ -65,7 +66,7 @@ export class UploadSchedule {
     this.#timers.set(file, setTimeout(becomeDue, waitMs).unref());
   }
 
-  /** Tells of the first upload below the folder that fails, and once none fails any more. @returns what ends that */
+  /** Reports the first failed upload below the folder, and the end of the failures. @returns a function that stops this */
   watch(folder: string, tell: (text: string) => void): () => void {
     const watch: Watch = { folder, tell, failing: new Set(), isAway: false };
     this.#watches.add(watch);

@@ -1,8 +1,8 @@
 /**
  * The files in a zip archive that lies in memory, stored or deflated, as NumPy writes them.
  *
- * Where they lie is what the directory at the archive's end says. Each is decompressed when it is asked for, to no more bytes than the directory tells, and its checksum is
- * compared. Names are for messages and columns alone: nothing is unpacked to disk.
+ * The directory at the archive's end locates them. Each is decompressed on demand, to no more bytes than the directory states, and its
+ * checksum is compared. Names are for messages and columns alone: nothing is unpacked to disk.
  */
 import { crc32, inflateRawSync } from "node:zlib";
 import { StorageError } from "./errors.ts";
@@ -24,7 +24,7 @@ const ELSEWHERE = 0xffffffff;
  * The entries in the order of the directory, without folders.
  *
  * @param file - for messages
- * @throws StorageError for what is no zip archive, or is cut off
+ * @throws StorageError for anything but a complete zip archive
  */
 export function zipEntries(archive: Uint8Array, file: string): ZipEntry[] {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);

@@ -10,7 +10,7 @@ export interface AimLoggerOptions extends PythonTrackerOptions {
   readonly repo?: string | undefined;
   /** Default: the run's name. */
   readonly experimentName?: string | undefined;
-  /** Names of what is tracked, those of nested values joined by `/`. Default: all numbers and texts. */
+  /** Names of tracked metrics, those of nested values joined by `/`. Default: all numbers and texts. */
   readonly metrics?: readonly string[] | undefined;
 }
 
@@ -32,7 +32,7 @@ const OPTIONS = {
 };
 
 export class AimLoggerCallback extends PythonRunsTracker {
-  /** @throws TypeError, RangeError for options that do not exist, and for values that are none of theirs */
+  /** @throws TypeError, RangeError for unknown options, and for invalid values */
   constructor(given?: AimLoggerOptions) {
     const { runtimeEnv, ...options } = readOptions(given, OPTIONS);
     super({ name: OPTIONS.of, className: "AimRuns", runtimeEnv, options });

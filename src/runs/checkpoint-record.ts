@@ -42,7 +42,7 @@ export function recordText({ metrics, files, completedAt }: CheckpointRecord): s
   return `${metricsText({ format: FORMAT, version: VERSION, completedAt, metrics, files: rows })}\n`;
 }
 
-/** @throws RunError for what is damaged or of a newer version, with the path of the checkpoint */
+/** @throws RunError for a damaged or newer record, with the path of the checkpoint */
 export function readRecord(text: string, path: string): CheckpointRecord {
   let parsed: unknown;
   try {

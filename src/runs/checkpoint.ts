@@ -1,9 +1,9 @@
 /**
- * A checkpoint: a folder with what a run goes on from, on this machine or in S3.
+ * A checkpoint: a folder from which a run continues, on this machine or in S3.
  *
- * A `Checkpoint` is the folder's path and nothing else, so it travels in messages at no cost. Python has the same class over the same folders (`python/shoal/_checkpoint.py`).
- * Metadata is a file in the folder, under the name that Ray gives it.
- * The run of a checkpoint may remove it while others read it (`numToKeep`): what they read then is no whole checkpoint, and they get an error that says so.
+ * A `Checkpoint` is only the folder's path, so it travels in messages at no cost. Python has the same class over the same folders
+ * (`python/shoal/_checkpoint.py`). Metadata is a file in the folder, under the name that Ray gives it. The run of a checkpoint may remove
+ * it while others read it (`numToKeep`): they then read an incomplete checkpoint, and get an error that says so.
  */
 import { custom, describeValue, newTemporaryFolder, type Option, registerSerializer } from "../core/internal.ts";
 import { copyFolder, fileExists, folderExists, folderFiles, writeWhole } from "../storage/folders.ts";
@@ -24,7 +24,7 @@ export class Checkpoint {
   /**
    * The checkpoint that a folder holds. Nothing is copied and nothing is read.
    *
-   * @throws TypeError for what is no path of a folder
+   * @throws TypeError for anything but the path of a folder
    */
   constructor(path: string) {
     if (typeof path !== "string" || path === "")
@@ -43,7 +43,7 @@ export class Checkpoint {
    *
    * @param path - Default: a new temporary folder, which is the caller's to remove
    * @returns the folder
-   * @throws RunError where the checkpoint is not there, or is removed before all of it is copied
+   * @throws RunError if the checkpoint does not exist, or is removed before the copy is complete
    */
   async toDirectory(path?: string): Promise<string> {
     const { isGone, removed } = await this.#opened();
@@ -100,14 +100,14 @@ export class Checkpoint {
     }
   }
 
-  /** Sets the metadata, in place of what was there. */
+  /** Sets the metadata, in place of the earlier ones. */
   async setMetadata(metadata: Metrics): Promise<void> {
     const checked = checkMetrics(metadata, "Cannot set the metadata of a checkpoint");
     await makeFolder(this.path);
     await writeWhole(joinPath(this.path, METADATA), metricsText(checked));
   }
 
-  /** Adds to the metadata; what is there under other names stays. */
+  /** Adds to the metadata; other names keep their values. */
   async updateMetadata(metadata: Metrics): Promise<void> {
     const checked = checkMetrics(metadata, "Cannot update the metadata of a checkpoint");
     await this.setMetadata({ ...(await this.getMetadata()), ...checked });

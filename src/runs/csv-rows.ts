@@ -1,7 +1,7 @@
 /** Rows of CSV as Python's `csv` module writes and reads them: commas, quotes where they are needed, lines that end with CR LF. */
 import { type JsonValue, metricsText } from "./metrics.ts";
 
-/** A value in the spelling of Python: `True`, `nan`, `inf`. What is null or missing is empty. */
+/** Spells a value as Python does: `True`, `nan`, `inf`. A null or missing value is empty. */
 export function csvCell(value: JsonValue | undefined): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
@@ -20,7 +20,7 @@ export function parseCsvRows(text: string): { rows: string[][]; isTorn: boolean 
   const rows: string[][] = [];
   let row: string[] = [];
   let end = 0;
-  // A cell in quotes or without, and what follows it.
+  // Matches a cell in quotes or without, and its separator.
   for (const { 0: whole, 1: quoted, 2: plain = "", 3: next } of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n)/gy)) {
     end += whole.length;
     row.push(quoted?.replaceAll('""', '"') ?? plain);

@@ -33,7 +33,8 @@ async function openProgress(file: AppendedFile): Promise<TrackedRun> {
       const isFirst = columns.size === 0;
       const names = [...columns, ...added];
       const lines = rows.map((row) => csvRow(names.map((name) => csvCell(row.get(name))))).join("");
-      // The first rows bring their header: a file of its own, moved to its place, would cost each of ten thousand trials as much as all else.
+      // The first rows bring their header. A separate file, moved to its place, would cost each of ten thousand trials as much as all the
+      // rest.
       if (isFirst) await file.append(csvRow(names) + lines);
       else if (added.size === 0) await file.append(lines);
       else await file.replace(Buffer.concat([await widened(file, names), Buffer.from(lines)]));

@@ -18,7 +18,7 @@ export function* causesOf(error: unknown): Generator<object> {
   }
 }
 
-/** The reason why a run cannot go on when the session has ended, which is no failure of its processes. */
+/** Explains why a run cannot continue when the session has ended, which is no failure of the run's processes. */
 export function sessionLossOf(error: unknown): string {
   return error instanceof NodeDiedError ? `the daemon of this node has ended: ${error.reason}` : "Shoal was shut down";
 }

@@ -1,8 +1,9 @@
 /**
  * The bytes of TensorBoard's event files: records with their lengths and checksums, and the events in them.
  *
- * Decides the form of scalars and of what the plugin HParams reads; `tensorboard-tracker.ts` decides what is written when. Pure, so it is held against the real TensorBoard byte by
- * byte. A record is its length (8 bytes), the checksum of that, the event, and the checksum of the event; checksums are CRC-32C, masked. The first event names the version.
+ * Encodes scalars and the events that the plugin HParams reads; `tensorboard-tracker.ts` decides which events to write, and when. Pure, so
+ * it is compared with the real TensorBoard byte by byte. A record is its length (8 bytes), the checksum of that, the event, and the
+ * checksum of the event; checksums are CRC-32C, masked. The first event names the version.
  */
 import { boolField, bytesField, doubleField, floatField, intField, message } from "./protocol-buffers.ts";
 

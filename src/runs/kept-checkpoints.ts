@@ -1,8 +1,8 @@
 /**
- * Decides which checkpoints of a run stay. Pure: checkpoints are registered, and what is to be removed comes back.
+ * Decides which checkpoints of a run stay. Pure: takes registrations, and returns the checkpoints to remove.
  *
- * With `numToKeep` the best ones stay, by score or, without one, by age. The newest stays whatever its score, as a run goes on from it; one that is in use stays until it is
- * released. A score that is missing, NaN or no number is the worst.
+ * With `numToKeep` the best ones stay, by score or, without one, by age. The newest stays with any score, as a run continues from it; one
+ * that is in use stays until it is released. A score that is missing, NaN or no number is the worst.
  */
 import type { CheckpointConfig } from "./run-config.ts";
 import type { JsonValue, Metrics } from "./metrics.ts";

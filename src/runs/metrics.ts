@@ -13,8 +13,8 @@ export type Metrics = Record<string, JsonValue>;
 /**
  * Metrics as they are kept: a copy, without properties that are `undefined`.
  *
- * @param where - what fails: `"Cannot report"`
- * @throws TypeError that names the path of what JSON has no form for
+ * @param where - the failed operation: `"Cannot report"`
+ * @throws TypeError that names the path of a value that JSON cannot represent
  */
 export function checkMetrics(value: unknown, where: string): Metrics {
   if (!isPlainObject(value)) throw new TypeError(`${where}: an object such as { loss: 0.5 } is needed: received ${describeValue(value)}`);

@@ -30,7 +30,7 @@ const OPTIONS = {
 };
 
 export class MLflowLoggerCallback extends PythonRunsTracker {
-  /** @throws TypeError, RangeError for options that do not exist, and for values that are none of theirs */
+  /** @throws TypeError, RangeError for unknown options, and for invalid values */
   constructor(given?: MLflowLoggerOptions) {
     const { runtimeEnv, ...options } = readOptions(given, OPTIONS);
     super({ name: OPTIONS.of, className: "MlflowRuns", runtimeEnv, options });

@@ -58,7 +58,7 @@ export class Result<M extends object = Metrics> {
   }
 
   /**
-   * Reads what a run, or a trial, has left in its folder.
+   * Reads the result of a run, or of a trial, from its folder.
    *
    * @throws RunError where the folder holds none
    */

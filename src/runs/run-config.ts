@@ -37,7 +37,7 @@ export interface FailureConfig {
   healthCheckIntervalMs?: number | undefined;
   /** Train: a process that answers no ping for so long counts as hung. Default: 600,000 for loops of Python; never for those of TypeScript, which answer nothing while they compute. */
   healthCheckTimeoutMs?: number | undefined;
-  /** Train: after how long a warning says for whom the ranks wait at a report. Default: 60,000. */
+  /** Train: time after which a warning names the ranks that a report waits for. Default: 60,000. */
   collectiveWarnIntervalMs?: number | undefined;
   /** Train: how often a group of ranks may fail before its loops begin; -1: no limit. Default: such failures count as those of `maxFailures`. */
   controllerFailureLimit?: number | undefined;
@@ -68,7 +68,7 @@ export interface CheckpointConfig {
 /** Levels of Python's loggers. Shoal's own lines are of `"INFO"` and `"WARNING"`. */
 export type LogLevel = "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
 
-/** Lines about a run on stderr. What ranks print is not among them. */
+/** Lines about a run on stderr, apart from the ranks' output. */
 export interface LoggingConfig {
   /** The least important lines that are written: `"INFO"` has one for each attempt and checkpoint, `"ERROR"` none at all. Default: `"WARNING"`. */
   logLevel?: LogLevel | undefined;
@@ -76,7 +76,7 @@ export interface LoggingConfig {
 
 /** The options of a run. */
 export interface RunConfig<Callback = object> {
-  /** The name of the run's folder in the storage. Default: what runs, and the time. */
+  /** The name of the run's folder in the storage. Default: the name of the trainable, and the time. */
   name?: string | undefined;
   /** The folder of all runs: of this machine, or `s3://bucket/…`. Every node must see it. Default: `~/shoal_results`. */
   storagePath?: string | undefined;

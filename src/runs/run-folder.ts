@@ -1,8 +1,8 @@
 /**
  * The folder of a run: `storagePath/name`, for one driver at a time.
  *
- * Its `run.json` records the library and the state of the run: from this record the opener decides whether to go on, begin anew or refuse. A folder with files and without a
- * record is no run, and is left alone.
+ * The file `run.json` records the library and the state of the run. From this record the opener decides whether to continue, begin anew or
+ * refuse. A folder with files and without a record is no run, and is left alone.
  */
 import { FolderOwner } from "../storage/folder-owner.ts";
 import { folderExists, folderNames, writeWhole } from "../storage/folders.ts";
@@ -69,7 +69,7 @@ export class RunFolder implements AsyncDisposable {
     return new RunFolder(name, path, { owner, record: await readRunRecord(path) });
   }
 
-  /** Opens a folder for a run without a name of its own: `prefix` and the time, with a number where several runs begin within a second. */
+  /** Opens a folder for a run without a given name: `prefix` and the time, with a number if several runs begin within a second. */
   static async openUnnamed({ storagePath, prefix }: { storagePath: string; prefix: string }): Promise<RunFolder> {
     const base = defaultRunName(prefix, new Date());
     for (let count = 1; ; count += 1) {
@@ -101,7 +101,7 @@ export class RunFolder implements AsyncDisposable {
   /** Removes all that an earlier run of this name has left, so that it begins anew. */
   async clear(): Promise<void> {
     const { files, folders } = await folderNames(this.path);
-    // The record goes first: what is left of a removal that breaks off must not look like a run that can go on.
+    // Removes the record first: remains of an interrupted removal must not look like a run that can continue.
     await removeFiles(files.filter((name) => name === RECORD).map((name) => joinPath(this.path, name)));
     this.#record = undefined;
     for (const name of folders) await removeFolder(joinPath(this.path, name));

@@ -1,11 +1,12 @@
 /**
  * The durable state of a run: a log of records, shortened by snapshots from time to time.
  *
- * A record is durable when `append` resolves; records that are appended together share one write. The log consists of segments, each of a generation: a snapshot of generation `g`
- * stands for all records of the generations before it, so state is the newest snapshot and the records of its generation and later ones, in order. Each opening, and each write that
- * failed, begins a new segment: so only the last line of a segment can be torn, and nothing is ever changed in place. On S3, which cannot append, each write is a segment.
+ * A record is durable when `append` resolves; records that are appended together share one write. The log consists of segments, each of a
+ * generation. A snapshot of generation `g` replaces all records of earlier generations, so the state is the newest snapshot and all records
+ * since that generation, in order. Each opening, and each failed write, begins a new segment. So only the last line of a segment can be
+ * torn, and nothing is ever changed in place. On S3, which cannot append, each write is a segment.
  *
- * A record that could not be written leaves a gap: records behind it are refused until a snapshot stands for all of them, so what is read is always how things once were.
+ * A failed write leaves a gap: later records are refused until a snapshot covers the missing ones, so a reader always sees a past state.
  */
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
 import { folderNames, writeWhole } from "../storage/folders.ts";
@@ -102,7 +103,7 @@ export class RunLog implements AsyncDisposable {
     return { log, snapshot: snapshot?.state, records };
   }
 
-  /** Whether so much was logged that a snapshot pays: reading and writing stay linear in what happened. */
+  /** Whether the log is long enough that a snapshot pays: reading and writing stay linear in the number of events. */
   get isSnapshotDue(): boolean {
     return this.#logBytes >= Math.max(SNAPSHOT_FROM_LOG_BYTES, this.#snapshotBytes);
   }
@@ -194,7 +195,7 @@ export class RunLog implements AsyncDisposable {
     clearTimeout(timer);
   }
 
-  /** @throws what made the gap, unless a snapshot stands for all that these records come after */
+  /** @throws the error that made the gap, unless a snapshot covers everything before these records */
   async #pastGap(generation: number): Promise<void> {
     const gap = this.#gap;
     if (gap === undefined) return;

@@ -4,7 +4,7 @@ import { NAME_BYTES_MAX } from "./limits.ts";
 
 /**
  * @param what - begins the message: `"Cannot start a run: its name"`
- * @throws TypeError, RangeError for what is no safe name of a folder
+ * @throws TypeError, RangeError for an unsafe folder name
  */
 export function checkName(name: unknown, what: string): asserts name is string {
   if (typeof name !== "string") throw new TypeError(`${what} must be text: received ${describeValue(name)}`);
@@ -15,7 +15,7 @@ export function checkName(name: unknown, what: string): asserts name is string {
 function whyUnsafe(name: string): string | undefined {
   if (name === "") return "must not be empty";
   if (/[/\\]/.test(name)) return "must not have slashes, as it is the name of one folder";
-  // Hidden names are for what is unfinished, and "." and ".." lead out of the folder.
+  // Hidden names are for unfinished files, and "." and ".." lead out of the folder.
   if (name.startsWith(".")) return "must not begin with a dot";
   if (/\p{Cc}/u.test(name)) return "must not have control characters";
   if (!name.isWellFormed()) return "must be well-formed Unicode";
@@ -24,7 +24,7 @@ function whyUnsafe(name: string): string | undefined {
   return undefined;
 }
 
-/** `TorchTrainer_2026-11-25_20-03-59`: the name that a run gets without one of its own, as Ray makes it. */
+/** `TorchTrainer_2026-11-25_20-03-59`: the name of a run without a given one, in Ray's form. */
 export function defaultRunName(prefix: string, now: Date): string {
   const two = (value: number): string => String(value).padStart(2, "0");
   const day = `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;

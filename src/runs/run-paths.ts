@@ -1,8 +1,8 @@
 /**
  * Paths of a run as its log holds them: relative to the run's folder, so that a copied or moved run goes on with its own files.
  *
- * A log may come from a stranger, or from the folder that a run was copied from. So a recorded path never leads out of the folder unnoticed, and
- * nothing outside of the folder is ever removed, whatever the log calls it.
+ * A log may come from a stranger, or from the folder that a run was copied from. So a recorded path never leads out of the folder
+ * unnoticed, and nothing outside the folder is ever removed because of the log.
  */
 import { joinPath, shownPath } from "../storage/paths.ts";
 import { liesIn } from "../storage/places.ts";

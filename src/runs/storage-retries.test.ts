@@ -1,4 +1,4 @@
-/** The failures that are repeated, for how long, and who hears of them. */
+/** Tests which failures are repeated, for how long, and how they are reported. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { StorageError } from "../storage/errors.ts";
 import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "./limits.ts";

@@ -1,8 +1,8 @@
 /**
  * Repeats work while the storage of a run fails, up to a moment, with growing pauses.
  *
- * Used where what waits would be lost or done anew otherwise: the checkpoints of reports, and what a run writes at its end. Requests to S3 are repeated below it, for seconds.
- * Errors that are not of the storage are thrown at once.
+ * For work that would otherwise be lost or done again: the checkpoints of reports, and the writes at a run's end. Requests to S3 are
+ * repeated below it, for seconds. Errors that do not come from the storage are thrown at once.
  */
 import { StorageError } from "../storage/errors.ts";
 import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "./limits.ts";

@@ -1,9 +1,10 @@
 /**
  * The checkpoints in a run's storage: stored whole or not at all, listed, and removed.
  *
- * Every rank that has files copies its part to a staging place (`persistCheckpoint`); when all parts are there the controller completes the checkpoint: it holds the parts against
- * each other, writes the record and, where the storage has folders, gives the staged one its name. A process that dies before leaves something that `listCheckpoints` does not list
- * and `removeUnfinishedCheckpoints` removes. The same name may be completed twice; it must not be used by two attempts at the same time.
+ * Every rank with files copies its part to a staging place (`persistCheckpoint`). When all parts exist, the controller completes the
+ * checkpoint: it compares the parts, writes the record and, if the storage has folders, renames the staged folder. The remains of a process
+ * that dies earlier are not listed by `listCheckpoints`, and `removeUnfinishedCheckpoints` removes them. The same name may be completed
+ * twice; it must not be used by two attempts at the same time.
  */
 import {
   fileExists,
@@ -125,14 +126,15 @@ export async function adoptCheckpoint({ path, metrics }: { readonly path: string
   await writeWhole(joinPath(path, CHECKPOINT_RECORD), recordText({ metrics, files, completedAt: Date.now() }));
 }
 
-/** Drops what was staged of a checkpoint that will not be completed. */
+/** Drops the staged parts of a checkpoint that will not be completed. */
 export async function discardCheckpoint(to: string): Promise<void> {
   await removeFolder(stagedPath(to));
 }
 
-/** Removes a checkpoint. What is left of it if that breaks off is not listed, and readers take it for removed. */
+/** Removes a checkpoint. The remains of an interrupted removal are not listed, and readers take the checkpoint for removed. */
 export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">, remove: typeof removeFiles = removeFiles): Promise<void> {
-  // The record goes first, so that a half removed one is none. Where the storage can, all the rest goes in one step, so that nobody takes what is left for a checkpoint without a record.
+  // Removes the record first, so that a half removed checkpoint does not count. If the storage can, the rest goes in one step, so that
+  // nobody takes the remains for a checkpoint without a record.
   await remove([joinPath(path, CHECKPOINT_RECORD)]);
   const cut = path.lastIndexOf("/");
   const aside = `${path.slice(0, cut)}/.${path.slice(cut + 1)}.removed${STAGED_SUFFIX}`;

@@ -1,7 +1,8 @@
 /**
  * Writes metrics as TensorBoard's event files: numbers under their names, and the configuration for the plugin HParams.
  *
- * Each opening begins a file of its own, as TensorFlow does: TensorBoard reads all files of a folder in order, so nothing that was written before a crash is touched.
+ * Each opening begins a new file, as in TensorFlow: TensorBoard reads all files of a folder in order, so a file from before a crash is
+ * never touched.
  */
 import { machineName } from "../core/internal.ts";
 import { openAppended } from "../storage/appended-file.ts";

@@ -6,7 +6,7 @@
  */
 import type { Metrics } from "./metrics.ts";
 
-/** A run, or a trial of one, as a tracker is told of it. */
+/** A run, or a trial of a run, as trackers see it. */
 export interface TrackedRunInfo {
   /** Unique among all runs. */
   readonly id: string;

@@ -1,8 +1,9 @@
 /**
- * Passes what a run reports to its trackers, without the run ever waiting for them.
+ * Passes the reports of a run to its trackers, without the run ever waiting for them.
  *
- * Results gather for a moment and go to each tracker in one call. A tracker that cannot keep up loses the oldest results of its queue. Where the storage takes nothing, results wait until
- * it does; a tracker that throws another error is not called again. `onProblem` reports each once; the run itself goes on unchanged.
+ * Results gather for a moment and go to each tracker in one call. A tracker that cannot keep up loses the oldest results in its queue.
+ * While the storage fails, results wait; a tracker that throws another error is not called again. `onProblem` reports each once; the run
+ * itself continues unchanged.
  */
 import { Fifo } from "../core/internal.ts";
 import { StorageError } from "../storage/errors.ts";
@@ -30,12 +31,15 @@ export class Tracking {
     for (const lane of this.#lanes) lane.log(metrics);
   }
 
-  /** Passes on what has gathered, without waiting for more. Resolves when each tracker has it, has failed, or waits for its storage. */
+  /** Passes on gathered results, without waiting for more. Resolves when each tracker has them, has failed, or waits for its storage. */
   async flush(): Promise<void> {
     await Promise.all(this.#lanes.map((lane) => lane.flush()));
   }
 
-  /** Writes what is left, and ends the trackers. `retries`: how long a storage that takes nothing is waited for; by default it is tried once more. */
+  /**
+   * Writes the remaining results, and ends the trackers. `retries`: how long to wait for a failing storage; by default it is tried once
+   * more.
+   */
   async close(state: "finished" | "failed", retries: StorageRetries = ONCE): Promise<void> {
     await Promise.all(this.#lanes.map((lane) => lane.close(state, retries)));
   }

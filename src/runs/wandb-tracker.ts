@@ -33,7 +33,7 @@ const OPTIONS = {
 };
 
 export class WandbLoggerCallback extends PythonRunsTracker {
-  /** @throws TypeError, RangeError for options that do not exist, and for values that are none of theirs */
+  /** @throws TypeError, RangeError for unknown options, and for invalid values */
   constructor(given?: WandbLoggerOptions) {
     const { runtimeEnv, mode, ...options } = readOptions(given, OPTIONS);
     super({ name: OPTIONS.of, className: "WandbRuns", runtimeEnv, options: { ...options, mode: mode === "" ? undefined : mode } });

@@ -1,8 +1,9 @@
 /**
  * A command of `shoal`: its words, options, help and action.
  *
- * One file a command, which `main.ts` lists. A command gets its options checked and typed, writes through the terminal that it is given, and ends by
- * returning (success), returning a number (the exit code) or throwing: a `UsageError` for what was typed, an error of Shoal's family for what went wrong.
+ * Each command is a file, which `main.ts` lists. A command gets its options checked and typed, writes through a terminal object, and ends
+ * in one of three ways. It returns (success), returns a number (the exit code), or throws: a `UsageError` for wrong input, an error of
+ * Shoal's family for a failure.
  */
 import type { Terminal } from "../../runtime/os/terminal.ts";
 
@@ -34,7 +35,7 @@ interface Invocation<Specs extends OptionSpecs> {
 }
 
 export interface Command<Specs extends OptionSpecs = OptionSpecs> {
-  /** Its words: `nats install`. */
+  /** The command's words: `nats install`. */
   readonly name: string;
   /** First words that stand for it, for a command of one word: `["--version"]`. */
   readonly asOptions?: readonly string[];

@@ -1,8 +1,8 @@
 /**
- * `shoal drain NODE_ID`: a node of the cluster gets no new work, ends what it has, and leaves in order.
+ * `shoal drain NODE_ID`: a node of the cluster gets no new work, finishes its present work, and leaves in order.
  *
- * Asked of the head through the node of this machine; this command then looks until the node is gone. Nothing depends on it: whoever stops it stops
- * watching, and the node leaves all the same.
+ * Asks the head through the node of this machine, then watches until the node is gone. Nothing depends on this command: stopping it stops
+ * the watching, and the node still leaves.
  */
 import type { DrainReason, NodeDrainHeader } from "../../runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";

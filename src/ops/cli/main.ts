@@ -30,5 +30,5 @@ const COMMANDS: readonly Command[] = [
 
 // The words of a command line are seen by every user of the machine, and a join token may be among them: they are overwritten.
 process.title = "shoal";
-// Not `process.exit`: what was written to a pipe would be cut off.
+// Not `process.exit`, which would cut off output to a pipe.
 process.exitCode = await runCommandLine(process.argv.slice(2), COMMANDS, processTerminal());

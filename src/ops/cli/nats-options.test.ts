@@ -1,4 +1,4 @@
-/** What is made of the options that name a NATS, and what is refused. */
+/** Tests how the options that name a NATS are read, and which are refused. */
 import { expect, test } from "vitest";
 import { natsOf, refuseUnsafeNats } from "./nats-options.ts";
 

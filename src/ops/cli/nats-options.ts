@@ -1,8 +1,9 @@
 /**
  * The options of `shoal start` that say where a NATS is that runs already, and how it lets a head in: read, and checked before anything is started.
  *
- * `nats://` speaks plainly and `tls://` over TLS, from the beginning or after the server's greeting, with the system's authorities or the one of `--nats-ca`. Who shows what is in the addresses (a token, or a user and a password), or in a file.
- * Nothing connects here. Messages about `--nats-url` never show what lets the head in.
+ * `nats://` speaks plainly and `tls://` over TLS, from the beginning or after the server's greeting, with the system's authorities or the
+ * one of `--nats-ca`. Credentials are in the addresses (a token, or a user and a password), or in a file. Nothing connects here. Messages
+ * about `--nats-url` never show credentials.
  */
 import type { OtherNats } from "../supervisor/supervisor-process.ts";
 import { isLoopbackHost } from "../../runtime/os/network/network-address.ts";
@@ -48,7 +49,7 @@ export function natsOf(values: NatsValues): OtherNats {
 }
 
 /**
- * What of it would give the cluster away where several heads keep its secrets in NATS.
+ * Refuses settings that would expose the cluster, as several heads keep its secrets in NATS.
  *
  * @throws UsageError
  */

@@ -1,4 +1,4 @@
-/** What a node offers, as it is written on a command line. */
+/** Tests the resources of a node as they are written on a command line. */
 import { expect, test } from "vitest";
 import { UsageError } from "./command.ts";
 import { NODE_OPTIONS, nodeOptions, port } from "./node-options.ts";

@@ -1,8 +1,8 @@
 /**
  * The options of `shoal start` that say what a node offers: read, and checked before anything is started.
  *
- * Numbers, sizes, labels and resources as people write them on a command line. What a node offers where nothing is said is decided where it starts. What is wrong is
- * said with what was received and what would do.
+ * Reads numbers, sizes, labels and resources as people write them on a command line. The node's own start decides the defaults. An error
+ * shows the received value and a correct one.
  */
 import { fileUrlOf } from "../../runtime/os/files/file-url.ts";
 import { isFile } from "../../runtime/os/files/paths.ts";

@@ -1,4 +1,4 @@
-/** What a command line leads to: help, commands with checked options, and failures in words; commands are made up. */
+/** Tests command lines: help, commands with checked options, and failures in words; the commands are made up. */
 import { expect, test } from "vitest";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";

@@ -1,5 +1,5 @@
 /**
- * From the words of a command line to an exit code: finds the command, checks its options, runs it, and words what went wrong.
+ * Turns the words of a command line into an exit code: finds the command, checks its options, runs it, and words failures.
  *
  * Decides what users see of a failure: a message and what to do for what can be expected, a stack only for a fault of Shoal itself. With `--json`
  * standard output has one JSON value also then. Knows no command by name; everything comes in, so that tests run it without a process.

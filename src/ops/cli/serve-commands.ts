@@ -1,8 +1,8 @@
 /**
  * `shoal serve start`, `run`, `deploy`, `build`, `status`, `config`, `token`, `controller-health`, `shutdown`: Ray's commands, over what `shoal/serve` offers to programs.
  *
- * `run` serves from a node of its own, unless it is told an address, until it is ended; the others work on the cluster that this machine is a node of. The user's code is loaded by the command, as
- * a program of his would load it.
+ * Without an address `run` serves from a new node until it is ended; the others work on the cluster that this machine belongs to. The
+ * command loads the user's code as a program of the user's would.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
@@ -162,7 +162,7 @@ interface RunTarget {
   readonly folder: string;
   /** The project's folder: that of the configuration or of the module. */
   readonly home: string;
-  /** It is a configuration: what follows is undefined or empty. */
+  /** Whether the target is a configuration: the following fields are then undefined or empty. */
   readonly isFile: boolean;
   readonly args: Readonly<Record<string, string>>;
   readonly name: string;
@@ -203,8 +203,8 @@ async function runTargetAgain(
 }
 
 /**
- * Runs the target anew whenever a file changes. The node, the controller and the proxies stay, so what is restarted is the user's code alone, and clients meet the former version
- * until the new one answers, or where it does not come up.
+ * Runs the target again whenever a file changes. The node, the controller and the proxies stay, so only the user's code restarts. Clients
+ * reach the former version until the new one answers, or if it does not come up.
  */
 async function runReloading(wanted: RunTarget, address: string | undefined, terminal: Terminal): Promise<number> {
   const onNode = async <T>(work: (serve: ServeLibrary) => Promise<T>): Promise<T> => {
@@ -370,7 +370,7 @@ function statusLines({ proxies, applications }: ServeStatusFacts): string[] {
   return lines.length === 0 ? ["nothing is served"] : lines;
 }
 
-/** Resolves when the program is told to end and has done what it does then. */
+/** Resolves when the program was told to end and has run `atEnd`. */
 function untilSignal(atEnd: () => Promise<void>): Promise<void> {
   // Waiting for a signal keeps no process alive.
   const alive = setInterval(() => {}, 2 ** 30);

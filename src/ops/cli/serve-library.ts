@@ -1,7 +1,7 @@
 /**
  * `shoal` and `shoal/serve` as the commands use them.
  *
- * The program loads no programming model of its own: the user's project has one, and its code must meet the same.
+ * The command loads the user's copy of the programming model instead of this program's, since the user's code must meet the same one.
  * Called by the commands of `shoal serve`, which alone know these interfaces.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
@@ -88,7 +88,7 @@ interface CoreLibrary {
   shutdown(): Promise<void>;
 }
 
-/** @param address of the cluster to join; undefined: a node of its own is started */
+/** @param address the cluster to join; undefined: starts a new node */
 export async function serveLibrary(folder: string, address: string | undefined): Promise<{ serve: ServeLibrary; core: CoreLibrary }> {
   const core = (await importFor(folder, "shoal")) as CoreLibrary;
   const serve = (await importFor(folder, "shoal/serve")) as ServeLibrary;
@@ -97,7 +97,7 @@ export async function serveLibrary(folder: string, address: string | undefined):
 }
 
 /**
- * Runs what a command does with the library, and words what it throws as the program's own: classes of the user's copy of Shoal are others than those of this program.
+ * Runs a command's work with the library, and converts thrown errors to this program's classes: those of the user's copy of Shoal differ.
  *
  * @throws ShoalError: with the message of errors that name their remedy, and with the stack of the user's
  */

@@ -1,8 +1,8 @@
 /**
  * `shoal start`: a head and a node, or a node of another machine's head, kept running by a supervisor that this command leaves behind.
  *
- * Decides what the words mean together and what is said of the result: what to paste on other machines, how a program connects, how it is ended. Everything is
- * checked before a process is started, and nothing is left when it fails.
+ * Interprets the words together, and prints the result: text to paste on other machines, how a program connects, and how to stop it.
+ * Everything is checked before a process is started, and a failure leaves nothing behind.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { START_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../providers/limits.ts";
@@ -97,7 +97,7 @@ export const startCommand: Command = defineCommand({
       otherAddresses: ownAddresses(),
       openFilesMax: openFilesMax(),
     };
-    // Before anything is said: whoever reads it may end it at once.
+    // Before anything is printed: a reader may end the process at once.
     if (plan.isForeground)
       for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill("SIGTERM"));
     if (options.json) terminal.print(JSON.stringify(facts));
@@ -109,7 +109,7 @@ export const startCommand: Command = defineCommand({
   },
 });
 
-/** @throws UsageError, RangeError for what was typed; ShoalError when the head is not reached */
+/** @throws UsageError, RangeError for wrong input; ShoalError when the head is not reached */
 async function planOf(values: Values, terminal: Terminal): Promise<SupervisorConfiguration> {
   const { environment } = terminal;
   const { head: isHead, address, name = "default" } = values;
@@ -178,7 +178,7 @@ function joinTokenOf(values: Values, environment: Terminal["environment"]): stri
   );
 }
 
-/** Of several heads one may be down. @returns this machine's address on the way there */
+/** Tries the addresses in turn, since one of several heads may be down. @returns this machine's address on the way there */
 async function reachOne(addresses: readonly string[]): Promise<string> {
   const tries = await Promise.allSettled(addresses.map((address) => reach(address, "the head")));
   const reached = tries.find((one) => one.status === "fulfilled");
@@ -228,7 +228,7 @@ async function natsFor(
 /** Two heads of one name would be two owners of one state. */
 function refuseSecondHead(name: string, isHa: boolean): void {
   const other = readRunFiles().running.find((run) => run.role === "head" && run.name === name);
-  // Those that take over from each other have nothing in common but the NATS.
+  // Heads that take over from each other share only the NATS.
   if (other === undefined || (isHa && other.hasRivals === true)) return;
   throw new ShoalError(`Cannot start a head: one of the name "${name}" runs on this machine already, at ${formatAddress(other.address)}.`, {
     reason: "a head of this name runs already",
@@ -242,7 +242,7 @@ interface Started {
   readonly ended: Promise<string>;
 }
 
-/** @throws ShoalError with the cause, when nothing of it runs any more */
+/** @throws ShoalError with the cause, once no started process runs any more */
 function start(configuration: SupervisorConfiguration): Promise<Started> {
   const { logs } = configuration;
   const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();

@@ -9,16 +9,16 @@ import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, formatAddres
 
 export interface StartedFacts {
   readonly address: string;
-  /** Of several heads all that are known. */
+  /** All known heads. */
   readonly heads: readonly string[];
   readonly nodeId: string;
   readonly joinToken: string | undefined;
   readonly isHead: boolean;
-  /** Other heads may take over from it. */
+  /** Whether other heads may take over. */
   readonly hasRivals: boolean;
   /** The head's tables are kept by a NATS server, and not in its memory. */
   readonly hasNats: boolean;
-  /** Of a head: there are tables that an earlier one of its name kept on this machine. */
+  /** Whether an earlier head of the same name has left tables on this machine. */
   readonly isContinued: boolean;
   readonly logs: string;
   /** How many files a process of this machine may have open, where that is limited. */

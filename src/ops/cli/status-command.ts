@@ -1,4 +1,7 @@
-/** `shoal status`: the nodes of the cluster, what is used, what waits, actors, placement groups, and who has gone; asked of the head at this moment. */
+/**
+ * `shoal status`: the nodes of the cluster, used resources, waiting demands, actors, placement groups, and departed nodes, from the head's
+ * present state.
+ */
 import { formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";

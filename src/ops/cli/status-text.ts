@@ -1,5 +1,5 @@
 /**
- * The text of `shoal status`, from what the head told. Pure.
+ * The text of `shoal status`, from the head's answer. Pure.
  *
  * Nodes are named by the first digits of their ids, which the other commands take, too. Parts without anything to say are left out, but for the nodes.
  * Memory is shown in powers of 1000, like disks, and everything else as the number that programs ask for.

@@ -1,8 +1,8 @@
 /**
  * `shoal stop`: ends all nodes and heads of this user on this machine, nodes before heads, and says what it ended.
  *
- * Asks the supervisors, which end what is theirs in order. What is left of a supervisor that was killed is ended here, too: its processes by number and identity, and the
- * folders of their sessions. Nothing runs afterwards, or it says what does.
+ * Asks the supervisors, which end their processes in order. The remains of a killed supervisor are ended here, too: its processes by number
+ * and identity, and the folders of their sessions. Nothing runs afterwards, or the command names the survivors.
  */
 import { STOPS_WITHIN_MS } from "../providers/limits.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
@@ -56,7 +56,7 @@ machine has parts of several clusters, --address or --all says of which.`,
   },
 });
 
-/** @throws UsageError, RangeError for what was typed; ShoalError when it is not said which of several clusters is meant */
+/** @throws UsageError, RangeError for wrong input; ShoalError when it is unclear which of several clusters is meant */
 function runsToEnd(running: RunFile[], { address, all }: { address: string | undefined; all: boolean }): readonly RunFile[] {
   if (all && address !== undefined)
     throw new UsageError("Cannot run shoal stop: --all and --address exclude each other. See `shoal stop --help`.");

@@ -22,7 +22,7 @@ export function sortedTrials({ trials, metrics, modes }: StoredRun, metric: stri
 export function trialRows({ metrics }: StoredRun, trials: readonly StoredTrial[]): string[][] {
   const configs = trials.map(({ config }) => flatMetrics(config));
   const parameters = [...new Set(configs.flatMap((config) => [...config.keys()]))];
-  // Without a tuned metric, what the trials reported.
+  // Without a tuned metric, shows all reported ones.
   const shown = metrics.length > 0 ? metrics : [...new Set(trials.flatMap((trial) => Object.keys(trial.metrics ?? {})))].slice(0, 4);
   const rows = trials.map(({ id, status, metrics: reported, iteration, timeTotalMs }, i) => [
     id,

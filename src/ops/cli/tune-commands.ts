@@ -1,7 +1,7 @@
 /**
  * `shoal tune list-trials` and `shoal tune show`: the trials of a run, read from its folder.
  *
- * Nothing is asked of a cluster. What reads runs is loaded by these commands alone, as it stands on the programming model.
+ * Does not ask a cluster. Only these commands load the reader of runs, as it needs the programming model.
  */
 import type { StoredRun, StoredTrial } from "../../tune/stored-trials.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";

@@ -1,4 +1,4 @@
-/** `shoal version`: what is installed here, for bug reports and for programs that check it. */
+/** `shoal version`: the installed version, for bug reports and for programs that check it. */
 import { installedNatsServer } from "../../runtime/nats/server/nats-install.ts";
 import { findNatsServer, NatsServerNotFoundError, type NatsServerBinary } from "../../runtime/nats/server/nats-server-binary.ts";
 import { packageFolder, packageVersion } from "../../runtime/os/own-files.ts";

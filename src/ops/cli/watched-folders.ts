@@ -9,7 +9,7 @@ import { watchFolder } from "../../runtime/os/files/watch-folder.ts";
 interface WatchedFoldersOptions {
   /** Called once for each burst of changes in any of the folders. */
   readonly changed: () => void;
-  /** Takes a line for the user: changes of a folder, or of a part of it, are not seen. */
+  /** Prints a line for the user when a folder's changes, or a part of them, cannot be watched. */
   readonly tell: (line: string) => void;
 }
 

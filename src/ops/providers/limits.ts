@@ -1,7 +1,7 @@
 /** Time in which the processes of a cluster end: a parent waits longer than its child waits for its own children. */
 import { EXIT_WITHIN_MS, SHUTDOWN_WITHIN_MS } from "../../runtime/worker/limits.ts";
 
-/** A node ends its workers, which let the user's code end, and reads what they still print; beyond this it is ended. */
+/** Time for a node to end its workers, which let the user's code finish, and to read their last output. Beyond it the node is killed. */
 export const NODE_ENDS_WITHIN_MS = EXIT_WITHIN_MS + SHUTDOWN_WITHIN_MS;
 export const HEAD_ENDS_WITHIN_MS = 5_000;
 /** A head and a node are ready within seconds; a large state of NATS, or a busy machine, takes longer. */

@@ -1,8 +1,8 @@
 /**
  * The processes of a cluster on this machine: a head, and nodes that join it.
  *
- * Each is a child of whoever starts it and ends with it, whatever ends that. The command line keeps one process above them; tests have them as their own
- * children. What a node leaves behind that was killed (workers, files, shared memory) is removed here.
+ * Each is a child of the process that starts it and ends with that process, for every cause. The command line keeps one process above them;
+ * tests have them as direct children. The remains of a killed node (workers, files, shared memory) are removed here.
  */
 import { newJobId, newNodeId, newProcessId, type NodeId } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
@@ -28,7 +28,7 @@ export interface LocalProcess {
   kill(signal: NodeJS.Signals): void;
   /** Whether it keeps this process from ending. */
   setKeepsProcessAlive(keeps: boolean): void;
-  /** Resolves when it has ended and nothing of it is left, with how: `ENDED_IN_ORDER`, another code, a signal. */
+  /** Resolves with the way the process ended, after all its remains are gone: `ENDED_IN_ORDER`, another code, a signal. */
   readonly ended: Promise<string>;
 }
 
@@ -66,7 +66,7 @@ export interface NodeOptions {
 }
 
 interface StartNodeOptions extends NodeOptions {
-  /** Of every hello; who joins with a join token gets it from the head. */
+  /** Token of every hello; a node with a join token gets it from the head. */
   readonly token?: string | undefined;
   /** Where the cluster has certificates (`HeadStart.needsCertificates`, or the head is on another machine). */
   readonly joinToken?: string | undefined;
@@ -132,7 +132,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
   const clean = (): void => {
     killLeftWorkers(directories);
     removeSessionDirectories(directories);
-    // Of a daemon that was killed: the file has the cluster's token in it.
+    // A daemon was killed, and its file has the cluster's token.
     removeNodeFile(nodeId);
   };
   const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, networkFaults, signal, clean });
@@ -147,7 +147,7 @@ interface ChildStart {
   onLine: (line: string) => void;
   signal: AbortSignal | undefined;
   clean: () => void;
-  /** What it tells after it has started. */
+  /** Hears messages after the start. */
   onLater?: (message: string) => void;
 }
 

@@ -1,8 +1,9 @@
 /**
  * The process that `shoal start` leaves behind: it keeps a head and a node running (`ops/supervisor/supervisor.ts`) until it is told to end.
  *
- * Says to its parent, as JSON, what has started, or why nothing has; after that it lives on without its parent, unless the parent stays in the foreground (`--block`). Owns the logs
- * and the file by which `shoal stop` and `shoal status` find it. It runs no user code and holds no state of the cluster: after its death by SIGKILL everything under it ends by itself.
+ * Reports to its parent, as JSON, which processes have started, or why none has. After that it lives on without its parent, unless the
+ * parent stays in the foreground (`--block`). Owns the logs and the file by which `shoal stop` and `shoal status` find it. It runs no user
+ * code and holds no state of the cluster: after its death by SIGKILL everything under it ends by itself.
  */
 import { join } from "node:path";
 import type { LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
@@ -21,7 +22,7 @@ import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
 
 export interface SupervisorConfiguration {
   readonly id: string;
-  /** The folder of its logs. */
+  /** Folder of the logs. */
   readonly logs: string;
   /** Undefined on a machine that joins the cluster of another. */
   readonly head: SupervisedHead | undefined;
@@ -29,7 +30,7 @@ export interface SupervisorConfiguration {
   /** Address at which the node listens for other nodes. */
   readonly listenAddress: string;
   readonly node: NodeOptions;
-  /** The parent stays, and all of it ends with the parent. */
+  /** The parent stays, and everything ends with the parent. */
   readonly isForeground: boolean;
 }
 
@@ -56,11 +57,11 @@ export interface OtherNats extends Pick<NatsPlace, "urls" | "token" | "user" | "
   readonly kind: "runs";
 }
 
-/** What the parent is told. */
+/** Report to the parent. */
 export interface SupervisorStarted {
   readonly kind: "started";
   readonly address: string;
-  /** Of its cluster, as far as this machine knows. */
+  /** Heads of the cluster that this machine knows. */
   readonly heads: readonly string[];
   readonly nodeId: string;
   /** With it other machines join. */
@@ -209,7 +210,7 @@ try {
   send(failureLine(error), () => process.exit(1));
 }
 
-/** What others know this supervisor by. */
+/** Removes the files by which others know this supervisor. */
 function leave(): void {
   lock?.release();
   try {

@@ -1,4 +1,4 @@
-/** What is started again and what is not, and in which order all of it ends; processes are made up, and so is time. */
+/** Tests which processes are started again, and the order of the end; processes and time are made up. */
 import { expect, test } from "vitest";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { ENDED_IN_ORDER, type LocalProcess } from "../providers/local-processes.ts";

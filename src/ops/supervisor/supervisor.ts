@@ -1,9 +1,10 @@
 /**
- * Keeps what `shoal start` started: the store's server and the head of a machine that has them, and a node; ends all of it in order.
+ * Keeps the processes of `shoal start` running (the store's server, the head, a node), and ends them in order.
  *
- * A head that ends is started again with growing pauses, for ever, at the same address: nodes look for it there. A node that ends is replaced by a *new* one, under a new id: the cluster may
- * have declared the old one dead and told so, and what was told is never taken back. A node that ended in order (it was drained, or somebody ended it) is not replaced. Knows
- * processes only as something that ends and can be signalled, so that tests have them without any.
+ * A head that ends is started again with growing pauses, for ever, at the same address: nodes look for it there. A node that ends is
+ * replaced by a *new* one, under a new id: the cluster may have declared the old one dead, which is never taken back. A node that ended in
+ * order (it was drained, or somebody ended it) is not replaced. Knows processes only as something that ends and can be signalled, so tests
+ * need none.
  */
 import { RestartBackoff } from "../../runtime/os/processes/restart-backoff.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
@@ -11,12 +12,12 @@ import { HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../p
 import { ENDED_IN_ORDER, type LocalProcess } from "../providers/local-processes.ts";
 
 interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> {
-  /** What the head keeps its tables in; restarts by itself. */
+  /** Starts the storage of the head's tables, which restarts by itself. */
   readonly startStore?: ((signal: AbortSignal) => Promise<{ close(): Promise<void> }>) | undefined;
   readonly startHead?: ((signal: AbortSignal) => Promise<Head>) | undefined;
   readonly startNode: (head: Head | undefined, signal: AbortSignal) => Promise<Node>;
   readonly log: (text: string) => void;
-  /** What runs has changed. */
+  /** Called when the set of running processes has changed. */
   readonly onChange: () => void;
   /** The node of a machine without a head has ended in order: nothing is left to keep. */
   readonly onLeft: () => void;
@@ -32,11 +33,11 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
   #isStopping = false;
   #stopped: Promise<void> | undefined;
   readonly #ended = new Set<LocalProcess>();
-  /** Starts under way: what comes of them is ended, too. */
+  /** Starts under way; their processes are ended, too. */
   readonly #starting = new Set<Promise<unknown>>();
   /** Ends starts under way. */
   readonly #abort = new AbortController();
-  /** What `start` waits for. */
+  /** Names the step that `start` waits for. */
   #awaited = "";
 
   constructor(parts: SupervisorParts<Head, Node>) {
@@ -161,7 +162,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
     }
   }
 
-  /** Waits for its end, and for another to have started. Undefined: all of it ends. */
+  /** Waits for the process to end, and for a replacement. Undefined if everything ends. */
   async #replaced<Process extends LocalProcess>(
     before: Process,
     { what, backoff, start }: { what: string; backoff: RestartBackoff; start: () => Promise<Process> },
@@ -178,7 +179,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
       try {
         const next = await this.#track(start());
         log(`Another ${what} runs: process ${next.pid}.`);
-        // Ended by whoever stops, which waits for starts that are under way.
+        // Ended by `stop`, which waits for starts that are under way.
         return next;
       } catch (error) {
         problem = `did not start: ${(error as Error).message}`;
@@ -188,7 +189,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
   }
 
   async #track<T>(start: Promise<T>): Promise<T> {
-    // Until whoever awaits it has taken what came of it.
+    // Pending until its caller has taken the result.
     const taken = start.then(
       () => this.#parts.sleep(0),
       () => {},

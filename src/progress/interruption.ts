@@ -1,5 +1,6 @@
 /**
- * Ctrl-C during long work of libraries: each piece of work ends properly, says in one line what is kept, and the process ends by the signal as it would have.
+ * Ctrl-C during long work of libraries: each piece of work ends properly and says in one line which results are kept. Then the process ends
+ * by the signal, as usual.
  *
  * The SIGINT listener exists only while such work runs, because any listener disables Node's default exit. Where the program has its own listener, that listener decides and nothing
  * happens here. All libraries share this listener: two would take each other for the program's. A second Ctrl-C ends the process at once.

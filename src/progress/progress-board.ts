@@ -25,7 +25,7 @@ interface ProgressPlace {
   every(ms: number, call: () => void): () => void;
 }
 
-/** Work that shows what it does. */
+/** Work that shows its progress. */
 export interface ShownWork {
   /** The current state of the work, as lines without line feeds. */
   lines(nowMs: number): readonly string[];
@@ -72,7 +72,7 @@ export class ProgressBoard {
     return (outcome) => this.#end(shown, outcome);
   }
 
-  /** Shows what is new without waiting for the timer. */
+  /** Shows changes without waiting for the timer. */
   refresh(): void {
     if (!this.#isTerminal || this.#place.nowMs() - this.#drawnAtMs >= PROGRESS_DRAWN_EVERY_MS) this.#update();
   }
@@ -159,7 +159,10 @@ export function secondsText(ms: number): string {
   return `${(ms / 1000).toFixed(2)} s`;
 }
 
-/** Tells of each text before it is written to a stream, until what it gives is called. Others that do the same meanwhile keep their place. */
+/**
+ * Reports each text before it is written to a stream, until the returned function is called. Others that do the same meanwhile keep their
+ * place.
+ */
 function passWrites(stream: ProgressStream, before: (text: string) => void): () => void {
   const hadOwn = Object.hasOwn(stream, "write");
   const { write } = stream;

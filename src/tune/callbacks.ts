@@ -66,7 +66,7 @@ const HOOKS = [
 ] as const;
 type Hook = (typeof HOOKS)[number];
 
-/** @throws TypeError for what has none of the methods of a callback */
+/** @throws TypeError for an object without any method of a callback */
 export function checkCallback(value: object): asserts value is TuneCallback {
   if (HOOKS.some((hook) => typeof (value as TuneCallback)[hook] === "function")) return;
   throw new TypeError(

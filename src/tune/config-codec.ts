@@ -16,7 +16,7 @@ import type { Config, JsonValue, Metrics } from "./trial.ts";
 import type { TrialEvent } from "./trial-events.ts";
 import type { SavedMachine } from "./trial-machine.ts";
 
-/** Marks what stands for a value of the space. A key of a user's own that begins so is escaped by another mark. */
+/** Marks the replacement of a value of the space. A user's key that begins with it is escaped by another mark. */
 const MARK = "$shoal";
 
 export class ConfigCodec {
@@ -35,7 +35,7 @@ export class ConfigCodec {
     return { ...event, checkpoint: this.#paths.recorded(event.checkpoint) };
   }
 
-  /** An event's record with what a scheduler decided on it, where that cannot be decided again (`recorded-decisions.ts`). */
+  /** Returns an event's record with the scheduler's decisions on it, if those cannot be made again (`recorded-decisions.ts`). */
   withDecisions(record: JsonValue, decisions: readonly unknown[]): JsonValue {
     return { ...(record as Record<string, JsonValue>), decided: this.#encode(decisions) };
   }

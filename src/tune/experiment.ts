@@ -1,5 +1,5 @@
 /**
- * The shell of the trial machine: it runs trials, asks the searcher, calls stoppers, and writes down what happens.
+ * The shell of the trial machine: runs trials, asks the searcher, calls stoppers, and logs events.
  *
  * Every event is logged in the order in which the machine took it. Nothing that is slow holds the machine up: logs, files and callbacks have queues of their own. Calls of the searcher
  * are made one at a time, in the order of the machine's effects, so that the log is enough to repeat them: `replay` does so, and `run` goes on from there.
@@ -32,7 +32,7 @@ import type { ProcessEvent, StagedCheckpoint, TrialSpec } from "./trial-protocol
 interface ExperimentParts {
   readonly name: string;
   readonly machine: TrialMachine;
-  /** What the scheduler decides, where the log is to have it. */
+  /** Records the scheduler's decisions if the log needs them. */
   readonly decisions: DecisionRecorder | undefined;
   readonly searcher: Searcher;
   readonly stopper: Stopper | undefined;
@@ -53,7 +53,7 @@ interface ExperimentParts {
   /** A trial whose next report takes longer has failed. */
   readonly reportTimeoutMs: number | undefined;
   readonly timeBudgetMs: number | undefined;
-  /** A sentence for the user of a run that was cut short: what is finished, and how to go on. */
+  /** Returns a sentence for the user of a run that was cut short: the finished part, and how to continue. */
   readonly kept: () => string;
   readonly onProblem: (text: string) => void;
 }
@@ -119,7 +119,9 @@ export class Experiment {
     this.#over.promise.catch(() => {});
   }
 
-  /** Runs until all trials have ended. @throws what the searcher or the scheduler throws, TuneError for `failFast`, the reason of the signal */
+  /**
+   * Runs until all trials have ended. @throws errors of the searcher or the scheduler, TuneError for `failFast`, the reason of the signal
+   */
   async run(limits: SessionLimits, signal: AbortSignal): Promise<void> {
     const { machine, processes } = this.#parts;
     const abort = (): void => this.#end(signal.reason);
@@ -221,7 +223,10 @@ export class Experiment {
     if (state !== null) stopper?.restore?.(state);
   }
 
-  /** An event of a restore, before the experiment runs. Its effects on trials and the searcher are done; what is to run next begins with `run`. */
+  /**
+   * Applies an event of a restore, before the experiment runs. Its effects on trials and the searcher are done; the next work starts with
+   * `run`.
+   */
   prepare(event: TrialEvent): void {
     this.#guard(() => this.#takeStep(event));
   }
@@ -234,7 +239,7 @@ export class Experiment {
     }
   }
 
-  /** The experiment ends here, with what it has. */
+  /** Ends the experiment with its present results. */
   #end(error?: unknown): void {
     this.#isOver = true;
     if (error === undefined) return void this.#searched().then(() => this.#over.resolve());
@@ -399,8 +404,8 @@ export class Experiment {
   }
 
   /**
-   * Removes checkpoints once it is logged that they are not needed: before, a restore would go on from them. Checkpoints outside of the run's folder stay: they may be another
-   * run's, whatever this run's log says.
+   * Removes checkpoints once the log says that they are not needed: before, a restore would continue from them. Checkpoints outside the
+   * run's folder stay, since they may be another run's, even if this run's log names them.
    */
   #removeCheckpoints(paths: readonly string[]): void {
     for (const path of paths) {
@@ -510,7 +515,7 @@ export class Experiment {
 
   async #next(trial: Trial, running: Running, answer: Answer | undefined): Promise<ProcessEvent> {
     const process = running.process as TrialProcess;
-    // The trial goes on from what it saves as it is paused: that takes the time of any save.
+    // The trial continues from the checkpoint that it saves as it is paused; that takes as long as any save.
     running.isSaving = answer?.action === "pause" && running.savesWhenAsked;
     if (answer !== undefined && answer.action !== "continue" && !running.isSaving) running.isLeaving = true;
     if (!running.isLeaving) return await this.#untilReport(running, process.next(answer));

@@ -1,8 +1,9 @@
 /**
  * How much each parameter matters for a metric: the part of the metric's variance that the parameter alone explains.
  *
- * Trials are put into groups of like values, at most `GROUPS_MAX` of equal size for numbers and one for each option of a choice; what the means of the groups differ by, against
- * all differences, is the parameter's share. The share that groups of that size have by chance is taken off. Pure.
+ * Trials are put into groups of like values: for numbers at most `GROUPS_MAX` groups of equal size, for a choice one for each option. The
+ * parameter's share is the variance between the groups' means, as a part of the whole variance. The share that groups of that size have by
+ * chance is taken off. Pure.
  */
 
 /** A trial: a value for each parameter (numbers, or texts of choices), and the metric. */
@@ -38,7 +39,7 @@ function shareOf(rows: readonly ImportanceRow[], ranks: readonly number[], name:
   return Math.max(0, (between / total - byChance) / (1 - byChance));
 }
 
-/** Indexes of like values. A parameter that a trial does not have is a value of its own. */
+/** Indexes of like values. A missing parameter counts as a separate value. */
 function groupsOf(values: readonly (number | string | undefined)[]): number[][] {
   const numbers = values.flatMap((value, i) => (typeof value === "number" ? [{ value, i }] : []));
   const others = Map.groupBy(

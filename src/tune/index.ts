@@ -1,8 +1,8 @@
 /**
  * `shoal/tune`: the search for hyperparameters, from one machine to a cluster.
  *
- * Everything that users import stands here. What trials need by name besides is registered by `well-known-exports.ts`.
- * `import "shoal"` loads nothing of it.
+ * Everything that users import is here. `well-known-exports.ts` registers the other names that trials need. `import "shoal"` loads none of
+ * this.
  */
 import "../runs/index.ts";
 import "./well-known-exports.ts";

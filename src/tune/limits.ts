@@ -63,7 +63,7 @@ export const REPORT_CURVES = 30;
 /** Points of one learning curve of the report. */
 export const REPORT_CURVE_POINTS = 400;
 
-/** The folder of a trial's folder that has what `exportModel` of its class wrote. */
+/** The subfolder of a trial's folder for the output of `exportModel`. */
 export const EXPORT_FOLDER = "export";
 
 /** Causes of an error, each the cause of the one before, that the stack of a failed trial shows. */

@@ -1,5 +1,5 @@
 /**
- * The state of one trial that has not ended, and what is left of it when it has.
+ * The state of one trial that has not ended, and the summary that remains afterwards.
  *
  * The machine writes it, everything else sees the read-only `Trial`. A trial that has ended is a `FinishedTrial`: plain data of at most about two kilobytes, as an
  * experiment may have ten thousands of them.
@@ -97,7 +97,7 @@ export class LiveTrial implements Trial {
   isSaving = false;
   /** While its report is being answered: whether it would save if it were asked now. */
   canBeAsked = false;
-  /** Whether it was told to leave its process and has not yet. Its status shows already what comes then. */
+  /** Whether the trial was told to leave its process and has not yet. Its status already shows the next state. */
   isReleasing = false;
   nextCheckpoint = 0;
   aggregates = new Aggregates();
@@ -137,7 +137,7 @@ export class LiveTrial implements Trial {
     return trial;
   }
 
-  /** Whether the trial is to go on from a checkpoint of its own, not from a donor's. */
+  /** Whether the trial continues from its previous checkpoint, not from a donor's. */
   get goesOnFromItself(): boolean {
     return this.awaitedDonor === undefined && (this.start === undefined || this.hasBegunFromStart);
   }
@@ -155,7 +155,7 @@ export class LiveTrial implements Trial {
     return this.start ?? this.newestCheckpoint;
   }
 
-  /** Takes what was reported. The result says `done: false`; the end of the trial is known later. */
+  /** Takes a report. The result says `done: false`; the end of the trial is known later. */
   record({ metrics, elapsedMs, timestampMs, place }: TrialReport, tuned: readonly string[]): TrialResult {
     if (place !== undefined) this.place = place;
     this.iteration += 1;
@@ -177,7 +177,7 @@ export class LiveTrial implements Trial {
     return this.#forget(this.#kept.register({ path: checkpoint.path, metrics: checkpoint.metrics }));
   }
 
-  /** Another trial goes on from a checkpoint of this one. */
+  /** Marks a checkpoint as in use by a trial that continues from it. */
   use(path: string): void {
     this.#kept.use(path);
   }

@@ -24,7 +24,7 @@ export async function makeScheduler(given: TrialScheduler | string | undefined, 
   return named === undefined ? (object ?? new FIFOScheduler()) : await createScheduler(named);
 }
 
-/** A part that is given as an object, or what names one. */
+/** A part that is given as an object, or the name of one. */
 function partOf<T extends object>(given: T | string | undefined, saved: Definition | null): { object?: T; named?: Definition } {
   if (typeof given === "string") return { named: { type: given, options: {} } };
   if (given !== undefined) return { object: given };

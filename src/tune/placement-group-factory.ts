@@ -1,4 +1,4 @@
-/** Bundles of resources for each trial: the first is for the trial itself, the others for what it starts. */
+/** Bundles of resources for each trial: the first is for the trial itself, the others for the processes that it starts. */
 import { describeValue } from "../core/internal.ts";
 import type { PlacementStrategy } from "../core/index.ts";
 import type { TrialBundle } from "./trial.ts";

@@ -1,9 +1,10 @@
 /**
  * The files of population based training: which configurations trials went through, for `PopulationBasedTrainingReplay` and for people.
  *
- * `pbt_global.txt` has all exploits of a run; `pbt_policy_<trial>.txt` has those that led to a trial's configuration: the donor's, and the trial's own last one. Both are Ray's, with a
- * list of six in each line. The experiment tells each exploit and never waits. The files follow from the run's log alone: a restored run writes all of them again, so none
- * lacks a line that a dead driver has not written, and none has one that was not logged.
+ * `pbt_global.txt` has all exploits of a run; `pbt_policy_<trial>.txt` has those that led to a trial's configuration: the donor's, and the
+ * trial's last one. Both are Ray's files, with a list of six in each line. The experiment reports each exploit and never waits. The files
+ * follow from the run's log alone: a restored run writes all of them again. So no line is missing that a dead driver had not written, and
+ * none is there that was not logged.
  */
 import { messageOf } from "../core/internal.ts";
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
@@ -51,7 +52,7 @@ export class PolicyFiles {
     for (const exploit of state as unknown as Exploit[]) this.#add(exploit);
   }
 
-  /** Brings the files up to date, behind what is being written. Where it fails, the next call writes what this one has not. */
+  /** Brings the files up to date, after the writes under way. If it fails, the next call writes the missing lines. */
   write(): void {
     this.#writing = this.#writing.then(() => this.#writeStale()).catch((error: unknown) => this.#problem(error));
   }

@@ -1,7 +1,8 @@
 /**
  * Trials of a function or a class of Python: actors of `python/shoal/tune/_trial.py`, which speak the same protocol as those of TypeScript.
  *
- * A checkpoint that Python reports is a folder of its node. A task of TypeScript on that node copies it to its staging place, with the code and the credentials for the run's storage.
+ * A checkpoint that Python reports is a folder on the actor's node. A task of TypeScript on that node copies it to its staging place, with
+ * the code and the credentials for the run's storage.
  */
 import { type ActorHandle, type ActorOptions, remote } from "../core/index.ts";
 import type { PythonCode } from "../core/internal.ts";

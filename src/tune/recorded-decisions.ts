@@ -1,9 +1,11 @@
 /**
- * The decisions of a scheduler that nothing in a run's folder can make again: one of a user's class, or one with functions or domains among its options.
+ * Records the decisions of schedulers that a run's folder cannot rebuild: those of a user's class, or with functions or domains among their
+ * options.
  *
- * `DecisionRecorder` stands before the scheduler of a run. What the scheduler decides on an event is written to the log with that event, so that a program which only
- * looks at the run sees the trials as its driver does: there `RecordedScheduler` gives the same decisions again. `Tuner.restore` has the scheduler itself and
- * leaves them aside. Decisions are kept in the order of the machine's calls, which follow from the events; the usual ones (go on, nobody, nothing) are null.
+ * `DecisionRecorder` wraps the scheduler of a run. Its decisions on an event are written to the log with that event, so that a program that
+ * only looks at the run sees the trials as its driver does. There `RecordedScheduler` gives the same decisions again. `Tuner.restore` has
+ * the scheduler itself and ignores them. Decisions are kept in the order of the machine's calls, which follow from the events; the usual
+ * ones (go on, nobody, nothing) are null.
  */
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "./scheduler.ts";
 import type { Config, JsonValue, Mode, Trial, TrialResult } from "./trial.ts";
@@ -76,7 +78,7 @@ export class DecisionRecorder implements TrialScheduler {
   }
 
   #record<T>(decide: () => T): T {
-    // The place of a decision is that of its call: a scheduler's actions may make the machine call it again before it is done.
+    // A decision takes its call's place: a scheduler's actions may make the machine call it again before it is done.
     const at = this.#made.push(null) - 1;
     try {
       const decision = decide();
@@ -93,7 +95,7 @@ function isUsual(decision: unknown): boolean {
   return decision === undefined || decision === "continue" || (Array.isArray(decision) && decision.length === 0);
 }
 
-/** Stands for a scheduler that is not there, and decides what was recorded of it. */
+/** Replaces a missing scheduler and repeats its recorded decisions. */
 export class RecordedScheduler implements TrialScheduler {
   readonly asksAhead: number | boolean;
   #decisions: readonly JsonValue[] = [];
@@ -103,7 +105,7 @@ export class RecordedScheduler implements TrialScheduler {
     this.asksAhead = asksAhead;
   }
 
-  /** Sets what was decided on the event that the machine takes next. */
+  /** Sets the decisions on the machine's next event. */
   expect(decisions: readonly JsonValue[]): void {
     this.#decisions = decisions;
     this.#next = 0;
@@ -145,7 +147,7 @@ export class RecordedScheduler implements TrialScheduler {
 
   restore(): void {}
 
-  /** @throws what the scheduler threw there */
+  /** @throws the error that the scheduler threw there */
   #give(): unknown {
     const decision = this.#decisions[this.#next] ?? undefined;
     this.#next += 1;

@@ -1,8 +1,8 @@
 /**
  * The results of an experiment: one for each trial, and how to find the best.
  *
- * All is decided from what the driver holds of each trial: its last metrics and a few aggregates.
- * Histories are read from the trials' files when somebody asks for them.
+ * Uses the driver's data about each trial: its last metrics and a few aggregates. Histories are read from the trials' files on
+ * demand.
  */
 import { ArrowData } from "../core/index.ts";
 import { describeValue, flag, oneOf, type OptionSet, readOptions } from "../core/internal.ts";
@@ -154,7 +154,8 @@ export class ResultGrid<C extends object = Config, M extends object = Readonly<R
   }
 
   /**
-   * The last metrics and the configuration of each trial, as columns: nested names have slashes, those of configurations begin with `config/`. What a trial lacks is null.
+   * Returns the last metrics and the configuration of each trial, as columns: nested names have slashes, those of configurations begin with
+   * `config/`. A missing value is null.
    */
   async toColumns(): Promise<Record<string, JsonValue[]>> {
     const columns = new Map<string, JsonValue[]>();

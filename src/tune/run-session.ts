@@ -134,7 +134,7 @@ export class Session {
     try {
       await searcher.setSearchProperties(oneOrAll(tuneConfig.metrics), oneOrAll(tuneConfig.modes) as Mode, space);
       this.#callbacks.call("setup", this.#info());
-      // A mode may stand alone: the scheduler then has a metric of its own.
+      // A mode may stand alone if the scheduler names its metric.
       const isOne = tuneConfig.modes.length === 1;
       scheduler.setSearchProperties(isOne ? tuneConfig.metrics[0] : undefined, isOne ? tuneConfig.modes[0] : undefined);
       const { restored } = this.#plan;
@@ -278,7 +278,7 @@ export class Session {
   }
 }
 
-/** Ray's files, unless the user gives a tracker of the same kind with options of its own. */
+/** Ray's files, unless the user gives a tracker of the same kind with other options. */
 function defaultTrackers(given: readonly Tracker[]): Tracker[] {
   const names = new Set(given.map(({ name }) => name));
   return [new JsonLoggerCallback(), new CSVLoggerCallback(), new TBXLoggerCallback()].filter(({ name }) => !names.has(name));
@@ -288,7 +288,7 @@ function dirnameOf(trial: Trial | FinishedTrial): string {
   return (trial as LiveTrial | FinishedTrial).dirname;
 }
 
-/** @throws TypeError, RangeError for what is no name of a folder, or is one of the run's own */
+/** @throws TypeError, RangeError for an invalid folder name, or one that the run itself uses */
 function checkedName(dirname: string, trialId: string): string {
   checkName(dirname, `Cannot run trial ${trialId}: the name of its folder`);
   if (dirname.startsWith(EXPERIMENT_LOG) || dirname === "run.json")

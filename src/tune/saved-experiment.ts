@@ -40,7 +40,7 @@ export interface SavedExperiment {
   readonly unsaved: readonly string[];
 }
 
-/** @throws TuneError that names what was given to the first run and has to be given again */
+/** @throws TuneError that names the parts of the first run that have to be given again */
 export function requireGivenAgain(saved: SavedExperiment, given: ReadonlySet<string>, path: string): void {
   const missing = saved.unsaved.filter((name) => !given.has(name));
   if (missing.length === 0) return;
@@ -120,7 +120,7 @@ export function givenParts({ paramSpace, tuneConfig, runConfig }: RestoredParts)
   return given;
 }
 
-/** `tuneConfig` of the run, under what is given again. Searcher and scheduler are made by their definitions. */
+/** The run's `tuneConfig`, overridden by the parts that are given again. Searcher and scheduler are made from their definitions. */
 export function restoredTuneConfig(saved: SavedExperiment, { tuneConfig = {} }: RestoredParts): ResolvedTuneConfig {
   const { metrics, modes, numSamples, maxConcurrentTrials, timeBudgetMs, reuseActors, seed } = saved;
   return readTuneConfig({
@@ -134,7 +134,7 @@ export function restoredTuneConfig(saved: SavedExperiment, { tuneConfig = {} }: 
   });
 }
 
-/** `runConfig` of the run, under what is given again. */
+/** The run's `runConfig`, overridden by the parts that are given again. */
 export function restoredRunConfig(saved: SavedExperiment, { runConfig = {} }: RestoredParts): RunConfig<TuneCallback | Tracker> {
   const withoutNulls = (value: object): object => Object.fromEntries(Object.entries(value).filter(([, part]) => part !== null));
   const { name: _name, storagePath: _storage, overwrite: _overwrite, ...given } = runConfig;

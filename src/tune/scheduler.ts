@@ -39,7 +39,7 @@ export interface SchedulerView {
   readonly isSearching: boolean;
   /** Resources of the cluster by name. */
   readonly clusterResources: Readonly<Record<string, number>>;
-  /** Whether a trial could begin now with what is free, or with what another trial that is paused meanwhile would free. */
+  /** Whether a trial could begin now with the free resources, or with those of another trial that is paused meanwhile. */
   fits(trial: Trial): boolean;
 }
 
@@ -57,9 +57,12 @@ export interface TrialScheduler {
    * @throws TypeError where it needs a metric and has none, naming `tuneConfig.metric`
    */
   setSearchProperties(metric: string | undefined, mode: Mode | undefined): void;
-  /** A trial was added. `config` may be changed by a scheduler that fixes parts of it, by returning the new one. */
+  /** A trial was added. A scheduler that fixes parts of `config` returns the new one. */
   onTrialAdd(trial: Trial, view: SchedulerView): void | Config;
-  /** A result of a running trial that no stopper ended. @throws where the result lacks what it decides by, naming the metric */
+  /**
+   * A running trial reported a result, and no stopper ended it. @throws if the result lacks the metric that the scheduler uses, and names
+   * it
+   */
   onTrialResult(trial: Trial, result: TrialResult, view: SchedulerView): Decision;
   /** A trial has ended by itself or by a stopper. */
   onTrialComplete(trial: Trial, result: TrialResult | undefined, view: SchedulerView): readonly SchedulerAction[] | void;

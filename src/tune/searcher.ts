@@ -1,9 +1,9 @@
 /**
  * The interface of search algorithms. A searcher suggests configurations and is told the results of their trials.
  *
- * The loop calls one method of a searcher at a time, awaits it, and keeps the order of its calls in the run's log. After a crash the loop restores the
- * last saved state and repeats the logged calls since then; a searcher that decides by its calls and its own seeded generator alone (`Random`)
- * then continues the same sequence. A searcher has no clock and does no I/O, unless it is an adapter of another library.
+ * The loop calls one method of a searcher at a time, awaits it, and keeps the order of the calls in the run's log. After a crash the loop
+ * restores the last saved state and repeats the logged calls since then. A searcher that decides by its calls and a seeded generator alone
+ * (`Random`) then continues the same sequence. A searcher has no clock and does no I/O, unless it is an adapter of another library.
  */
 import type { SearchSpace } from "./space.ts";
 import type { Config, Definition, JsonValue, Mode, TrialResult } from "./trial.ts";
@@ -31,6 +31,9 @@ export interface Searcher {
   save(): JsonValue | Promise<JsonValue>;
   /** Called after `setSearchProperties`, on a searcher that was constructed with the same options. */
   restore(state: JsonValue): void | Promise<void>;
-  /** Called at the end of each run, however it ends: frees what the searcher holds outside of itself, such as a process. Another question may follow, in another run. */
+  /**
+   * Called at the end of each run, however it ends: frees resources outside the searcher, such as a process. Another question may follow,
+   * in another run.
+   */
   close?(): void | Promise<void>;
 }

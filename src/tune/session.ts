@@ -35,7 +35,7 @@ export interface TrialSession {
 
 const sessions = new Map<string, TrialSession>();
 
-/** Sets the session of the actor that runs. @returns what ends it */
+/** Sets the session of the actor that runs. @returns a function that ends it */
 export function openSession(session: TrialSession): () => void {
   const key = actorKey();
   sessions.set(key, session);
@@ -45,11 +45,11 @@ export function openSession(session: TrialSession): () => void {
 }
 
 /**
- * Reports metrics of the running trial, and waits until Tune has decided what becomes of it. A trial that is stopped or paused gets no further: `report` throws, so that `finally`
- * blocks run.
+ * Reports metrics of the running trial, and waits until Tune has decided about it. In a trial that is stopped or paused, `report` throws,
+ * so that `finally` blocks run.
  *
  * @param metrics - values of JSON by name: `{ loss: 0.5 }`
- * @throws TypeError for what JSON has no form for, and for an unknown option
+ * @throws TypeError for values that JSON cannot represent, and for an unknown option
  * @example
  * for (let epoch = 0; epoch < 10; epoch++) await report({ loss: train(config, epoch) });
  */

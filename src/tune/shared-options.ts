@@ -10,7 +10,7 @@ export interface ModelSearchOptions {
   mode?: Mode | readonly Mode[] | undefined;
   /** Default: another sequence in each run. */
   seed?: number | undefined;
-  /** Configurations to try first. What they leave out is drawn. */
+  /** Configurations to try first. Missing values are drawn. */
   pointsToEvaluate?: readonly Readonly<Record<string, unknown>>[] | undefined;
   /** Known results of the first of `pointsToEvaluate`, which are then not run. For several metrics, a list for each. */
   evaluatedRewards?: readonly (number | readonly number[])[] | undefined;

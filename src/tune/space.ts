@@ -1,10 +1,10 @@
 /**
  * Search spaces: configurations with domains in the place of values.
  *
- * A domain is plain data that says which values a place takes; only `sampleFrom` holds a function. Whoever searches a space, at random or cleverly, walks it
- * with {@link resolveSpace}, which asks for one number for each domain that counts: the value of a number, the index of a choice. A choice between
- * objects that hold domains themselves makes those conditional: they are asked for only where their object was chosen. So to a searcher a configuration is a map from
- * the names of places to numbers ({@link Point}), and {@link readPoint} gives it for a configuration that a user wrote.
+ * A domain is plain data that says which values a place takes; only `sampleFrom` holds a function. Every search walks a space with {@link
+ * resolveSpace}, which asks for one number for each domain that counts: the value of a number, the index of a choice. Domains inside an
+ * option of a choice are conditional: they are asked for only if their option was chosen. So to a searcher a configuration is a map from
+ * the names of places to numbers ({@link Point}), and {@link readPoint} converts a configuration that a user wrote.
  */
 import { describeValue, isPlainObject } from "../core/internal.ts";
 import type { Random } from "./random.ts";
@@ -19,7 +19,10 @@ export type Domain<T = unknown> = DomainData & { readonly [DOMAIN]: true; readon
 
 export type DomainData = FloatDomain | NormalDomain | IntegerDomain | ChoiceDomain | SampleFrom | GridDomain;
 
-/** A real number from `lower` up to and without `upper`; in steps of `quantum`, multiples of it and up to `upper`. `log`: uniform in its logarithm. */
+/**
+ * A real number from `lower` up to and without `upper`; in steps of `quantum`, multiples of the quantum and up to `upper`. `log`: uniform
+ * in the logarithm.
+ */
 interface FloatDomain {
   readonly kind: "float";
   readonly lower: number;
@@ -36,7 +39,10 @@ interface NormalDomain {
   readonly quantum?: number;
 }
 
-/** A whole number from `first` to `last`, both possible, in steps of `quantum` from multiples of it. `log`: uniform in its logarithm. */
+/**
+ * A whole number from `first` to `last`, both possible, in steps of `quantum` from multiples of the quantum. `log`: uniform in the
+ * logarithm.
+ */
 interface IntegerDomain {
   readonly kind: "integer";
   readonly first: number;
@@ -165,7 +171,7 @@ export function isDomain(value: unknown): value is Domain {
   return typeof value === "object" && value !== null && (value as { [DOMAIN]?: unknown })[DOMAIN] === true;
 }
 
-/** A domain of its data, as they were read from a file. */
+/** Makes a domain from data that were read from a file. */
 export function toDomain(data: DomainData): Domain {
   return domain(data);
 }
@@ -268,7 +274,7 @@ function drawNumber({ lower, upper, log, quantum }: Omit<FloatDomain, "kind">, r
     return clamp(log ? Math.exp(random.uniform(Math.log(lower), Math.log(upper))) : random.uniform(lower, upper), lower, upper);
   const { from, to } = multiples(lower, upper, quantum);
   if (!log) return multiple(from + random.integer(to - from + 1), quantum);
-  // A multiple of the quantum stands for the half quantum on either side of it.
+  // A multiple of the quantum represents the half quantum on either side.
   const least = Math.max(from - 0.5, from / 2);
   const drawn = Math.exp(random.uniform(Math.log(least), Math.log(to + 0.5)));
   return multiple(clamp(Math.round(drawn), from, to), quantum);
@@ -305,11 +311,14 @@ function clamp(value: number, lower: number, upper: number): number {
 /** A configuration as numbers: by the name of each place that counts, the value of a number or the index of a choice. */
 export type Point = ReadonlyMap<string, number>;
 
-/** A domain in a space. The name of a place joins its keys by `/`; a choice on the way adds `#` and the index of its option: `model#1/trees`. */
+/**
+ * A domain in a space. The name of a place joins its keys by `/`; a choice on the way adds `#` and the index of the option:
+ * `model#1/trees`.
+ */
 interface Place {
   readonly name: string;
   readonly domain: SearchedDomain;
-  /** The choice, and the index of its option, without which this place does not count. Grids are conditions, too. */
+  /** The choice, and the index of the option, without which this place does not count. Grids are conditions, too. */
   readonly condition?: { readonly name: string; readonly index: number };
 }
 
@@ -332,7 +341,7 @@ export function placesOf(space: SearchSpace): Place[] {
  * A configuration of a space, where `decide` gives the number for each place that counts, in the order of the space. `sampleFrom` comes last and sees the rest;
  * values that are no domains are copied as far as they are arrays and plain objects.
  *
- * @throws whatever a `sampleFrom` throws
+ * @throws errors of a `sampleFrom`
  */
 export function resolveSpace(space: SearchSpace, decide: (place: { name: string; domain: SearchedDomain }) => number): Config {
   const later: { into: Record<string, unknown>; key: string; sample: (config: Config) => unknown }[] = [];
@@ -427,7 +436,10 @@ function describeDomain(of: DomainData): string {
   }
 }
 
-/** Each combination of the values of grids, the last place changing fastest, as in nested loops. Grids inside of choices are no part of it: they are drawn. */
+/**
+ * Calls `use` for each combination of the values of grids, the last place changing fastest, as in nested loops. Grids inside choices are
+ * left out: they are drawn.
+ */
 export function forEachGridPoint(space: SearchSpace, use: (point: Point) => void): void {
   const places = placesOf(space).filter(({ domain: { kind } }) => kind === "grid");
   const byName = new Map(places.map((place) => [place.name, place]));

@@ -1,8 +1,9 @@
 /**
  * Stoppers: when a trial, or the whole experiment, has gone on long enough. As in Ray, and what `runConfig.stop` may be: an object of bounds, a function, a stopper.
  *
- * A stopper is asked after each result, before the scheduler. Its answers are part of the run's log. Those that keep a state of their own have `save` and `restore`, else they begin anew
- * in a restored run: the last saved state is restored, and the stopper is asked again for the results since then, whose answers are known.
+ * A stopper is asked after each result, before the scheduler. Its answers are part of the run's log. Stoppers with state implement `save`
+ * and `restore`, else they begin anew in a restored run. The last saved state is restored, and the stopper is asked again for the results
+ * since then, whose answers are known.
  */
 import { count, describeValue, isPlainObject, nearNames, number, oneOf, readOptions, TIMER_MS_MAX } from "../core/internal.ts";
 import { metricAt } from "../runs/kept-checkpoints.ts";
@@ -34,7 +35,7 @@ const ALIASES: Readonly<Record<string, { readonly name: string; readonly factor:
 
 /**
  * @param tuned - the metrics that are tuned, with their directions: a bound of one that is minimized is reached downwards
- * @throws TypeError for what is no condition
+ * @throws TypeError for an invalid condition
  */
 export function readStop(stop: unknown, tuned: ReadonlyMap<string, Mode>): Stopper | undefined {
   if (stop === undefined) return undefined;
@@ -156,7 +157,7 @@ export class TimeoutStopper implements Stopper {
 export interface TrialPlateauOptions {
   /** The metric to watch. */
   metric: string;
-  /** A trial ends when the standard deviation of its last results is at most this. Default: 0.01. */
+  /** A trial ends when the standard deviation of the last results is at most this. Default: 0.01. */
   std?: number | undefined;
   /** How many results are looked at. Default: 4. */
   numResults?: number | undefined;

@@ -1,8 +1,8 @@
 /**
  * The trials of a run, read from its folder: while it runs, after it has ended, or after its driver has died.
  *
- * The log's events are applied to a machine of the same options, so what is read is what the driver had. A scheduler that the folder cannot make is not needed: its
- * decisions are in the log. Nothing is written, and nothing is claimed.
+ * The log's events are applied to a machine of the same options, so a reader sees the driver's state. A scheduler that the folder cannot
+ * make is not needed: its decisions are in the log. Nothing is written, and nothing is claimed.
  */
 import { readRunRecord } from "../runs/run-folder.ts";
 import { RunLog } from "../runs/run-log.ts";
@@ -39,7 +39,7 @@ export interface StoredRun {
   readonly trials: readonly StoredTrial[];
 }
 
-/** A run with the configurations of its trials as they were. */
+/** A run with the trials' original configurations. */
 interface KnownRun extends Omit<StoredRun, "trials"> {
   readonly trials: readonly KnownTrial[];
 }

@@ -24,7 +24,7 @@ export interface TrialResourceOptions {
 
 export type ResourceRequest = TrialResourceOptions | PlacementGroupFactory;
 
-/** A trainable as it was given, with what was put around it. */
+/** A trainable as given, with its wrapping. */
 export interface TrainableParts {
   readonly name: string;
   readonly body:
@@ -34,7 +34,7 @@ export interface TrainableParts {
     | { readonly kind: "definition"; readonly definition: TrainableDefinition };
   /** By name; each is stored once, and read by all trials. */
   readonly parameters: Readonly<Record<string, unknown>> | undefined;
-  /** @throws whatever a user's function of the configuration throws */
+  /** @throws errors of a user's function of the configuration */
   readonly resourcesOf: (config: Config) => TrialResources;
 }
 
@@ -46,7 +46,7 @@ interface Wrapping {
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
-/** A trainable with resources or parameters of its own. It is what was wrapped, to the compiler. */
+/** Wraps a trainable with resources or parameters. To the compiler the result has the inner type. */
 function wrap<T>(inner: T, wrapping: Omit<Wrapping, "inner">): T {
   return { [WRAPPED]: { inner, ...wrapping } } as T;
 }

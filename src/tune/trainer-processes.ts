@@ -1,5 +1,6 @@
 /**
- * Trainers and RL configurations as trials: each runs its own workers, in a placement group of its own, and only its controller is here, in the driver.
+ * Trainers and RL configurations as trials: each runs its workers in a separate placement group, and only its controller is here, in the
+ * driver.
  *
  * Turns the run of a `TrainableDefinition`, which calls `report`, into the events that the experiment pulls.
  * A trial that is paused ends its run and begins another from the checkpoint.

@@ -1,8 +1,8 @@
 /**
  * The actor in which trials run, one after the other: functions share it freely, a class keeps its instance for the next trial where `resetConfig` takes the new configuration.
  *
- * The driver's `ActorProcesses` is its only caller: `begin`, then `next` until the trial has ended or left.
- * An instance that makes room for another is cleaned up before; what that throws is told before the next trial begins, whatever becomes of that, and is not its failure.
+ * The driver's `ActorProcesses` is its only caller: `begin`, then `next` until the trial has ended or left. An instance that makes room for
+ * another is cleaned up before. An error of that cleanup is reported before the next trial begins, and is not the next trial's failure.
  */
 import { getRuntimeContext } from "../core/index.ts";
 import { describeValue, isClass } from "../core/internal.ts";
@@ -49,7 +49,7 @@ export class TrialActor {
     return await this.#loop.next(answer);
   }
 
-  /** Ends the instance of a class. @returns what its `cleanup` threw: its trial has ended, and no other is to blame */
+  /** Ends the instance of a class. @returns the error that `cleanup` threw: its trial has ended, and no other is to blame */
   async cleanUp(): Promise<string | undefined> {
     const instance = this.#instance;
     this.#instance = undefined;
@@ -63,7 +63,7 @@ export class TrialActor {
     }
   }
 
-  /** Ends the instance of the last trial, unless it takes the new configuration. @returns what its `cleanup` threw */
+  /** Ends the instance of the last trial, unless it takes the new configuration. @returns the error that `cleanup` threw */
   async #makeRoom(spec: TrialSpec): Promise<string | undefined> {
     const before = this.#instance;
     const takes = before?.resetConfig !== undefined && (await withinTrial(spec, () => before.resetConfig?.(spec.config as never))) === true;

@@ -40,7 +40,7 @@ export interface SessionLimits {
 }
 
 export type TrialEvent =
-  /** A session goes on with the run: nothing begins until it has told what became of what ran. */
+  /** A session continues the run: nothing begins until it has reported the fate of the running trials. */
   | { readonly type: "opened" }
   /** The session is ready: trials may begin, within its limits. They are part of the log, as another session may have others. Logs of earlier versions lack the time. */
   | { readonly type: "begun"; readonly limits: SessionLimits; readonly atMs?: number }
@@ -83,7 +83,7 @@ export type TrialEvent =
   | { readonly type: "ended"; readonly trialId: string }
   /** A running trial threw, or its process died. `isFinal`: another attempt would fail again. */
   | { readonly type: "failed"; readonly trialId: string; readonly failure: TrialFailure; readonly isFinal?: boolean }
-  /** The driver has ended while a trial ran: it goes on from its checkpoint, which is no failure of its own. */
+  /** The driver has ended while a trial ran: the trial continues from its checkpoint, and this is no failure. */
   | { readonly type: "interrupted"; readonly trialId: string }
   /** A trial that failed in an earlier session is tried again. */
   | { readonly type: "revived"; readonly trialId: string; readonly fromCheckpoint: boolean }
@@ -132,5 +132,8 @@ export type TrialEffect =
     }
   | { readonly type: "finished" };
 
-/** Notices for callbacks and trackers. A trial is `complete` once its process is free. `lacksCheckpoint`: the scheduler has no checkpoint of it to go on from. */
+/**
+ * Notices for callbacks and trackers. A trial is `complete` once its process is free. `lacksCheckpoint`: the scheduler has no checkpoint
+ * from which the trial could continue.
+ */
 export type Notice = "added" | "start" | "result" | "checkpoint" | "complete" | "error" | "failure" | "paused" | "lacksCheckpoint";

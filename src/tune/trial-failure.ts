@@ -1,5 +1,5 @@
 /**
- * The failures of trials: plain data for the log and for files, made of what was thrown, and the error that users see.
+ * The failures of trials: plain data for the log and for files, made from the thrown error, and the error that users see.
  *
  * Messages name the trial. Where a process has died, the message tells how, and not which internal call failed with it. `experiment.ts` and the machine make failures,
  * and `ResultGrid` turns them into errors.

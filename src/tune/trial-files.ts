@@ -1,5 +1,5 @@
 /**
- * The folders of trials and what is written into them: results by trackers, the error of a failed one.
+ * The folders of trials and their contents: results by trackers, the error of a failed one.
  *
  * The loop calls and never waits; a trial's writes are queued behind each other.
  * Where writing is slower than trials end, `pressure` holds new ones back.
@@ -45,7 +45,10 @@ export class TrialFiles {
     return joinPath(this.#options.folder, this.#options.dirnameOf(trial));
   }
 
-  /** The run goes on: folders of trials that do not `resume` are of no use, such as what an end without warning has left, and are removed when these trials start. */
+  /**
+   * The run continues. Folders of trials that do not `resume` are useless, such as those of an end without warning, and are removed when
+   * these trials start.
+   */
   restored(): void {
     this.#isRestored = true;
   }
@@ -98,7 +101,7 @@ export class TrialFiles {
     );
   }
 
-  /** Resolves when the trial's folder is ready. A trial that began earlier would lose what it writes there with the old files. */
+  /** Resolves when the trial's folder is ready. A trial that began earlier would lose its files there together with the old ones. */
   async whenMade({ id }: Pick<Trial, "id">): Promise<void> {
     await this.#making.get(id);
   }
@@ -143,7 +146,7 @@ export class TrialFiles {
     this.#closing.add(closing);
   }
 
-  /** Once for each tracker: what fails for one trial fails for many. */
+  /** Reports once for each tracker: an error in one trial occurs in many. */
   #problem(key: string, text: string): void {
     if (this.#problems.has(key)) return;
     this.#problems.add(key);

@@ -37,7 +37,7 @@ export interface ClassTrainable {
   loadCheckpoint?(folder: string): unknown;
   /** Called after each step with its result, in the trial's process: for a log of the class's own. */
   logResult?(result: never): unknown;
-  /** Writes what the trial is for, such as a model in a format of others, into a folder. Called once, when the trial has ended well. */
+  /** Writes the product of the trial, such as a model in another format, into a folder. Called once, when the trial has ended well. */
   exportModel?(folder: string): unknown;
   /** Takes another configuration, so that the next trial needs no new instance. @returns whether it could */
   resetConfig?(config: never): unknown;
@@ -107,7 +107,7 @@ export class FunctionTrial implements TrialLoop {
     }
   }
 
-  /** Reports what a generator yields. @returns what it returns */
+  /** Reports the values that a generator yields. @returns the generator's return value */
   async #consume(generator: Generator | AsyncGenerator): Promise<unknown> {
     for (;;) {
       const { value, done } = await generator.next();
@@ -115,7 +115,7 @@ export class FunctionTrial implements TrialLoop {
       try {
         await this.#report(checkMetrics(value, `Cannot report what trial ${this.#spec.trialId} yields`), undefined);
       } catch (error) {
-        // Its `finally` blocks run.
+        // Lets the generator's `finally` blocks run.
         await generator.return(undefined);
         throw error;
       }
@@ -280,13 +280,13 @@ export class ClassTrial implements TrialLoop {
     }
   }
 
-  /** The trial has ended well, whatever becomes of this. @returns why there is no export */
+  /** The trial has ended well, even if the export fails. @returns why there is no export */
   async #export(instance: ClassTrainable): Promise<string | undefined> {
     const from = newTemporaryFolder("shoal-tune-");
     const to = joinPath(this.#spec.trialDir, EXPORT_FOLDER);
     try {
       await withinTrial(this.#spec, () => instance.exportModel?.(from));
-      // A driver that died has left what an earlier end of the trial exported.
+      // A driver that died may have left the export of an earlier end of the trial.
       await removeFolder(to);
       await copyFolder({ from, to });
       return undefined;

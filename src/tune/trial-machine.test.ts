@@ -200,7 +200,7 @@ describe("the life of trials", () => {
     expect([again.status(0), again.taken()]).toEqual(["running", ["start 0", "pause 0", "start 0"]]);
     again.report(0, { loss: 1 }, told).apply(failed);
     expect(again.status(0)).toBe("errored");
-    // Functions save with their reports, and what a trial that takes over another's checkpoint does not save is not missed.
+    // Functions save with their reports, so a trial that takes over another's checkpoint does not wait for one from itself.
     const reporting = new Bench({ script, samplesMax: 1 }).begin().report(0, { loss: 1 }, { savesWhenAsked: false }).apply(failed);
     expect(reporting.status(0)).toBe("running");
     const pausing: Decision = { verdict: "continue", actions: [{ type: "pause", trialId: idOf(0) }] };

@@ -1,10 +1,11 @@
 /**
- * The experiment as a state machine: which trials there are, what becomes of each, and what runs next.
+ * The experiment as a state machine: owns the trials, decides about each, and picks the next one to run.
  *
- * Pure: events in, effects out (`trial-events.ts`), with no clock, no I/O and no promise; the scheduler is part of it. `experiment.ts` is its shell. A trial is pending, running
- * or paused, and at last terminated or errored; `isReleasing` marks one whose status has changed and whose process is not free yet. What always holds: the trials of `#held`, and they
- * alone, occupy resources; each trial that was suggested ends once, unless it is revived; the searcher is told of each end once; and the same events give the same effects, so the
- * log of events is the run's state.
+ * Pure: events in, effects out (`trial-events.ts`), with no clock, no I/O and no promise, and with the scheduler inside. `experiment.ts` is
+ * its shell. A trial is pending, running or paused, and at last terminated or errored; `isReleasing` marks one whose status has changed and
+ * whose process is not free yet. Invariants: the trials of `#held`, and they alone, occupy resources. Each suggested trial ends once,
+ * unless it is revived, and the searcher is told of each end once. The same events give the same effects, so the log of events is the run's
+ * state.
  */
 import { type KeptCheckpointsConfig, metricAt } from "../runs/kept-checkpoints.ts";
 import { type FinishedTrial, LiveTrial, type SavedTrial, type TrialReport } from "./live-trial.ts";
@@ -47,7 +48,7 @@ export class TrialMachine {
   readonly #scheduler: TrialScheduler;
   /** Trials that have not ended, and those that have while their process is not free. */
   readonly #live = new Map<string, LiveTrial>();
-  /** The part of `#live` that has not ended: what schedulers see. */
+  /** The part of `#live` that has not ended, as schedulers see it. */
   readonly #open = new Map<string, LiveTrial>();
   readonly #finished: FinishedTrial[] = [];
   /** Trials that occupy resources, and which. */
@@ -127,7 +128,7 @@ export class TrialMachine {
     return trial === undefined || trial.isReleasing ? undefined : trial.preview(report);
   }
 
-  /** @throws whatever a scheduler of the user throws */
+  /** @throws errors of a user's scheduler */
   apply(event: TrialEvent): TrialEffect[] {
     if (this.#isFinished && event.type !== "opened" && event.type !== "revived") return [];
     this.#react(event);
@@ -457,7 +458,7 @@ export class TrialMachine {
     if (trial.status === "running" && !trial.isReleasing) this.#depart(trial, "paused");
   }
 
-  /** The donor may be ahead of its checkpoint: a replay has to change the configuration where the trial really goes on. */
+  /** The donor may be ahead of the checkpoint: a replay has to change the configuration where the trial really continues. */
   #logExploit(trial: LiveTrial, { donor, config }: { donor: LiveTrial; config: Config }): void {
     const { isSaving, newestCheckpoint, iteration } = donor;
     this.#effects.push({
@@ -493,7 +494,7 @@ export class TrialMachine {
     }
   }
 
-  /** Ends a trial from outside, whatever it does. */
+  /** Ends a trial from outside, in any state. */
   #end(trial: LiveTrial): void {
     const isRunning = trial.status === "running";
     const before = trial.status;

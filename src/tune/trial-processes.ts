@@ -1,8 +1,9 @@
 /**
  * Where trials run: the port that the experiment drives them through, and the pool of actors behind it.
  *
- * An actor is leased to one trial at a time. Pooled actors are kept for trials of the same resources; where others are needed, idle ones end first, so that the pool never occupies
- * what the next trial waits for. An actor whose process has died, or whose trial does not leave when it is told to, is not used again.
+ * An actor is leased to one trial at a time. Pooled actors are kept for trials of the same resources. If others are needed, idle ones end
+ * first, so that the pool never occupies resources that the next trial waits for. An actor whose process has died, or whose trial does not
+ * leave when it is told to, is not used again.
  */
 import {
   type ActorHandle,
@@ -25,11 +26,14 @@ import type { FirstEvent, ProcessAnswer, ProcessEvent, TrialSpec } from "./trial
 
 /** The driver's handle of an attempt of a trial. */
 export interface TrialProcess {
-  /** Resolves once there are resources for it, and it runs. A trainer, which asks for those of its workers itself, is ready at once. Rejects where it cannot be made. */
+  /**
+   * Resolves once the process has resources and runs. A trainer, which asks for its workers' resources itself, is ready at once. Rejects if
+   * it cannot be made.
+   */
   ready(): Promise<void>;
   begin(spec: TrialSpec): Promise<FirstEvent>;
   next(answer: ProcessAnswer): Promise<ProcessEvent>;
-  /** Ends it now, whatever it does: `begin` or `next` rejects. Nothing once it is free. */
+  /** Kills the process in any state: `begin` or `next` rejects. Does nothing once it is free. */
   kill(): void;
   /** The trial has ended or left by itself. Its process may run another. */
   free(): Promise<void>;
@@ -53,7 +57,7 @@ interface PooledActor {
 /** Makes the actor for a trial. The actor for Python has methods of the same names as `TrialActor`. */
 type ActorMaker = (options: Omit<ActorOptions, "methods">) => ActorHandle<TrialActor>;
 
-/** Copies what an event has of a checkpoint to its staging place, where the process has not done so. `index` counts the trial's checkpoints. */
+/** Copies an event's checkpoint to its staging place, if the process has not done so. `index` counts the trial's checkpoints. */
 type Staging = (event: ProcessEvent, spec: TrialSpec, index: number) => Promise<ProcessEvent>;
 
 interface ActorProcessesOptions {

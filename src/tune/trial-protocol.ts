@@ -1,8 +1,9 @@
 /**
  * The protocol between a trial's process and the driver: the driver begins a trial, then pulls one event after the other and answers each report.
  *
- * The driver sees one report at a time. A function that awaits `report` computes nothing before the decision about its result; one that does not await goes on, and its further
- * reports wait in its process for their turn, or are dropped when the trial is stopped. The Python side (`python/shoal/tune`) has the same events.
+ * The driver sees one report at a time. A function that awaits `report` computes nothing before the decision about its result. One that
+ * does not await continues; its further reports wait in its process for their turn, or are dropped when the trial is stopped. The Python
+ * side (`python/shoal/tune`) has the same events.
  */
 import type { CheckpointPart } from "../runs/stored-checkpoints.ts";
 import type { Config, Metrics, TrialResources } from "./trial.ts";

@@ -91,7 +91,7 @@ test("results and failures as lines have the tuned metrics first", () => {
   ]);
 });
 
-/** Makes stderr a terminal of 40 columns until the test ends. @returns what is written there */
+/** Makes stderr a terminal of 40 columns until the test ends. @returns the text written there */
 function pretendTerminal(): string[] {
   const written: string[] = [];
   const { stderr } = process;

@@ -1,5 +1,5 @@
 /**
- * The view of a trial and of its results that searchers, schedulers, stoppers and callbacks get.
+ * The view of a trial and the trial's results for searchers, schedulers, stoppers and callbacks.
  *
  * A trial is one run of the trainable with one configuration. It is pending until resources are free for it, then running. A scheduler may pause it: it
  * keeps its checkpoint, holds no resources, and is pending again when the scheduler chooses it. Its final status is terminated or errored.
@@ -27,7 +27,7 @@ export type TrialResult<M extends object = Readonly<Record<string, unknown>>> = 
   readonly timeTotalMs: number;
   /** When it was reported, in milliseconds since 1970. */
   readonly timestampMs: number;
-  /** Whether it is the last of its trial. */
+  /** Whether the result is the trial's last. */
   readonly done: boolean;
   /** The process that reported it; of a trainer, the driver. */
   readonly pid: number;
@@ -62,7 +62,10 @@ export interface Trial {
   readonly config: Config;
   readonly resources: TrialResources;
   readonly lastResult: TrialResult | undefined;
-  /** Whether there is a checkpoint that the trial, or one that exploits it, can go on from; or one is being saved, or is for a trial whose report is looked at if an action asks for it. */
+  /**
+   * Whether a trial could continue from a checkpoint of this one. That holds if one exists, if one is being saved, or if the trial's report
+   * is still open and an action may ask for one.
+   */
   readonly hasCheckpoint: boolean;
 }
 

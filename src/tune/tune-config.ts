@@ -23,7 +23,10 @@ export interface TuneConfig {
   scheduler?: TrialScheduler | string | undefined;
   /** Default: as many as the cluster has room for. */
   maxConcurrentTrials?: number | undefined;
-  /** After so many milliseconds the experiment ends with what it has. A restored run has what its earlier sessions left of them. Default: never. */
+  /**
+   * Time in milliseconds after which the experiment ends with its present results. A restored run has the rest of earlier sessions' budget.
+   * Default: never.
+   */
   timeBudgetMs?: number | undefined;
   /** Whether trials run in actors that earlier ones have left. Default: true for functions; for classes, where they have `resetConfig`. */
   reuseActors?: boolean | undefined;

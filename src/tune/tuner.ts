@@ -1,8 +1,8 @@
 /**
  * `Tuner`: runs a trainable with many configurations, and goes on with a run that was cut off.
  *
- * Checks what it is given, opens the run's folder, and puts together the parts that `Experiment` runs. Everything about one session of a run is here; what happens in it is the
- * machine's.
+ * Checks the options, opens the run's folder, and puts together the parts that `Experiment` runs. This file covers one session of a run;
+ * the machine decides what happens in it.
  */
 import { type ActorClass, clusterResources } from "../core/index.ts";
 import { describeValue, isPlainObject, readOptions, SIGNAL } from "../core/internal.ts";
@@ -76,7 +76,7 @@ export type Trainable<C, R> =
   | TrainableSource
   | { readonly [key: symbol]: unknown; fit(): unknown };
 
-/** The metrics of a trial, by what its code returns or yields; those of `report` are not known to the compiler. */
+/** The metrics of a trial, inferred from its code's return or yielded values; the compiler does not know those of `report`. */
 export type Reported<R> =
   R extends AsyncGenerator<infer Y, infer T>
     ? MetricsOf<Y | T>
@@ -91,7 +91,7 @@ type MetricsOf<T> = [Exclude<T, void | null | undefined>] extends [never]
     : Extract<Exclude<T, void | null | undefined>, object>;
 
 /**
- * An experiment: a trainable, the space of its configurations, and how it is searched.
+ * An experiment: a trainable, the space of configurations, and a search through it.
  *
  * @example
  * const tuner = new Tuner(
@@ -122,11 +122,13 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
   }
 
   /**
-   * The run of a folder, to go on with: what had finished stays, what ran goes on from its last checkpoint, and the searcher continues its sequence.
+   * Continues the run of a folder: finished trials stay, unfinished ones continue from their last checkpoint, and the searcher continues
+   * its sequence.
    *
    * @param path - the run's folder: `results.experimentPath`, or `storagePath/name`
    * @param trainable - the same as that of the run
-   * @param options - which trials run again, and what a folder cannot hold: functions of the space, own searchers, schedulers and stoppers, callbacks
+   * @param options - trials to run again, and the parts that a folder cannot hold: functions of the space, custom searchers, schedulers and
+   * stoppers, callbacks
    */
   // oxlint-disable-next-line no-explicit-any -- the folder has the configurations, so their types are whatever the trainable says
   static restore<R>(path: string, trainable: Trainable<any, R>, options: RestoreOptions = {}): Tuner<SearchSpace, R> {
@@ -153,7 +155,8 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
   /**
    * Runs all trials, and gives their results when the last has ended. Trials that fail are among the results.
    *
-   * @throws TuneError for `failFast`; RunError for a run of this name that is there already; whatever a searcher or scheduler throws; the reason of the signal
+   * @throws TuneError for `failFast`; RunError if a run of this name exists already; errors of a searcher or scheduler; the reason of the
+   * signal
    */
   async fit(options: FitOptions = {}): Promise<ResultGrid<Sampled<S>, Reported<R>>> {
     const { signal } = readOptions(options, FIT);
@@ -282,7 +285,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
 
 const RESTORE_OPTIONS = ["paramSpace", "tuneConfig", "runConfig", "resumeUnfinished", "resumeErrored", "restartErrored"] as const;
 
-/** Set while `restore` constructs: the constructor is for users, who have nothing to restore. */
+/** Set while `restore` constructs: users call the constructor, and have nothing to restore. */
 let restoring: { readonly path: string; readonly options: RestoreOptions } | undefined;
 
 /** Options of Ray's older `tune.run`, and options that are in the wrong place, in small letters. */

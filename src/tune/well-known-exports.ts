@@ -1,4 +1,4 @@
-/** Everything of `shoal/tune` that travels by name: what users import in trainables, and the actor in which trials run. */
+/** Exports of `shoal/tune` that travel by name: those that users import in trainables, and the actor in which trials run. */
 import { registerExports } from "../core/internal.ts";
 import { TuneError } from "./errors.ts";
 import { getCheckpoint, getContext, report } from "./session.ts";

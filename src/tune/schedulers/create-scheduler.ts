@@ -38,7 +38,7 @@ export type SchedulerName = keyof typeof SCHEDULERS;
  * ```ts
  * const scheduler = createScheduler("asha", { maxT: 20 });
  * ```
- * @throws RangeError for an unknown name; what the scheduler's constructor throws for options
+ * @throws RangeError for an unknown name; errors of the scheduler's constructor for options
  */
 export function createScheduler(name: SchedulerName | (string & {}), options: Readonly<Record<string, unknown>> = {}): TrialScheduler {
   const make = Object.hasOwn(SCHEDULERS, name.toLowerCase()) ? SCHEDULERS[name.toLowerCase() as SchedulerName] : undefined;

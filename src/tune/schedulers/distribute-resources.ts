@@ -1,8 +1,9 @@
 /**
  * How free resources are given to running trials: `distributeResources` shares them evenly, `distributeResourcesToTopJob` gives them to the best.
  *
- * Both are functions for `ResourceChangingScheduler`. A trial never has less than it began with, and gives back what others need when there is less than nothing
- * free. Resources grow by a unit: `increaseBy`, else one GPU where trials have GPUs, else one CPU. The sums are those of Ray's classes of these names.
+ * Both are functions for `ResourceChangingScheduler`. A trial never has less than at its beginning, and gives resources back when the
+ * others need more than there are. Resources grow by a unit: `increaseBy`, else one GPU if trials have GPUs, else one CPU. The sums are
+ * those of Ray's classes of these names.
  */
 import { count, custom, flag, isPlainObject, readOptions } from "../../core/internal.ts";
 import type { SchedulerView } from "../scheduler.ts";
@@ -21,7 +22,7 @@ export interface AllocationRequest {
   readonly mode: Mode | undefined;
 }
 
-/** New resources for a trial that has reported, or undefined to leave it what it has. */
+/** Returns new resources for a trial that has reported, or undefined for no change. */
 export type AllocationFunction = (request: AllocationRequest) => TrialResources | undefined;
 
 export interface DistributeResourcesOptions {

@@ -8,9 +8,9 @@
 interface BracketShape {
   /** Trials that it takes at most. */
   readonly trialsMax: number;
-  /** Its first milestone. */
+  /** First milestone of the bracket. */
   readonly firstMilestone: number;
-  /** Its last. */
+  /** Last milestone of the bracket. */
   readonly maxT: number;
   readonly reductionFactor: number;
   /** How often it is halved. */

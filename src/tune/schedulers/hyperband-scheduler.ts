@@ -92,7 +92,7 @@ export class HyperBandScheduler implements TrialScheduler {
     return this.decideAtMilestone(bracket, trial, view);
   }
 
-  /** Decides about a trial that has reached its milestone, and about the others of its bracket. */
+  /** Decides about a trial that has reached its milestone, and about the other trials of the bracket. */
   protected decideAtMilestone(bracket: HyperBandBracket, trial: Trial, view: SchedulerView): Decision {
     return this.process(bracket, view, trial);
   }

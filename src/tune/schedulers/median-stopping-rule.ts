@@ -1,8 +1,9 @@
 /**
  * `MedianStoppingRule`: stops a trial whose best result is below the median of the others' running means (Golovin et al. 2017, "Vizier").
  *
- * Means run from `gracePeriod` to the trial's present time, over trials that have come as far. With too few of those, a trial may let others run first. The
- * decisions are those of Ray's scheduler of this name. Of each trial the sums at each of its times are kept, as later trials are compared at earlier times.
+ * Means run from `gracePeriod` to the trial's present time, over trials that have come as far. With too few of those, a trial may let
+ * others run first. The decisions are those of Ray's scheduler of this name. The sums at each of a trial's times are kept, as later trials
+ * are compared at earlier times.
  */
 import { count, flag, readOptions, text } from "../../core/internal.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";

@@ -1,13 +1,13 @@
 /**
  * The objective of a scheduler: a metric with its direction, and the attribute of results that counts progress.
  *
- * Scores are larger for better results whatever the mode. Each scheduler owns an `Objective`. The names of Ray's automatic keys are accepted, too, with their
- * units: `time_total_s` is in seconds.
+ * Scores are larger for better results in either mode. Each scheduler owns an `Objective`. The names of Ray's automatic keys are accepted,
+ * too, with their units: `time_total_s` is in seconds.
  */
 import { metricAt } from "../../runs/kept-checkpoints.ts";
 import type { Metrics, Mode, TrialResult } from "../trial.ts";
 
-/** Ray's names for keys that Tune adds, and what turns ours into its unit. */
+/** Ray's names for keys that Tune adds, and the divisors that convert our units. */
 const NAMES_OF_RAY: Readonly<Record<string, { readonly name: string; readonly divisor: number }>> = {
   training_iteration: { name: "trainingIteration", divisor: 1 },
   time_total_s: { name: "timeTotalMs", divisor: 1000 },
@@ -70,7 +70,7 @@ export class Objective {
     return typeof value === "number" ? value / (known?.divisor ?? 1) : undefined;
   }
 
-  /** @throws Error that names what a result lacks */
+  /** @throws Error that names the missing key of a result */
   require(trialId: string, result: TrialResult): { score: number; time: number } {
     const score = this.scoreOf(result);
     const time = this.timeOf(result);

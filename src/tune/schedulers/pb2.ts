@@ -1,9 +1,9 @@
 /**
- * `PB2`: population based training whose new configurations come from a model of what gained most (Parker-Holder et al. 2020).
+ * `PB2`: population based training with new configurations from a model of past gains (Parker-Holder et al. 2020).
  *
- * Whom and when is decided as in `PopulationBasedTraining`. The configuration of a trial that exploits another lies within `hyperparamBounds`, where a Gaussian process over
- * all gains so far promises most. Records: one row each time that a trial is looked at, and one for each configuration that was chosen, with
- * the reward of the donor, from which it goes on.
+ * `PopulationBasedTraining` decides which trials exploit, and when. The configuration of a trial that exploits another lies within
+ * `hyperparamBounds`, where a Gaussian process over all gains so far promises most. Records: one row each time that a trial is looked at,
+ * and one for each chosen configuration, with the donor's reward as its start.
  */
 import { isPlainObject, plainObject, readOptions } from "../../core/internal.ts";
 import { definitionOf } from "../definition.ts";

@@ -1,9 +1,9 @@
 /**
  * `PopulationBasedTrainingReplay`: runs one trial through the schedule of configurations that a trial of population based training ended with.
  *
- * A trial's policy is the text of its `pbt_policy_<trial>.txt`: a line of JSON for each exploit, which names both trials, the iterations of both, and the
- * configuration before and after. Only the chain of exploits counts that leads to the last line: an exploit of another trial replaces all that
- * came before it. At the iteration of a change the trial saves a checkpoint and goes on from it with the next configuration.
+ * A trial's policy is the text of `pbt_policy_<trial>.txt`: a line of JSON for each exploit, with both trials, the iterations of both, and
+ * the configuration before and after. Only the chain of exploits counts that leads to the last line: an exploit of another trial replaces
+ * all that came before it. At the iteration of a change the trial saves a checkpoint and continues from it with the next configuration.
  */
 import { parseMetrics } from "../../runs/metrics.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
@@ -84,7 +84,7 @@ export class PopulationBasedTrainingReplay implements TrialScheduler {
   }
 }
 
-/** The first configuration, and the changes of it, of the chain that ends with the last line. */
+/** Reads the first configuration, and the later changes, of the chain that ends with the last line. */
 function readPolicy(text: string): { first: Config | undefined; changes: Change[] } {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   const exploits = lines.map((line, index) => readLine(line, index + 1));

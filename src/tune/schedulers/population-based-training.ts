@@ -39,7 +39,7 @@ export interface PopulationOptions {
 export interface PopulationBasedTrainingOptions extends PopulationOptions {
   /** No trial is looked at before. Default: 0. */
   burnInPeriod?: number;
-  /** Hyperparameters to mutate, each with the source of its new values: a list, a domain, a function, or an object of these. */
+  /** Hyperparameters to mutate, each with a source of new values: a list, a domain, a function, or an object of these. */
   hyperparamMutations?: Mutations | undefined;
   /** How often a value is drawn anew instead of moved. Default: 0.25. */
   resampleProbability?: number;
@@ -73,7 +73,7 @@ const OPTIONS = {
   ),
 };
 
-/** A trial that has exploited so often in a row lets others of its age go first. */
+/** A trial that has exploited so often in a row lets other trials as old go first. */
 const EXPLOITS_IN_A_ROW = 20;
 
 /** State of a trial in the population. */

@@ -1,8 +1,9 @@
 /**
- * Our schedulers beside Ray's: each table of `test/vectors/tune/schedulers.json` is a run of a scheduler of Ray 2.60, event by event, with what it decided.
+ * Compares our schedulers with Ray's: each table of `test/vectors/tune/schedulers.json` is a run of a scheduler of Ray 2.60, event by
+ * event, with its decisions.
  *
- * `test/systems/ray_schedulers.py` records the tables and `test/systems/tune-schedulers.test.ts` records them anew and compares. Draws of population based training come from the
- * table, after a look at what they were drawn from.
+ * `test/systems/ray_schedulers.py` records the tables, and `test/systems/tune-schedulers.test.ts` records them anew and compares. Draws of
+ * population based training come from the table, after a check of their candidates.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -50,7 +51,7 @@ const RECORDED = JSON.parse(readFileSync(new URL("../../../test/vectors/tune/sch
 
 type MutableTrial = { -readonly [K in keyof Trial]: Trial[K] };
 
-/** The trials of a table, and what schedulers see of them. */
+/** The trials of a table, as schedulers see them. */
 class Population implements SchedulerView {
   readonly all = new Map<string, MutableTrial>();
   readonly isSearching = true;
@@ -103,7 +104,7 @@ function make({ scheduler, options }: Table): TrialScheduler {
   return new ResourceChangingScheduler({ resourcesAllocationFunction: allocate(options["options"] as object) });
 }
 
-/** Gives a scheduler the draws of a table instead of its own. */
+/** Replaces the draws of a scheduler by those of a table. */
 function steer(scheduler: TrialScheduler, draws: () => Draw | undefined): void {
   const random = Reflect.get(scheduler, "random") as { next(): number; pick(items: readonly unknown[]): unknown };
   // The model of PB2 draws for itself.

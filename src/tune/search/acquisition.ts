@@ -34,8 +34,8 @@ export function worthWithSlopes(
 }
 
 /**
- * The logarithm of h(z) = density(z) + z * cdf(z), of which the expected improvement is a multiple, with cdf / h and density / h: what the improvement loses with the mean,
- * and gains with the deviation.
+ * The logarithm of h(z) = density(z) + z * cdf(z), to which the expected improvement is proportional. The ratios cdf / h and density / h
+ * give its changes with the mean and with the deviation.
  */
 function improvement(z: number): { log: number; byMean: number; byDeviation: number } {
   const logDensity = -0.5 * z * z - LOG_SQRT_TWO_PI;

@@ -1,5 +1,5 @@
 /**
- * The places of a search space as axes: numbers from 0 to 1 and choices, which is what models of a space work on.
+ * The places of a search space as axes for models: numbers from 0 to 1 and choices.
  *
  * A number domain becomes the unit interval, after its logarithm where it has one; a normal domain becomes its quantiles. Each value of an integer or quantized
  * domain owns a cell of the interval, half a step to either side, so that the ends are as likely as the rest. A choice keeps its index. `null` on an axis of a

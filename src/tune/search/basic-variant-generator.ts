@@ -14,9 +14,12 @@ import { seed } from "../shared-options.ts";
 export interface BasicVariantGeneratorOptions {
   /** How often the whole grid is run; without a grid, how many configurations there are. -1 is without end. Default: that of `tuneConfig`. */
   numSamples?: number | undefined;
-  /** Configurations, whole or in part, that are tried first; what they leave out is drawn. Each takes the place of one sample: of a grid it fixes the axes that it names. Default: none. */
+  /**
+   * Configurations, whole or in part, that are tried first; missing values are drawn. Each takes the place of one sample: of a grid it
+   * fixes the axes that it names. Default: none.
+   */
   pointsToEvaluate?: readonly Readonly<Record<string, unknown>>[] | undefined;
-  /** Whether all points of one grid share what is drawn at random. Default: false. */
+  /** Whether all points of one grid share their random values. Default: false. */
   constantGridSearch?: boolean | undefined;
   /** Trials that run at once; 0 for any number. Default: 0, and so `maxConcurrentTrials` of `tuneConfig` alone counts. */
   maxConcurrent?: number | undefined;
@@ -145,7 +148,7 @@ export class BasicVariantGenerator implements Searcher {
   }
 }
 
-/** The points of a grid that differ in what a user's point leaves open. */
+/** Returns the points of a grid that differ in the axes that a user's point leaves open. */
 function gridBeside(grid: readonly Point[], fixed: Point): Point[] {
   const seen = new Set<string>();
   return grid.filter((point) => {

@@ -1,9 +1,9 @@
 /**
  * `BayesOptSearch`: proposes where a Gaussian process expects most improvement (Snoek et al. 2012; Ament et al. 2023).
  *
- * Best for few evaluations (up to some hundreds) of an expensive function in up to twenty dimensions. Begins with spread points, then fits the process to at
- * most 300 points and searches its acquisition function from many starts. Trials that run are believed to give what is expected of them, so that parallel
- * asks spread. All work is limited by counts, not by time, so that the same results give the same proposals.
+ * Best for few evaluations (up to some hundreds) of an expensive function in up to twenty dimensions. Begins with spread points, then fits
+ * the process to at most 300 points and searches its acquisition function from many starts. Running trials count with their expected
+ * values, so that parallel asks spread. All work is limited by counts, not by time, so that the same results give the same proposals.
  */
 import { count, flag, number, oneOf, readOptions } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
@@ -310,7 +310,7 @@ function snapped(axis: Axis, unit: number): number {
   return axis.halfStep === 0 ? unit : toUnit(axis, fromUnit(axis, unit));
 }
 
-/** Other values of an axis to try: all options, the numbers of a short range, or the neighbours in a long one. */
+/** Further values of an axis to try: all options, the numbers of a short range, or the neighbours in a long one. */
 function valuesOf(axis: Axis, at: number): number[] {
   if (axis.choiceCount > 0) return Array.from({ length: axis.choiceCount }, (_, option) => option).filter((option) => option !== at);
   if (axis.halfStep === 0) return [];

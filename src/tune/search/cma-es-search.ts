@@ -1,9 +1,10 @@
 /**
  * `CmaEsSearch`: numbers by CMA-ES, choices by probabilities that learn from the same ranks (Hamano et al. 2024, "CatCMA", simplified).
  *
- * Best where the space is mostly numbers, evaluations are many (hundreds) and what is good lies along slanted valleys. Parallel asks all draw from the present distribution; each
- * population of results moves it, in the order in which they come. When the distribution has shrunk to a point, the search starts elsewhere with twice the
- * population (Auger and Hansen 2005). On integer axes a sample is sometimes moved by one value, as rounding would hide small steps (Hansen 2011).
+ * Best if the space is mostly numbers, evaluations are many (hundreds) and good points lie along slanted valleys. Parallel asks all draw
+ * from the present distribution; each population of results moves it, in order of arrival. When the distribution has shrunk to a point, the
+ * search starts at another place with twice the population (Auger and Hansen 2005). On integer axes a sample is sometimes moved by one
+ * value, as rounding would hide small steps (Hansen 2011).
  */
 import { custom, flag, number, readOptions } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
@@ -56,7 +57,7 @@ export class CmaEsSearch extends ModelSearch {
   #choices: number[] = [];
   /** In a space without numbers it has one idle dimension, and only its weights are used. */
   #strategy: CmaEs = new CmaEs({ mean: [0.5], sigma: 1 });
-  /** For each choice, the probabilities of its options. */
+  /** For each choice, the probabilities of the options. */
   #probabilities: number[][] = [];
   #draws = new Map<number, Draw>();
   #population: (Draw & { loss: number })[] = [];
@@ -159,7 +160,7 @@ export class CmaEsSearch extends ModelSearch {
 
   #restart(): void {
     this.#restarts += 1;
-    // Trials that run were drawn from the distribution before: to the new one they are foreign, whatever its generation is when they end.
+    // Running trials were drawn from the distribution before: for the new one they are foreign, in whichever generation they end.
     for (const [proposal, draw] of this.#draws) this.#draws.set(proposal, { ...draw, generation: -1 });
     this.#begin(this.#numbers.map(() => this.random.next()));
   }
@@ -173,7 +174,7 @@ export class CmaEsSearch extends ModelSearch {
     };
   }
 
-  /** Moves the probabilities of options towards what the good half chose, and keeps each above a floor. */
+  /** Moves the probabilities of options towards the choices of the better half, and keeps each above a floor. */
   #adaptProbabilities({ weights }: CmaEs): void {
     const ranked = [...this.#population].sort((first, second) => first.loss - second.loss);
     for (const [which, probabilities] of this.#probabilities.entries()) {

@@ -39,7 +39,7 @@ export type SearcherName = keyof typeof SEARCHERS;
  * ```ts
  * const searcher = createSearcher("tpe", { seed: 1 });
  * ```
- * @throws RangeError for an unknown name; what the searcher's constructor throws for options
+ * @throws RangeError for an unknown name; errors of the searcher's constructor for options
  */
 export function createSearcher(name: SearcherName | (string & {}), options: Readonly<Record<string, unknown>> = {}): Searcher {
   const make = Object.hasOwn(SEARCHERS, name.toLowerCase()) ? SEARCHERS[name.toLowerCase() as SearcherName] : undefined;

@@ -1,5 +1,5 @@
 /**
- * A Gaussian process over unit points: what values a function has elsewhere, and how certain that is (Rasmussen and Williams 2006).
+ * A Gaussian process over unit points: predicts a function's values, and their uncertainty (Rasmussen and Williams 2006).
  *
  * The kernel is Matérn 5/2 with a length for each axis; two options of a choice are one step apart. Lengths, scale and noise maximize the marginal likelihood with
  * weak priors. Values are standardized by the caller. Called by `BayesOptSearch`; nothing here draws random numbers.
@@ -73,7 +73,7 @@ export class GaussianProcess {
     return new GaussianProcess(shape, { points, factor, alpha });
   }
 
-  /** The process with more points, whose values are what it expects there: it is more certain near them, and expects the same everywhere. */
+  /** Returns the process with more points, at their expected values: it is more certain near them, and expects the same everywhere. */
   withBelieved(points: readonly Float64Array[]): GaussianProcess {
     if (points.length === 0) return this;
     const shape = { isChoice: this.#isChoice, weights: this.#weights, scale: this.#scale, noise: this.#noise };
@@ -279,7 +279,7 @@ function kernel(squared: number, scale: number): number {
   return scale * (1 + distance + (5 / 3) * squared) * Math.exp(-distance);
 }
 
-/** Its derivative by the squared distance. */
+/** The derivative of the kernel by the squared distance. */
 function slopeOfKernel(squared: number, scale: number): number {
   const distance = ROOT_FIVE * Math.sqrt(squared);
   return -(5 / 6) * scale * (1 + distance) * Math.exp(-distance);

@@ -1,4 +1,4 @@
-/** Losses of results for searchers: a number for each metric, smaller for better whatever the mode. */
+/** Losses of results for searchers: a number for each metric, smaller for better in either mode. */
 import { metricAt } from "../../runs/kept-checkpoints.ts";
 import type { Metrics, Mode, TrialResult } from "../trial.ts";
 

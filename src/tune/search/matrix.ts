@@ -1,7 +1,7 @@
 /**
  * Linear algebra on small dense matrices: Cholesky factors with their solves, and the eigenvectors of a symmetric matrix.
  *
- * A matrix of `size` rows is one `Float64Array` row by row. Inner loops run along rows, which is what makes 300 rows cost about 10 ms. Used by the
+ * A matrix of `size` rows is one `Float64Array` row by row. Inner loops run along rows, so that 300 rows cost only about 10 ms. Used by the
  * Gaussian process, by PB2 and by CMA-ES; nothing here knows of them.
  */
 

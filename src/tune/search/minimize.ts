@@ -15,7 +15,7 @@ interface Box {
 
 /** Steps that are remembered as curvature. */
 const MEMORY = 6;
-/** A decrease must be at least this part of what the slope promises. */
+/** A decrease must be at least this part of the slope's prediction. */
 const SUFFICIENT = 1e-4;
 /** Evaluations of one line search. */
 const HALVINGS_MAX = 12;

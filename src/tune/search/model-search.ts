@@ -1,8 +1,8 @@
 /**
  * The base class of searchers with a model of the space. It suggests the points given by the user first, keeps the history of trials, and saves its state as JSON.
  *
- * A subclass defines how it proposes a point and what it learns from a result. The base class turns configurations into points of `axes.ts` and results into
- * losses (smaller is better, whatever the mode), and tracks the running trials. Its decisions depend only on the calls and on the seed.
+ * A subclass proposes points and learns from results. The base class turns configurations into points of `axes.ts` and results into losses
+ * (smaller is better, in either mode), and tracks the running trials. Its decisions depend only on the calls and on the seed.
  */
 import { describeValue } from "../../core/internal.ts";
 import { definitionOf } from "../definition.ts";

@@ -1,15 +1,16 @@
 /**
  * Comparing results with several losses: which points no other beats, and which few of equals cover most.
  *
- * Smaller is better in every loss. `bestOf` takes whole fronts as long as they fit, and of the next front the points that together dominate the largest
- * volume, chosen one by one, which is within 63 % of the best choice. The volume that no chosen point dominates is kept as boxes that do not overlap: a choice
- * takes parts out of a few of them, and every other point adds the less by what it shares with these parts. Used by TPE.
+ * Smaller is better in every loss. `bestOf` takes whole fronts as long as they fit, and of the next front the points that together dominate
+ * the largest volume, chosen one by one, which is within 63 % of the best choice. The volume that no chosen point dominates is kept as
+ * boxes that do not overlap. A choice removes parts of a few boxes, and every other point's contribution falls by its share of these parts.
+ * Used by TPE.
  */
 import { dominates } from "../pareto-front.ts";
 
 type Losses = readonly number[];
 
-/** Boxes for which a region has place at first: what a point takes is seldom more. */
+/** Initial capacity of a region in boxes: a point seldom takes more. */
 const BOX_COUNT = 16;
 
 /** The indexes of the points that no other dominates. */
@@ -90,7 +91,7 @@ class Stairs {
   }
 }
 
-/** A choice of a point of a front: what it added, and where. */
+/** A choice of a point of a front: the added volume, and its place. */
 interface Choice {
   readonly index: number;
   readonly gain: number;
@@ -100,13 +101,14 @@ interface Choice {
 /**
  * Chooses, one by one, the points of a front that add the largest volume; of equals the first.
  *
- * Remembers what it chose: a point that has come to the front since, and adds less than each choice did at its turn, changes nothing. So most calls of a search cost little.
+ * Remembers its choices. A later point of the front that adds less than each choice did at its turn changes nothing, so most calls of a
+ * search cost little.
  */
 export class FrontCover {
   #front: readonly number[] = [];
   /** The least loss on each axis, and the span to a point somewhat worse than the worst. */
   #scale: readonly number[] = [];
-  /** By place in `#front`: what a point would add to all choices. */
+  /** By place in `#front`: the volume that a point would add to all choices. */
   #gains: Float64Array = new Float64Array();
   #whole = new Region(0);
   #free = new Region(0);
@@ -256,7 +258,7 @@ class Region {
     return total;
   }
 
-  /** Subtracts from what each point of a front in order would add what it has in common with these boxes. */
+  /** Reduces the gains of a sorted front's points by the volume that they share with these boxes. */
   subtractFrom(gains: Float64Array, points: Float64Array): void {
     const edge = this.#corner();
     for (let at = 0; at < gains.length; at += 1) {
@@ -266,7 +268,7 @@ class Region {
     }
   }
 
-  /** Moves what a point dominates to another region. */
+  /** Moves the volume that a point dominates to another region. */
   moveAbove(points: Float64Array, at: number, to: Region): void {
     const size = 2 * this.#axisCount;
     const first = at * this.#axisCount;

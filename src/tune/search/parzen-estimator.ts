@@ -1,5 +1,5 @@
 /**
- * A density over some axes, as a mixture with one kernel for each observed point and a wide one for what is known before any.
+ * A density over some axes: a mixture with one kernel for each observed point and a wide one for the prior.
  *
  * The kernel of a point is the product of a normal distribution cut to the unit interval for each number, and for each choice a distribution that prefers
  * the observed option. The width on an axis is the distance to the farther neighbour there, so that the density is fine where points are close. The rules
@@ -17,13 +17,16 @@ const PRIOR_WEIGHT = 1;
 const FULL_WEIGHT_COUNT = 25;
 /** Widths are at least the interval divided by the number of kernels, or by this. */
 const NARROWING_MAX = 100;
-/** A cell narrower than this part of the kernel's width has the density of its middle: the error is below 0.3 %. */
+/** A cell narrower than this part of the kernel's width gets the density of the middle: the error is below 0.3 %. */
 const NARROW_CELL = 0.25;
-/** So many widths from a bound, what lies beyond it is less than a double shows. */
+/** At a distance of this many widths from a bound, the part beyond it is less than a double shows. */
 const WHOLE = 8.3;
-/** A kernel whose logarithm is so far below the largest adds less than 2e-11 of it. */
+/** A kernel whose logarithm is this far below the largest adds less than 2e-11 of that. */
 const NEGLIGIBLE = 25;
-/** So many widths from its mean, a kernel on a single axis adds less than 2e-14 of its weight, where the prior's adds most of its own. */
+/**
+ * At a distance of this many widths from the mean, a kernel on a single axis adds less than 2e-14 of the weight, where the prior's kernel
+ * adds most of the density.
+ */
 const REACH = 8.4;
 const SQRT_TWO_PI = Math.sqrt(2 * Math.PI);
 /** Values of exp(-x) for `x` up to there, so many for each step of 1. */
@@ -126,7 +129,7 @@ export class ParzenEstimator {
     });
   }
 
-  /** Per kernel: the logarithm of its weight and of its factors that are the same everywhere. */
+  /** Per kernel: the logarithm of the weight and of the factors that are the same everywhere. */
   #constants(): Float64Array {
     const constants = this.#weights.map((weight) => Math.log(weight / this.#totalWeight));
     for (const kernels of this.#columns) if ("means" in kernels) addFactors(constants, kernels);
@@ -207,7 +210,7 @@ function massInside(mean: number, width: number): number {
   return isWhole ? 1 : normalMass(-mean / width, (1 - mean) / width);
 }
 
-/** Adds what the width of the kernels of a continuous axis and cutting them to the unit interval takes. */
+/** Adds the factors for the width of the kernels of a continuous axis, and for their cut to the unit interval. */
 function addFactors(constants: Float64Array, { means, sharpness }: ContinuousKernels): void {
   for (let kernel = 0; kernel < constants.length; kernel += 1) {
     const width = 1 / (sharpness[kernel] as number);
@@ -328,7 +331,7 @@ function logSumExp(logs: Float64Array): number {
   return largest + Math.log(sum);
 }
 
-/** exp(-below) to ten digits, from the table and four terms of its series: half the time of Math.exp. */
+/** exp(-below) to ten digits, from the table and four terms of the series: half the time of Math.exp. */
 function expOfMinus(below: number): number {
   const step = (below * EXP_STEPS + 0.5) | 0;
   const rest = step / EXP_STEPS - below;

@@ -30,7 +30,7 @@ export const pythonSearchOptions = {
 };
 
 type PlainPoint = Readonly<Record<string, number>>;
-/** A call to the library, as the log keeps it for `replay`. With a space function each trial has axes of its own. */
+/** A call to the library, as the log keeps it for `replay`. With a space function each trial has separate axes. */
 type Call =
   | readonly ["ask" | "give", trialId: string, point: PlainPoint]
   | readonly ["ask" | "give", trialId: string, point: PlainPoint, axes: readonly JsonValue[]]
@@ -66,7 +66,7 @@ interface PythonLibrary {
   readonly define?: SpaceFunction | undefined;
 }
 
-/** The library's process, and what resolves when it knows everything of the log. */
+/** The library's process, and a promise that resolves when it knows the whole log. */
 interface StartedLibrary {
   readonly handle: ActorHandle<PythonSearcher>;
   readonly replayed: PromiseLike<unknown>;

@@ -1,8 +1,8 @@
 /**
- * `Repeater`: runs each configuration of a searcher several times, and tells the searcher the mean of what they reach.
+ * `Repeater`: runs each configuration of a searcher several times, and tells the searcher the mean of the results.
  *
- * For trainables whose results depend on chance. Trials that fail or report nothing do not count; where none of a group counts, the searcher is told of a
- * failure. Each trial finds its place in the group under `__trial_index__` of its configuration.
+ * For trainables whose results depend on chance. Trials that fail or report nothing do not count; if none in a group counts, the searcher
+ * is told of a failure. Each trial finds its place in the group in its configuration's `__trial_index__`.
  */
 import { count, flag, readOptions } from "../../core/internal.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";

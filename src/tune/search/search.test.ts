@@ -1,4 +1,4 @@
-/** Searchers by asks and tells alone: what they propose, what they refuse, and that a saved search goes on as if nothing had been. */
+/** Tests searchers by asks and tells alone: proposals, refusals, and that a restored search continues the same sequence. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Searcher } from "../searcher.ts";
@@ -81,7 +81,7 @@ const steps = fc.array(
   { minLength: 10, maxLength: 45 },
 );
 
-/** Makes calls on a searcher, and returns what it answered. `restart` is put in before one call: it gives another searcher to go on with. */
+/** Makes calls on a searcher, and returns the answers. `restart` is called before one of them and gives the searcher to continue with. */
 async function drive(
   first: Searcher,
   calls: readonly Step[],
@@ -122,7 +122,7 @@ describe.each([...MODELS, ...WRAPPED])("%s", (_, make) => {
           at: Math.floor(part * calls.length),
           with: async (searcher) => {
             const state = JSON.parse(JSON.stringify(await searcher.save())) as JsonValue;
-            // Another seed: the state has the generator, too.
+            // A different seed: the saved state includes the generator.
             const next = make(seed + 1);
             await next.setSearchProperties("loss", "min", SPACE);
             await next.restore(state);

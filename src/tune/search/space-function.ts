@@ -1,8 +1,8 @@
 /**
  * Spaces that a function defines as it runs: it asks for one value after another, and may decide by those it has which ones come next.
  *
- * Knows what a function may ask for, and what its configuration is; where the numbers come from is the searcher's to say. The suggestions of one trial are kept as axes
- * and a point, as those of a whole space are, in the order in which they were asked for.
+ * Decides which values a function may request, and the configuration that results; the searcher provides the numbers. The suggestions of
+ * one trial are kept as axes and a point, as those of a whole space are, in the order of the requests.
  */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
 import { configOf, type Domain, isDomain, placesOf, resolveSpace, type SearchSpace } from "../space.ts";
@@ -20,7 +20,10 @@ export interface SuggestingTrial {
   suggest<T>(name: string, domain: Domain<T>): Promise<T>;
 }
 
-/** Asks a trial for the values of its configuration. What it returns, if anything, is put over the suggested values, which are in the configuration by their names. */
+/**
+ * Asks a trial for the values of a configuration. A returned object is put over the suggested values, which are in the configuration by
+ * their names.
+ */
 export type SpaceFunction = (trial: SuggestingTrial) => object | void | Promise<object | void>;
 
 /** The suggestions of one trial, as far as they have come. */
@@ -41,8 +44,8 @@ export class Suggestions {
   /**
    * The configuration of a trial.
    *
-   * @param constants - the rest of it: values, and functions of all others
-   * @throws whatever the function throws
+   * @param constants - the rest of the configuration: values, and functions of all others
+   * @throws errors of the function
    */
   async configBy(define: SpaceFunction, { trialId, constants }: { trialId: string; constants: SearchSpace }): Promise<Config> {
     try {

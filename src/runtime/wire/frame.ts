@@ -1,7 +1,7 @@
 /**
  * The frame: how messages lie on a byte stream.
  *
- * u32 length | u8 type | u8 flags | u32 call id | header | body          (integers little-endian; length counts the bytes after it)
+ *     u32 length | u8 type | u8 flags | u32 call id | header | body          (integers little-endian; length counts the bytes after it)
  *
  * The header is absent, a lone MessagePack uint 32 (flag NUMBER: five bytes, for hot messages), or MessagePack of any form behind its u32
  * length (flag HEADER). `FrameWriter` copies small frames into a slab and hands the slab over once a tick: measured 3.9-4.5 M messages/s

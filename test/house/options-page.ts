@@ -53,7 +53,7 @@ const SECTIONS: readonly Section[] = [
   },
   {
     title: "Runtime environments: `runtimeEnv`",
-    text: "An option of `init`, tasks and actors. What a task or actor names is added to what `init` has.",
+    text: "An option of `init`, tasks and actors. Variables of a task or actor are added to those of `init`; other options replace them.",
     from: [["runtime/environment/runtime-env.ts", "RuntimeEnvInput"]],
   },
   { title: "`get(refs, options)`, `ready(actor, options)`", text: "", from: [[REFS, "GetOptions"]] },
@@ -75,10 +75,11 @@ const SECTIONS: readonly Section[] = [
 
 const INTRODUCTION = `# Options
 
-Every option with its type and default. Times are in milliseconds (\`...Ms\`), sizes in bytes (\`...Bytes\`), amounts of resources in steps of 0.0001. A name that does not exist, or a value that is not allowed, is a
-\`TypeError\` or \`RangeError\` at the call that has it. \`undefined\` is the same as leaving the option away.
+Every option with its type and default. Times are in milliseconds (\`...Ms\`), sizes in bytes (\`...Bytes\`), amounts of
+resources in steps of 0.0001. An unknown name or an invalid value is a \`TypeError\` or \`RangeError\` at the call.
+\`undefined\` is the same as leaving the option out.
 
-This page is made from the declarations in \`src\` (\`npm test -- test/options-page.test.ts -u\`).
+The page is generated from the declarations in \`src\` (\`npm test -- test/options-page.test.ts -u\`).
 `;
 
 /** @param read - gives the text of a file below `src` */

@@ -82,6 +82,8 @@ export {
 } from "./expressions/expression.ts";
 export type { AnyRow, Batch, BatchColumn } from "./row-types.ts";
 export {
+  readAudio,
+  type ReadAudioOptions,
   readBinaryFiles,
   readCsv,
   type ReadCsvOptions,
@@ -96,6 +98,8 @@ export {
   type ReadParquetOptions,
   readText,
   type ReadTextOptions,
+  readVideos,
+  type ReadVideosOptions,
   type SchemaOption,
 } from "./read.ts";
 export type { WriteMode, WriteResult } from "./write.ts";

@@ -115,6 +115,8 @@ export const ERROR_RETRIES = 3;
 
 /** Of a block that a reader of files makes: enough that a task's own cost is small beside it, little enough that many are under way in a small budget. */
 export const READ_BLOCK_BYTES: number = 8 * 1024 * 1024;
+/** Limit on the bytes of one frame of a film, about four frames of 8K. */
+export const FRAME_BYTES_MAX: number = 384 * 1024 * 1024;
 /** The beginning of a file from which the types of its columns are inferred. */
 export const INFERENCE_BYTES: number = 4 * 1024 * 1024;
 /** Of one record of a text format. A quote that is never closed makes the rest of the file one record; this ends the search. */

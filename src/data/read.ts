@@ -5,7 +5,19 @@
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
 import { type NdArray, remote, type TaskOptions } from "../core/index.ts";
-import { count, custom, describeValue, flag, isPlainObject, isTaskOption, oneOf, readOptions, text, texts } from "../core/internal.ts";
+import {
+  count,
+  custom,
+  describeValue,
+  flag,
+  isPlainObject,
+  isTaskOption,
+  number,
+  oneOf,
+  readOptions,
+  text,
+  texts,
+} from "../core/internal.ts";
 import type { ListedFile } from "../storage/file-system.ts";
 import { folderExists } from "../storage/folders.ts";
 import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
@@ -31,6 +43,7 @@ import {
 } from "./file-choice.ts";
 import { type ColumnFacts, mayMatch } from "./expressions/may-match.ts";
 import { columnsOf, expressionText, type ExpressionNode } from "./expressions/nodes.ts";
+import { readAudioFile } from "./formats/audio.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { IMAGE_MODES, type ImageMode, readImageFile } from "./formats/images.ts";
@@ -39,6 +52,7 @@ import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
 import { ENCODINGS, isEncoding, UTF8 } from "./formats/text-encoding.ts";
 import { readTextFile } from "./formats/text-reader.ts";
+import { readVideoFile, VIDEO_MODES, type VideoMode } from "./formats/videos.ts";
 import { BLOCK_BYTES_MAX, SMALL_FILE_TASKS_PER_CPU, SMALL_FILES_PER_TASK_MAX } from "./limits.ts";
 import { shuffled, type Source, type SourcePart, type Wanted } from "./plan/logical-plan.ts";
 import type { AnyRow } from "./row-types.ts";
@@ -112,6 +126,43 @@ export interface ReadImagesOptions extends ReadFilesOptions {
   size?: readonly [height: number, width: number] | undefined;
   /** Its channels: `"L"` is grey, one channel. Default: those of the file. */
   mode?: ImageMode | undefined;
+}
+
+/** The options that `readVideos` and `readAudio` share. */
+interface FfmpegReadOptions extends ReadFilesOptions {
+  /** The program that decodes, of 5.1 or newer. Default: `"ffmpeg"`, which the PATH of each node's daemon finds. */
+  ffmpegPath?: string | undefined;
+  /**
+   * Files with parts that cannot be decoded, or that were cut off: `"error"` ends the read with the file's name, and `"keep"` gives the rows that ffmpeg makes of the rest. Default:
+   * `"error"`.
+   */
+  damaged?: "error" | "keep" | undefined;
+}
+
+/** The options of `readVideos`. A task decodes with as many threads as it has CPUs (`numCpus`). */
+export interface ReadVideosOptions extends FfmpegReadOptions {
+  /** Height and width that each frame is brought to. Default: its own. */
+  resize?: readonly [height: number, width: number] | undefined;
+  /** The channels of frames: `"L"` is grey, one channel. Default: `"RGB"`. */
+  mode?: VideoMode | undefined;
+  /** Frames a second: others are left out or repeated. Default: all frames of the film. */
+  fps?: number | undefined;
+  /** Leave out frames before this time, counted from the beginning of the film. They are skipped without being decoded. Default: 0. */
+  startMs?: number | undefined;
+  /** Leave out frames from this time on. Default: the end of the film. */
+  endMs?: number | undefined;
+  /** Frames that are stored whole alone, which is many times as fast. Default: false. */
+  keyFramesOnly?: boolean | undefined;
+  /** Add the column `timestampMs`: the time of each frame, as the file has it. Default: false. */
+  includeTimestamps?: boolean | undefined;
+}
+
+/** The options of `readAudio`. */
+export interface ReadAudioOptions extends FfmpegReadOptions {
+  /** Samples a second that each file is brought to. Default: its own. */
+  sampleRate?: number | undefined;
+  /** Channels that those of each file are mixed to. Default: its own. */
+  channels?: number | undefined;
 }
 
 /** The options of `readParquet`. */
@@ -188,19 +239,36 @@ const NUMPY = {
         : "out of range",
   ),
 };
+const SIZE = custom<readonly [number, number] | undefined>("[height, width] is needed, whole numbers from 1", undefined, (value) =>
+  !Array.isArray(value) || value.length !== 2
+    ? "wrong type"
+    : value.every((one) => Number.isSafeInteger(one) && one >= 1)
+      ? "ok"
+      : "out of range",
+);
 const IMAGES = {
   ...FILES,
-  size: custom<readonly [number, number] | undefined>("[height, width] is needed, whole numbers from 1", undefined, (value) =>
-    !Array.isArray(value) || value.length !== 2
-      ? "wrong type"
-      : value.every((one) => Number.isSafeInteger(one) && one >= 1)
-        ? "ok"
-        : "out of range",
-  ),
+  size: SIZE,
   mode: custom<ImageMode | undefined>(`one of ${IMAGE_MODES.join(", ")} is needed`, undefined, (value) =>
     IMAGE_MODES.includes(value as ImageMode) ? "ok" : "out of range",
   ),
 };
+const BY_FFMPEG = { ...FILES, ffmpegPath: text(undefined), damaged: oneOf(["error", "keep"], "error") };
+const TIME_MS = number("a number from 0 is needed", undefined, (value) => value >= 0 && value <= Number.MAX_SAFE_INTEGER);
+const FPS_MAX = 1000;
+const VIDEOS = {
+  ...BY_FFMPEG,
+  resize: SIZE,
+  mode: custom<VideoMode | undefined>(`one of ${VIDEO_MODES.join(", ")} is needed`, undefined, (value) =>
+    VIDEO_MODES.includes(value as VideoMode) ? "ok" : "out of range",
+  ),
+  fps: number(`a number above 0, at most ${FPS_MAX}, is needed`, undefined, (value) => value > 0 && value <= FPS_MAX),
+  startMs: TIME_MS,
+  endMs: TIME_MS,
+  keyFramesOnly: flag(false),
+  includeTimestamps: flag(false),
+};
+const AUDIO = { ...BY_FFMPEG, sampleRate: count({ min: 1 }, undefined), channels: count({ min: 1 }, undefined) };
 const WIDE_TYPES = ["int64 as bigint", "uint64 as bigint"];
 const PARQUET = {
   ...FILES,
@@ -537,6 +605,56 @@ function splitOptions(options: ReadFilesOptions, known: object): { own: object; 
 function checkedTaskOptions(options: TaskOptions<1>): TaskOptions<1> {
   remote(() => {}, options);
   return options;
+}
+
+/**
+ * Films, a row a frame: the column `frame`, uint8 with height, width and channels, and `frameIndex`, which counts the frames of a file that are read. Frames are decoded as they are used. The
+ * program `ffmpeg` is needed, of 5.1 or newer, on each node that reads.
+ *
+ * @throws TypeError, RangeError for wrong options; when it runs, DataError with the file that is no film, damaged or cut off, and where ffmpeg is missing
+ * @example
+ * const frames = data.readVideos("films/*.mp4", { fps: 1, resize: [224, 224], includeTimestamps: true });
+ */
+export function readVideos(
+  paths: Paths,
+  options: ReadVideosOptions = {},
+): Dataset<{ frame: NdArray<Uint8Array>; frameIndex: number; timestampMs?: number; path?: string }> {
+  const { own, tasks } = splitOptions(options, VIDEOS);
+  const { resize, mode, fps, startMs, endMs, keyFramesOnly, includeTimestamps, ffmpegPath, damaged, ...files } = readOptions(own, {
+    of: "readVideos",
+    otherNames: { size: "it is resize", include_timestamps: "it is includeTimestamps" },
+    options: VIDEOS,
+  });
+  if (endMs !== undefined && endMs <= (startMs ?? 0))
+    throw new RangeError(`readVideos takes an endMs behind startMs (${startMs ?? 0}): received ${endMs}`);
+  const decoder = ffmpegOptions({ ffmpegPath, damaged }, tasks);
+  const args = [definedOptions({ resize, mode, fps, startMs, endMs, keyFramesOnly, includeTimestamps, ...decoder })];
+  return fileDataset("readVideos", paths, { files, tasks, reader: readVideoFile as Reader, args });
+}
+
+/**
+ * Sound, a row a file: the column `amplitude`, float32 from -1 to 1 by channel and sample, and `sampleRate`. The first sound of a film is read, too. The program `ffmpeg` is needed, as for
+ * {@link readVideos}.
+ *
+ * @throws TypeError, RangeError for wrong options; when it runs, DataError with the file that is no sound, damaged or cut off, and where ffmpeg is missing
+ * @example
+ * const speech = data.readAudio("calls/*.mp3", { sampleRate: 16_000, channels: 1 });
+ */
+export function readAudio(
+  paths: Paths,
+  options: ReadAudioOptions = {},
+): Dataset<{ amplitude: NdArray<Float32Array>; sampleRate: number; path?: string }> {
+  const { own, tasks } = splitOptions(options, AUDIO);
+  const { sampleRate, channels, ffmpegPath, damaged, ...files } = readOptions(own, { of: "readAudio", options: AUDIO });
+  const args = [definedOptions({ sampleRate, channels, ...ffmpegOptions({ ffmpegPath, damaged }, tasks) })];
+  return fileDataset("readAudio", paths, { files, tasks, reader: readAudioFile as Reader, args });
+}
+
+function ffmpegOptions(
+  { ffmpegPath, damaged }: { ffmpegPath: string | undefined; damaged: "error" | "keep" },
+  { numCpus = 1 }: TaskOptions<1>,
+): Record<string, unknown> {
+  return { ffmpegPath, keepsDamaged: damaged === "keep", threads: Math.max(1, Math.floor(numCpus)) };
 }
 
 interface FileRead {

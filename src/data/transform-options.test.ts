@@ -64,6 +64,8 @@ test.each([
   ["readBinaryFiles", data.readBinaryFiles],
   ["readNumpy", data.readNumpy],
   ["readImages", data.readImages],
+  ["readVideos", data.readVideos],
+  ["readAudio", data.readAudio],
   ["readParquet", data.readParquet],
   ["own", (_: string, options?: data.TransformOptions) => data.readDatasource({ name: "own", getReadTasks: () => [] }, options)],
 ] as const)("%s reads with so many tasks at a time, and functions behind it are not held back", (name, reader) => {

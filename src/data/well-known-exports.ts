@@ -46,6 +46,7 @@ import {
   unnest,
   uuid,
 } from "./expressions/expression.ts";
+import { readAudioFile } from "./formats/audio.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
 import { readCsvFile } from "./formats/csv-reader.ts";
 import { readImageFile } from "./formats/images.ts";
@@ -53,7 +54,9 @@ import { readJsonFile } from "./formats/json-reader.ts";
 import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
+import { readVideoFile } from "./formats/videos.ts";
 import {
+  readAudio,
   readBinaryFiles,
   readCsv,
   readFilesWithColumns,
@@ -62,6 +65,7 @@ import {
   readNumpy,
   readParquet,
   readText,
+  readVideos,
   readWithColumns,
 } from "./read.ts";
 import { Schema } from "./schema.ts";
@@ -114,6 +118,8 @@ registerExports("shoal/data", {
   range,
   rangeTensor,
   readAndJoin,
+  readAudio,
+  readAudioFile,
   readBlocks,
   readBinaryFile,
   readBinaryFiles,
@@ -134,6 +140,8 @@ registerExports("shoal/data", {
   readText,
   readTextFile,
   readUserTask,
+  readVideoFile,
+  readVideos,
   readWithColumns,
   receivedDataIterator,
   rowCount,

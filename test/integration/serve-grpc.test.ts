@@ -80,6 +80,7 @@ class Shop {
   }
   describe(item: Item, context: serve.GrpcContext): Item {
     context.trailers.set("x-seen", context.metadata.get("x-word")?.[0] ?? "");
+    context.headers.set("x-first", context.metadata.get("x-word")?.[0] ?? "");
     return { ...item, name: `${item.name} ${context.requestId} ${serve.getMultiplexedModelId()}`, stock: { ...item.stock, new: 1 } };
   }
   async *items({ to }: { to: number }): AsyncGenerator<Partial<Item>> {
@@ -90,7 +91,9 @@ class Shop {
     for await (const { priceCents } of items) [sum, count] = [sum + Number(priceCents), count + 1];
     return { priceCents: sum, items: count };
   }
-  async *chat(items: AsyncIterable<Item>): AsyncGenerator<Partial<Item>> {
+  async *chat(items: AsyncIterable<Item>, { headers, metadata }: serve.GrpcContext): AsyncGenerator<Partial<Item>> {
+    headers.set("x-first", metadata.get("x-word")?.[0] ?? "");
+    headers.set("x-bytes-bin", Buffer.from([0, 255]).toString("base64"));
     for await (const { name } of items) yield { name: `re: ${name}` };
   }
   fail({ name }: Item): never {
@@ -162,6 +165,27 @@ test("streams go in either direction, and in both", async () => {
   chat.write({ name: "0" });
   await new Promise((resolve, reject) => chat.on("end", resolve).on("error", reject));
   expect(answers).toEqual(["re: 0", "re: 1", "re: 2"]);
+});
+
+test("initial metadata comes before the first message, or with the end of a call that has none", async () => {
+  const metadata = shopMetadata();
+  metadata.set("x-word", "hello");
+  const headersOf = (call: grpc.ClientUnaryCall | grpc.ClientDuplexStream<unknown, unknown> | undefined): Promise<grpc.Metadata> =>
+    new Promise((resolve) => call?.once("metadata", resolve));
+  const unaryCall = client["Describe"]?.({ name: "cup" }, metadata, () => {});
+  expect((await headersOf(unaryCall)).get("x-first")).toEqual(["hello"]);
+  for (const messages of [1, 0]) {
+    const chat = client["Chat"]?.(metadata) as grpc.ClientDuplexStream<unknown, Item>;
+    const order: string[] = [];
+    chat.on("metadata", () => order.push("metadata")).on("data", ({ name }: Item) => order.push(name));
+    const headers = headersOf(chat);
+    const ended = new Promise((resolve, reject) => chat.on("end", resolve).on("error", reject));
+    for (let n = 0; n < messages; n += 1) chat.write({ name: "a" });
+    chat.end();
+    expect([(await headers).get("x-first"), (await headers).get("x-bytes-bin")]).toEqual([["hello"], [Buffer.from([0, 255])]]);
+    await ended;
+    expect(order).toEqual(["metadata", "re: a"].slice(0, 1 + messages));
+  }
 });
 
 test("failures are statuses", async () => {

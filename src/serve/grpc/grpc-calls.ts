@@ -1,8 +1,8 @@
 /**
  * A call of gRPC between a proxy and a replica: over the wire of requests, opened by a frame of its own kind.
  *
- * The URL names the kind of the call and the method. Messages are objects in V8's own form, as both ends are of this session. The end has the status in its trailers, or, where a call is one
- * frame each way, in the headers of its answer. Pure.
+ * The URL names the kind of the call and the method. Messages are objects in V8's own form, as both ends are of this session; a text before them is the initial metadata of a stream. The end
+ * has the status in its trailers, or, where a call is one frame each way, in the headers of its answer. Pure.
  */
 import { deserialize, serialize } from "node:v8";
 import { Message } from "../wire/frames.ts";
@@ -31,7 +31,8 @@ export const ANSWERED = 200;
 export interface GrpcEnd {
   readonly code: number;
   readonly details: string;
-  /** Names and values in turn. */
+  /** Initial metadata that no message came behind. Names and values in turn, here and below. */
+  readonly headers: readonly string[];
   readonly metadata: readonly string[];
 }
 
@@ -59,10 +60,19 @@ export function decodeMessage({ bytes }: Pick<Message, "bytes">): unknown {
   return deserialize(bytes);
 }
 
-export function endTrailers({ code, details, metadata }: GrpcEnd): readonly string[] {
-  return [String(code), details, ...metadata];
+export function encodeHeaders(headers: readonly string[]): Message {
+  return new Message(Buffer.from(JSON.stringify(headers)), true);
 }
 
-export function readEnd([code = String(GRPC_STATUS.UNKNOWN), details = "", ...metadata]: readonly string[]): GrpcEnd {
-  return { code: Number(code), details, metadata };
+/** The initial metadata of a stream; undefined for its messages. */
+export function readHeaders({ bytes, isText }: Message): readonly string[] | undefined {
+  return isText ? (JSON.parse(Buffer.from(bytes).toString()) as string[]) : undefined;
+}
+
+export function endTrailers({ code, details, headers, metadata }: GrpcEnd): readonly string[] {
+  return [String(code), details, String(headers.length), ...headers, ...metadata];
+}
+
+export function readEnd([code = String(GRPC_STATUS.UNKNOWN), details = "", count = "0", ...rest]: readonly string[]): GrpcEnd {
+  return { code: Number(code), details, headers: rest.slice(0, Number(count)), metadata: rest.slice(Number(count)) };
 }

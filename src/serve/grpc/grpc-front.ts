@@ -16,7 +16,7 @@ import { readTlsContext, type ResolvedTlsOptions, watchTlsFiles } from "../proxy
 import { sessionHeaders } from "../routing/sessions.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { FRAME, type Message, type ResponseHead } from "../wire/frames.ts";
-import { ANSWERED, decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, targetUrl } from "./grpc-calls.ts";
+import { ANSWERED, decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, readHeaders, targetUrl } from "./grpc-calls.ts";
 import type { ResolvedGrpcOptions } from "./grpc-options.ts";
 import { HEALTH_SERVICE, RAY_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
 import { OwnStreams } from "./own-streams.ts";
@@ -204,6 +204,13 @@ interface CallSetting {
   readonly over: () => void;
 }
 
+interface CallEnd {
+  readonly whole?: unknown;
+  /** Initial metadata, where no message came. Names and values in turn, as those of `metadata`. */
+  readonly headers?: readonly string[];
+  readonly metadata?: readonly string[];
+}
+
 /** A client's call, from its metadata to its status. */
 class GrpcCall implements ReplyPort {
   readonly #call: Call;
@@ -214,6 +221,7 @@ class GrpcCall implements ReplyPort {
   #app = "";
   #exchange: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #hasHead = false;
   #isOver = false;
 
   constructor(call: Call, reply: Reply | undefined, setting: CallSetting) {
@@ -230,8 +238,6 @@ class GrpcCall implements ReplyPort {
     this.#requestId = REQUEST_ID.test(given) ? given : newRequestId();
     const known = ports.applications();
     this.#app = named("application") || (known.length === 1 ? (known[0] as string) : "");
-    // A single answer goes out with its head.
-    if (this.#reply === undefined) this.#sendHead();
     if (this.#setting.isLate) return this.#end(GRPC_STATUS.UNAVAILABLE, ENDING);
     if (!known.includes(this.#app)) {
       const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
@@ -259,10 +265,10 @@ class GrpcCall implements ReplyPort {
   respond(head: ResponseHead, body: Uint8Array | BodyReceiver): void {
     if (head.status !== ANSWERED || !(body instanceof Uint8Array))
       return this.#end(GRPC_STATUS.UNIMPLEMENTED, `the deployment answers no gRPC (${head.status})`);
-    const { code, details, metadata } = readEnd(head.headers);
+    const { code, details, headers, metadata } = readEnd(head.headers);
     // A copy, as the bytes are lent for this call alone.
     const whole = code === GRPC_STATUS.OK ? decodeMessage({ bytes: Buffer.from(body) }) : undefined;
-    this.#end(code, details, { whole, metadata });
+    this.#end(code, details, { whole, headers, metadata });
   }
 
   refuse(status: number, { detail = "", isBackPressure = false }: { detail?: string; isBackPressure?: boolean }): void {
@@ -290,8 +296,12 @@ class GrpcCall implements ReplyPort {
     return this.#reply !== undefined && message.bytes.byteLength <= GATHERED_BODY_BYTES ? message.bytes : once(message);
   }
 
-  #sendHead(): void {
+  /** Sends the initial metadata, once: with the first message, or with the end. */
+  #sendHead(headers: readonly string[] = []): void {
+    if (this.#hasHead) return;
+    this.#hasHead = true;
     const head = new this.#setting.package_.Metadata();
+    for (let index = 0; index < headers.length; index += 2) setIn(head, headers[index] as string, headers[index + 1] as string);
     head.set("request_id", this.#requestId);
     this.#call.sendMetadata(head);
   }
@@ -300,8 +310,14 @@ class GrpcCall implements ReplyPort {
     let whole: unknown;
     try {
       for (let message = await messages.next(); message !== undefined; message = await messages.next()) {
+        const headers = readHeaders(message);
+        if (headers !== undefined) {
+          if (!this.#isOver) this.#sendHead(headers);
+          continue;
+        }
         const value = decodeMessage(message);
         if (this.#isOver) return;
+        this.#sendHead();
         if (this.#reply !== undefined) whole = value;
         else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value) && !(await drained(this.#call)))
           return this.#stalled();
@@ -310,8 +326,8 @@ class GrpcCall implements ReplyPort {
       // The replica died, or nobody wants the answer any more.
       return this.#end(GRPC_STATUS.UNAVAILABLE, "the replica died while it had the request");
     }
-    const { code, details, metadata } = readEnd(messages.trailers);
-    this.#end(code, details, { whole, metadata });
+    const { code, details, headers, metadata } = readEnd(messages.trailers);
+    this.#end(code, details, { whole, headers, metadata });
   }
 
   /** The replica's answer would wait for this client without end. */
@@ -345,13 +361,13 @@ class GrpcCall implements ReplyPort {
     this.#over(GRPC_STATUS.CANCELLED);
   }
 
-  #end(code: number, details: string, { whole, metadata = [] }: { whole?: unknown; metadata?: readonly string[] } = {}): void {
+  #end(code: number, details: string, { whole, headers, metadata = [] }: CallEnd = {}): void {
     if (!this.#over(code)) return;
     const trailer = new this.#setting.package_.Metadata();
     trailer.set("request_id", this.#requestId);
     for (let index = 0; index < metadata.length; index += 2) setIn(trailer, metadata[index] as string, metadata[index + 1] as string);
+    this.#sendHead(headers);
     if (this.#reply !== undefined) {
-      this.#sendHead();
       if (code === GRPC_STATUS.OK) this.#reply(null, whole ?? {}, trailer);
       else this.#reply({ code, details, metadata: trailer });
       return;

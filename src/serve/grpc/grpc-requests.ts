@@ -14,6 +14,7 @@ import type { ServedStream } from "../wire/request-server.ts";
 import {
   ANSWERED,
   decodeMessage,
+  encodeHeaders,
   encodeMessage,
   endTrailers,
   GRPC_STATUS,
@@ -29,6 +30,8 @@ export interface GrpcContext {
   readonly metadata: ReadonlyMap<string, readonly string[]>;
   /** Aborts when the client goes, or its deadline is over. */
   readonly signal: AbortSignal;
+  /** Initial metadata: sent with the first message of the answer, or with its end. Values of names that end in `-bin` are base64, here and in `trailers`. */
+  readonly headers: Map<string, string>;
   /** Metadata that is sent with the end of the call. */
   readonly trailers: Map<string, string>;
 }
@@ -74,7 +77,13 @@ export class GrpcRequests {
       stream.begin({ status: 101, statusText: "", ongoing: this.#options.ongoing(), headers: [] });
       stream.accept();
     }
-    const context = { requestId, metadata: metadataOf(headers), signal: call.signal, trailers: new Map<string, string>() };
+    const context = {
+      requestId,
+      metadata: metadataOf(headers),
+      signal: call.signal,
+      headers: new Map<string, string>(),
+      trailers: new Map<string, string>(),
+    };
     void this.#run(stream, call, context).then(ended);
   }
 
@@ -82,12 +91,12 @@ export class GrpcRequests {
   async #run(stream: ServedStream, call: LibraryCall, context: GrpcContext): Promise<boolean> {
     try {
       const whole = await call.run(() => this.#answer(stream, readTarget(stream.head.url), context));
-      this.#end(stream, { code: GRPC_STATUS.OK, details: "", metadata: [...context.trailers].flat() }, whole);
+      this.#end(stream, { code: GRPC_STATUS.OK, details: "", ...takeMetadata(context) }, whole);
       return false;
     } catch (error) {
       if (stream.cancelled !== undefined) return false;
       const { code, details } = this.#statusOf(error, stream);
-      this.#end(stream, { code, details, metadata: [...context.trailers].flat() });
+      this.#end(stream, { code, details, ...takeMetadata(context) });
       return true;
     }
   }
@@ -118,15 +127,25 @@ export class GrpcRequests {
     if (!streamsOut) {
       const message = encodeMessage(output ?? {});
       if (messages === undefined) return message;
-      await stream.writeMessage(message);
+      await this.#write(stream, message, context);
       return undefined;
     }
     if (typeof output !== "object" || output === null || !(Symbol.asyncIterator in output || Symbol.iterator in output))
       throw new TypeError(
         `Cannot answer ${names[0]}: it has a stream of messages, which an async generator gives: received ${describeValue(output)}`,
       );
-    for await (const message of output as AsyncIterable<unknown>) if (!(await stream.writeMessage(encodeMessage(message)))) break;
+    for await (const message of output as AsyncIterable<unknown>) if (!(await this.#write(stream, encodeMessage(message), context))) break;
     return undefined;
+  }
+
+  /** Writes a message, behind the initial metadata where that has not gone out. @returns whether more is wanted */
+  async #write(stream: ServedStream, message: Message, { headers }: GrpcContext): Promise<boolean> {
+    if (headers.size > 0) {
+      const first = encodeHeaders([...headers].flat());
+      headers.clear();
+      if (!(await stream.writeMessage(first))) return false;
+    }
+    return await stream.writeMessage(message);
   }
 
   #statusOf(error: unknown, stream: ServedStream): { code: number; details: string } {
@@ -140,6 +159,11 @@ export class GrpcRequests {
     const shown = error instanceof Error ? (error.stack ?? error.message) : describeValue(error);
     return { code: GRPC_STATUS.INTERNAL, details: showsErrors ? shown : `internal error, request ${stream.head.requestId}` };
   }
+}
+
+/** The metadata of a call that ends. */
+function takeMetadata({ headers, trailers }: GrpcContext): Pick<GrpcEnd, "headers" | "metadata"> {
+  return { headers: [...headers].flat(), metadata: [...trailers].flat() };
 }
 
 async function* decoded(messages: BodyReceiver<Message>): AsyncGenerator<unknown, void, undefined> {

@@ -60,6 +60,13 @@ class Echo {
         return new Response(request.method === "HEAD" ? null : "hello");
       case "/fetched":
         return await fetch(searchParams.get("from") ?? "");
+      case "/copied": {
+        const copy = new Request(request, { headers: { "x-copied": "1" } });
+        return [copy.headers.get("x-copied"), await copy.text(), request.bodyUsed];
+      }
+      case "/passed-on":
+        // As a gateway passes a request on.
+        return await fetch(new Request(new URL("/length", request.url), request));
       case "/none":
         return () => "a function";
       case "/big":
@@ -89,6 +96,12 @@ beforeAll(async () => {
   proxy = await getActor<ProxyHealth>(found?.name ?? "", { namespace: "shoal.serve" });
 });
 afterAll(() => serve.shutdown());
+
+test("a request can be copied, and passed on by fetch", async () => {
+  const post = (path: string): Promise<Response> => fetch(`${address}${path}`, { method: "POST", body: "12345" });
+  expect(await (await post("/copied")).json()).toEqual(["1", "12345", true]);
+  expect(await (await post("/passed-on")).text()).toBe("5");
+});
 
 const open = new Set<Socket>();
 afterEach(() => {

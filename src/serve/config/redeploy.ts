@@ -10,6 +10,7 @@ import { cancel, remote } from "../../core/index.ts";
 import { startedHere } from "../../core/internal.ts";
 import { saveConfigText, takeCapacity } from "../controller/serve-store.ts";
 import type { TargetCapacity } from "../deployment-config.ts";
+import { useLazyRequest } from "../replica/lazy-request.ts";
 import { useLazyResponse } from "../replica/lazy-response.ts";
 import { delete as deleteApplication, readPlace, runBuilt, type RunOptions, type StartedServe, start, status, unwrapped } from "../run.ts";
 import { type ApplicationToBuild, buildInTask, revisionVariables } from "./build-in-task.ts";
@@ -144,7 +145,8 @@ async function endWorker(envVars: Record<string, string>): Promise<void> {
 
 /** Runs in the worker. Registered, so that it travels by its name. */
 export function prepareWorker(): void {
-  // Modules that keep the class for themselves get that of replicas.
+  // Modules that keep the classes for themselves get those of replicas.
+  useLazyRequest();
   useLazyResponse();
 }
 

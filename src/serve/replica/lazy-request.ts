@@ -5,23 +5,10 @@
  * The lazy request passes `instanceof Request`, and all members of a `Request` work. A real `Request` for each call costs more than the rest of the call (measured: 19
  * against 55 thousand requests a second).
  */
+import { isInstance, passOn, shareHeaders } from "./lazy-class.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import type { RequestHead } from "../wire/frames.ts";
 
-const MADE_BY_CONSTRUCTOR = [
-  "bodyUsed",
-  "cache",
-  "credentials",
-  "destination",
-  "integrity",
-  "keepalive",
-  "mode",
-  "redirect",
-  "referrer",
-  "referrerPolicy",
-  "duplex",
-] as const;
-const READ_BY_REQUEST = ["blob", "clone", "formData"] as const;
 const WITHOUT_BODY = new Set(["GET", "HEAD"]);
 
 const parts = Symbol("parts");
@@ -46,6 +33,7 @@ class LazyRequest {
   get [real](): Request {
     const own = this[parts];
     own.made ??= newRequest(own);
+    if (own.headers !== undefined) shareHeaders(own.made.headers, own.headers);
     return own.made;
   }
 
@@ -106,30 +94,53 @@ class LazyRequest {
   }
 }
 
-for (const name of MADE_BY_CONSTRUCTOR) {
-  if (Object.hasOwn(LazyRequest.prototype, name)) continue;
-  Object.defineProperty(LazyRequest.prototype, name, {
-    get(this: LazyRequest): unknown {
-      return (this[real] as unknown as Record<string, unknown>)[name];
-    },
-  });
-}
-for (const name of READ_BY_REQUEST) {
-  Object.defineProperty(LazyRequest.prototype, name, {
-    value(this: LazyRequest): unknown {
-      return (this[real][name] as () => unknown).call(this[real]);
-    },
-  });
-}
 /** Node loads its fetch when a class of it is first named: it costs a process that answers no request, such as the controller's, more than all of Serve. */
+let RealRequest: typeof Request;
 let isRequest = false;
+let isInUse = false;
+
+/** Members of the real class that the lazy one lacks are those of the request that is made. */
+function becomeRequest(): void {
+  if (isRequest) return;
+  isRequest = true;
+  RealRequest = globalThis.Request;
+  Object.setPrototypeOf(LazyRequest.prototype, RealRequest.prototype);
+  passOn(LazyRequest.prototype, RealRequest.prototype, (request) => (request as LazyRequest)[real]);
+}
+
+/** Makes `new Request` and `fetch` of this process take lazy requests: Node's own read private parts, which a lazy request lacks. */
+export function useLazyRequest(): void {
+  if (isInUse) return;
+  isInUse = true;
+  globalThis.Request = requestClass();
+  const { fetch } = globalThis;
+  globalThis.fetch = async (input, init) => await fetch(realOf(input), init);
+}
+
+/** The class of requests that takes lazy ones. @internal exported for tests */
+export function requestClass(): typeof Request {
+  becomeRequest();
+  class Own extends RealRequest {
+    constructor(input: string | URL | Request, init?: RequestInit) {
+      super(realOf(input), init);
+    }
+
+    static override [Symbol.hasInstance](value: unknown): boolean {
+      return this === Own ? value instanceof RealRequest : isInstance(this, value);
+    }
+  }
+  Object.defineProperty(Own, "name", { value: "Request" });
+  Object.defineProperty(LazyRequest.prototype, "constructor", { value: Own });
+  return Own;
+}
+
+function realOf<T>(input: T): T | Request {
+  return input instanceof LazyRequest ? input[real] : input;
+}
 
 /** `signal` is asked for when the handler does, or when a real `Request` is made. */
 export function lazyRequest(head: RequestHead, body: Uint8Array | BodyReceiver, signal: () => AbortSignal): Request {
-  if (!isRequest) {
-    Object.setPrototypeOf(LazyRequest.prototype, Request.prototype);
-    isRequest = true;
-  }
+  becomeRequest();
   return new LazyRequest({ head, body, signal, headers: undefined, made: undefined, isUsed: false }) as unknown as Request;
 }
 
@@ -157,7 +168,8 @@ export function bodyOf(request: Request): Uint8Array | BodyReceiver {
 /** The body where it is here as a whole and nobody has read it; from then on it counts as read. */
 function takeWhole(own: Parts): Uint8Array | undefined {
   if (own.made !== undefined || own.isUsed || !(own.body instanceof Uint8Array)) return undefined;
-  own.isUsed = true;
+  // A request without a body can be read again and again.
+  own.isUsed = own.body.byteLength > 0;
   return own.body;
 }
 
@@ -179,7 +191,7 @@ function newRequest(own: Parts): Request {
     else if (body.byteLength > 0) init.body = body as Uint8Array<ArrayBuffer>;
     init.duplex = "half";
   }
-  const request = new Request(head.url, init);
+  const request = new RealRequest(head.url, init);
   // The body was read before, so the real request's is consumed: a second reading fails as on any request.
   if (isUsed) void request.arrayBuffer();
   return request;

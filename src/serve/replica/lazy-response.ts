@@ -5,9 +5,8 @@
  * `useLazyResponse` puts it in place of the global one, so that frameworks make it without knowing. It is a `Response` for `instanceof`. Arguments that the real
  * constructor would refuse, and all that are out of the ordinary, go to the real constructor.
  */
+import { isInstance, passOn, shareHeaders } from "./lazy-class.ts";
 
-const MADE_BY_CONSTRUCTOR = ["body", "bodyUsed", "redirected", "type", "url"] as const;
-const READ_BY_RESPONSE = ["arrayBuffer", "blob", "bytes", "clone", "formData", "json", "text"] as const;
 /** Header names that need no check by the real constructor; it decides on all others. */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Header values of the same kind: visible ASCII, spaces and tabs; no space around.
@@ -55,7 +54,7 @@ class LazyResponse {
 
   /** A real one, such as `fetch` gives, is a `Response` as well. */
   static [Symbol.hasInstance](value: unknown): boolean {
-    return value instanceof RealResponse;
+    return this === LazyResponse ? value instanceof RealResponse : isInstance(this, value);
   }
 
   static json(data: unknown, init?: ResponseInit): Response {
@@ -72,6 +71,7 @@ class LazyResponse {
       statusText: own.statusText,
       headers: own.headers ?? headersOf(own),
     });
+    if (own.headers !== undefined) shareHeaders(own.made.headers, own.headers);
     return own.made;
   }
 
@@ -94,20 +94,6 @@ class LazyResponse {
   }
 }
 
-for (const name of MADE_BY_CONSTRUCTOR) {
-  Object.defineProperty(LazyResponse.prototype, name, {
-    get(this: LazyResponse): unknown {
-      return this[real][name];
-    },
-  });
-}
-for (const name of READ_BY_RESPONSE) {
-  Object.defineProperty(LazyResponse.prototype, name, {
-    value(this: LazyResponse): unknown {
-      return (this[real][name] as () => unknown).call(this[real]);
-    },
-  });
-}
 Object.defineProperty(LazyResponse, "name", { value: "Response" });
 
 /** From now on `new Response` in this process makes lazy ones. */
@@ -122,6 +108,7 @@ export function lazyResponse(): typeof Response {
     RealResponse = globalThis.Response;
     Object.setPrototypeOf(LazyResponse.prototype, RealResponse.prototype);
     Object.setPrototypeOf(LazyResponse, RealResponse);
+    passOn(LazyResponse.prototype, RealResponse.prototype, (response) => (response as LazyResponse)[real]);
   }
   return LazyResponse as unknown as typeof Response;
 }

@@ -18,6 +18,7 @@ import { Slowest } from "../metrics/slowest.ts";
 import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
 import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
+import { useLazyRequest } from "./lazy-request.ts";
 import { useLazyResponse } from "./lazy-response.ts";
 import { tellController } from "./multiplexed.ts";
 import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
@@ -124,6 +125,7 @@ export class Replica {
     this.#failed.promise.catch(() => {});
     setReplicaContext(spec.context, spec);
     if (!spec.isInProcess) {
+      useLazyRequest();
       useLazyResponse();
       useStreamSources();
     }

@@ -20,6 +20,7 @@ const RULES = [
   "test/links.test.ts",
   "test/header-casts.test.ts",
   "test/message-texts.test.ts",
+  "test/mutants.test.ts",
   "test/options-page.test.ts",
   "test/protocol-tables.test.ts",
   "test/tools.test.ts",

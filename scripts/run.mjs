@@ -24,6 +24,7 @@ const COMMANDS = {
   soak: { needsDist: true, node: ["--expose-gc", "soak/main.ts"] },
   chaos: { needsDist: true, wantsNats: true, node: ["chaos/main.ts"] },
   sim: { needsDist: false, node: ["sim/main.ts"] },
+  mutants: { needsDist: false, node: ["test/mutants/main.ts"] },
   scale: { needsDist: true, wantsNats: true, node: ["--expose-gc", "scale/main.ts"] },
   test: { needsDist: true, wantsNats: true, node: [VITEST, "run", "--project", "!systems", "--project", "!frameworks"] },
   "test:systems": { needsDist: true, node: [VITEST, "run", "--project", "systems"] },

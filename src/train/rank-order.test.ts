@@ -28,6 +28,14 @@ test("ranks of a node come in the order of their GPUs, and know which of the nod
   ]);
 });
 
+test("devices are counted among the GPUs of the ranks, not among those of the machine", () => {
+  const places = rankOrder([facts("a", [6]), facts("a", [4])]);
+  expect(places.map(({ nodeGpuIds, deviceIndices }) => [nodeGpuIds.join(), deviceIndices])).toEqual([
+    ["4,6", [0]],
+    ["4,6", [1]],
+  ]);
+});
+
 test("ranks that share a GPU see it once", () => {
   expect(rankOrder([facts("a", [0]), facts("a", [0])]).map(({ nodeGpuIds, deviceIndices }) => [nodeGpuIds, deviceIndices])).toEqual([
     [["0"], [0]],

@@ -134,6 +134,15 @@ function describeEffect(effect: TrialEffect): string | undefined {
 }
 
 describe("the life of trials", () => {
+  test.each([
+    ["reports its last result", { isLast: true }, {}],
+    ["is stopped by its scheduler", {}, { "0@1": "stop" as const }],
+  ])("the searcher gets a result that is done of a trial that %s", (_, more, script) => {
+    const { machine } = new Bench({ script }).begin();
+    const effects = machine.apply({ type: "reported", trialId: idOf(0), metrics: { loss: 1 }, elapsedMs: 1, timestampMs: 0, ...more });
+    expect(effects).toContainEqual(expect.objectContaining({ type: "tellComplete", result: expect.objectContaining({ done: true }) }));
+  });
+
   test("trials are asked for as there is room, and the experiment ends with the last", () => {
     const bench = new Bench().begin();
     expect(bench.taken()).toEqual(["start 0", "start 1"]);

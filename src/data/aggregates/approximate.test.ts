@@ -4,6 +4,8 @@ import { describe, expect, test } from "vitest";
 import { blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock } from "../blocks/block.ts";
 import { Random } from "../kernels/random.ts";
 import { type Aggregate, approxQuantile, approxTopK, valueCounter } from "./aggregate.ts";
+import { floats } from "./kernel.ts";
+import { estimatedQuantiles } from "./quantile-sketch.ts";
 import { combineStates, mergeAggregates, partialAggregate } from "./group-aggregate.ts";
 
 /** The result of each group, by key: the rows lie in so many blocks, whose states are merged in two steps. */
@@ -39,6 +41,16 @@ const values = fc.oneof(
   }),
   fc.array(fc.record({ key: fc.integer({ min: 0, max: 3 }), value: fc.option(fc.integer({ min: 0, max: 5 })) }), { minLength: 1 }),
 );
+
+test("the numbers that a sketch of quantiles keeps stand for all that were added", () => {
+  const { accumulate } = estimatedQuantiles([0.5], 8);
+  for (const rows of [1, 9, 100, 1001, 5003]) {
+    const [states] = accumulate(floats(Float64Array.from({ length: rows }, (_, row) => row)), { ids: new Uint32Array(rows), count: 1 });
+    const [levelCount = 0, ...rest] = (states?.children?.[0]?.values ?? []) as Float64Array;
+    const sizes = rest.slice(0, levelCount);
+    expect(sizes.reduce((sum, size, level) => sum + size * 2 ** level, 0)).toBe(rows);
+  }
+});
 
 describe("valueCounter and approxTopK with room for all", () => {
   test("count as a map does, the most frequent first", () => {

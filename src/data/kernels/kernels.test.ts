@@ -146,6 +146,16 @@ describe("sorting", () => {
       }
   });
 
+  test("puts a row that equals a border into the range behind it, by two keys too", () => {
+    const { block } = blockOf([
+      { a: 1, b: 1 },
+      { a: 1, b: 2 },
+      { a: 2, b: 1 },
+    ]);
+    const by = ["a", "b"].map((column) => ({ column, descending: false }));
+    expect(Array.from(rangeOfRows(block, sliceBlock(block, 1, 3), by))).toEqual([0, 1, 2]);
+  });
+
   test("by what cannot be ordered, or is not there, names the column", () => {
     const { block } = blockOf([{ l: [1] }]);
     expect(() => sortedIndices(block, [{ column: "l", descending: false }])).toThrow("list<float64>");

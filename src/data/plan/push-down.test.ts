@@ -49,6 +49,24 @@ function stepsBehind(step: Transform): readonly string[] {
   return kinds;
 }
 
+test("a filter stays above the step that computes its column", () => {
+  const node: ExpressionNode = { kind: "column", name: "x" };
+  const step = (name: string): Transform => ({ kind: "withColumns", name: "withColumns", columns: [{ name, node }] });
+  expect(stepsBehind(step("keep"))).toEqual(["withColumns", "filterExpression"]);
+  expect(stepsBehind(step("x"))).toEqual(["filterExpression", "withColumns"]);
+});
+
+test("a filter goes into the inputs of a union, and stays above a mix, which takes shares of what comes", () => {
+  const source = { name: "read", reader: async function* () {}, parts: [], columns: ["keep"] };
+  const read: LogicalPlan = { kind: "read", name: "read", source, options: {} };
+  const transform: Transform = { kind: "filterExpression", name: "filter", expression: { kind: "column", name: "keep" } };
+  const kindOf = (mix: object): string => {
+    const input = { kind: "union", name: "union", inputs: [read, read], ...mix } as LogicalPlan;
+    return pushDown({ kind: "map", name: "filter", input, transform, options: {} }).kind;
+  };
+  expect([kindOf({}), kindOf({ mix: { weights: [1, 1] } })]).toEqual(["union", "map"]);
+});
+
 test("filters go below what expressions compute, and stay above functions of users, which would be shown other rows", () => {
   const x: ExpressionNode = { kind: "column", name: "x" };
   const call: ExpressionNode = { kind: "userCall", name: "f", fn: (values) => values, inputs: [x], type: undefined };

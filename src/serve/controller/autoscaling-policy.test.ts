@@ -71,6 +71,15 @@ test("a change waits for its delay, and one in the other direction begins anew",
   expect(at(23_001, 50, 20)).toBe(10);
 });
 
+test("the step to zero has a delay of its own, and the last step before it has not", () => {
+  const scaler = new Autoscaler();
+  const toZero = { ...config, minReplicas: 0, downscaleToZeroDelayMs: 60_000 };
+  const at = (nowMs: number, wanted: number, current: number): number =>
+    scaler.decide(wanted, context({ currentReplicas: current, config: toZero }), nowMs);
+  expect([at(0, 1, 3), at(10_000, 1, 3)]).toEqual([3, 1]);
+  expect([at(20_000, 0, 1), at(79_999, 0, 1), at(80_000, 0, 1)]).toEqual([1, 1, 0]);
+});
+
 test("samples that are too old are let go of", () => {
   const scaler = new Autoscaler();
   for (let atMs = 0; atMs <= 100_000; atMs += 100) scaler.observe({ atMs, requests: 1 }, 2000);

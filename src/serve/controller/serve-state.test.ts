@@ -862,6 +862,17 @@ describe("deaths", () => {
     expect(starts).toBeLessThan(15);
   });
 
+  test("a gang serves once all of its members run", () => {
+    const world = new World();
+    world.apply({ kind: "deploy", target: app(target("v1", { numReplicas: 2, gangConfig: { gangSize: 2 } })) });
+    world.apply({ kind: "tick" });
+    const [first, second] = [...world.replicas.keys()] as [string, string];
+    world.apply({ kind: "started", replica: first, nodeId: "n0", pid: 1, lacks: [] });
+    expect(world.serving("D")).toBe(0);
+    world.apply({ kind: "started", replica: second, nodeId: "n0", pid: 2, lacks: [] });
+    expect(world.serving("D")).toBe(2);
+  });
+
   test("of one take its gang with it", () => {
     const world = running("v1", { numReplicas: 6, gangConfig: { gangSize: 3 } });
     const [first] = [...world.replicas.values()];

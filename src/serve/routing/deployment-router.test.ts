@@ -50,6 +50,28 @@ test("requests that came before the first routes are held to maxQueuedRequests, 
   await outcomes(assigned);
 });
 
+test("one request more than maxQueuedRequests is sent away", async () => {
+  const router = new DeploymentRouter("app", "model", ports);
+  router.update(routes(2, ["a"]));
+  const assigned = Array.from({ length: 4 }, () => router.assign(request));
+  expect(await outcomes(assigned)).toEqual(["a", "waits", "waits", "full"]);
+  router.close();
+  await outcomes(assigned);
+});
+
+test("a replica that ends is released with the last request there", () => {
+  const released: string[] = [];
+  const router = new DeploymentRouter("app", "model", { ...ports, released: ({ id }) => void released.push(id) });
+  router.update({ ...routes(-1, ["a"]), maxOngoingRequests: 2 });
+  const [first, second] = [router.assign(request), router.assign(request)] as [RoutedReplica, RoutedReplica];
+  router.update(routes(-1, []));
+  router.ended(first);
+  expect(released).toEqual([]);
+  router.ended(second);
+  expect(released).toEqual(["a"]);
+  router.close();
+});
+
 test("without a limit nobody is sent away by the first routes", async () => {
   const router = new DeploymentRouter("app", "model", ports);
   const assigned = Array.from({ length: 3 }, () => router.assign(request));

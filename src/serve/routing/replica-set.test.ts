@@ -56,6 +56,28 @@ test("who said that it is full is left out, until something is heard of it or it
   expect(set.choose(to(""))).toBe(a);
 });
 
+test("a report of a replica counts the requests of others, without those of this router", () => {
+  const set = new ReplicaSet(9, seeded(1));
+  set.update([info("a")], 9);
+  const a = set.find("a") as RoutedReplica;
+  for (let request = 0; request < 3; request += 1) set.begin(a);
+  // The request that is over is among the five, as are the two that are left.
+  set.end(a, 5);
+  expect([a.ongoing, a.others, a.load]).toEqual([2, 2, 4]);
+});
+
+test("of the replicas that have a model the one with the fewest requests gets the next", () => {
+  const set = new ReplicaSet(9, seeded(1));
+  set.update([info("a", ["m"]), info("b", ["m"]), info("c", ["m"])], 9);
+  for (const [id, requests] of [
+    ["a", 2],
+    ["b", 1],
+    ["c", 3],
+  ] as const)
+    for (let request = 0; request < requests; request += 1) set.begin(set.find(id) as RoutedReplica);
+  expect(set.choose(to("m"))?.id).toBe("b");
+});
+
 test("requests for a model go where it is loaded, as long as there is room", () => {
   const set = new ReplicaSet(1, seeded(3));
   set.update([info("a"), info("b", ["m"]), info("c")], 1);

@@ -10,6 +10,7 @@ import { ASHAScheduler } from "./asha-scheduler.ts";
 import { createScheduler } from "./create-scheduler.ts";
 import { explore } from "./explore.ts";
 import { FIFOScheduler } from "./fifo-scheduler.ts";
+import { HyperBandBracket } from "./hyperband-bracket.ts";
 import { HyperBandForBOHB } from "./hyperband-for-bohb.ts";
 import { HyperBandScheduler } from "./hyperband-scheduler.ts";
 import { MedianStoppingRule } from "./median-stopping-rule.ts";
@@ -356,6 +357,66 @@ test("PB2 leads a population to what gains most", () => {
     (first, second) => (scores.get(second.id) as number) - (scores.get(first.id) as number),
   )[0] as Trial;
   expect(gainOf(best)).toBeGreaterThan(0.85);
+});
+
+test("PB2 learns from the newest gains, and whole numbers stay whole", () => {
+  const scheduler = new PB2({
+    seed: 1,
+    perturbationInterval: 60_000,
+    quantileFraction: 0.5,
+    hyperparamBounds: { lr: [0, 1], width: [8, 64] },
+  });
+  const loop = new Loop(scheduler);
+  const rates = [0.1, 0.35, 0.65, 0.9];
+  for (const lr of rates) loop.add({ lr, width: 16 });
+  for (const _ of rates) loop.start();
+  // Small rates gain most in the first 200 records, large ones in the last 200.
+  const rewards = rates.map(() => 0);
+  const records = Array.from({ length: 101 }, (_, step) =>
+    rates.map((lr, index) => {
+      rewards[index] = (rewards[index] as number) + (step <= 50 ? 1 - lr : lr);
+      return { trialId: `t${index}`, time: step * 60_000, reward: rewards[index], values: [lr, 16] };
+    }),
+  ).flat();
+  scheduler.restore({ ...(scheduler.save() as Record<string, JsonValue>), records: records as unknown as JsonValue });
+  for (const [index] of rates.entries()) loop.steps.set(`t${index}`, 101);
+  // In the second round the best two have saved, and the worst exploits one of them.
+  for (const round of [1, 2])
+    for (const which of [3, 2, 1, 0]) loop.report(which, (rewards[which] as number) + round * (rates[which] as number));
+  const { lr, width } = (loop.all.get("t0") as Trial).config as { lr: number; width: number };
+  expect(lr).toBeGreaterThan(0.5);
+  expect(width).toSatisfy(Number.isInteger);
+  expect(loop.decisions.at(-1)).toMatchObject({ actions: [expect.objectContaining({ type: "exploit", trialId: "t0" })] });
+});
+
+test("ASHA without a last stop decides once at the highest rung, and not at those below", () => {
+  const loop = new Loop(new ASHAScheduler({ maxT: 9, gracePeriod: 1, reductionFactor: 3, stopLastTrials: false }));
+  const report = (id: string, step: number, score: number): unknown => {
+    loop.steps.set(id, step - 1);
+    loop.report([...loop.all.keys()].indexOf(id), score);
+    return loop.decisions.at(-1);
+  };
+  for (let trial = 0; trial < 4; trial += 1) loop.add({});
+  for (let trial = 0; trial < 4; trial += 1) loop.start();
+  for (const id of ["t0", "t1", "t2"]) expect(report(id, 3, 10)).toBe("continue");
+  expect([report("t3", 9, 5), report("t3", 10, 5), report("t3", 11, 5)]).toEqual(["continue", "continue", "continue"]);
+});
+
+test("a bracket of HyperBand has no milestone beyond maxT, and ends trials without a score first", () => {
+  const bracket = new HyperBandBracket({
+    trialsMax: 9,
+    firstMilestone: 1,
+    maxT: 8,
+    reductionFactor: 3,
+    halvings: 2,
+    stopLastTrials: true,
+  });
+  for (let trial = 0; trial < 4; trial += 1) bracket.add(`t${trial}`);
+  for (const [trial, score] of [0.1, Number.NaN, 0.3, 0.2].entries()) bracket.update(`t${trial}`, { time: 1, score });
+  expect(bracket.halve()).toEqual({ bad: ["t1"], good: ["t0", "t3", "t2"] });
+  expect(bracket.milestone).toBe(3);
+  bracket.halve();
+  expect(bracket.milestone).toBe(8);
 });
 
 test("a replay goes through the configurations of one trial, without those that an exploit replaced", () => {

@@ -1,5 +1,5 @@
 /**
- * Puts any value into a few words for a message, and reads errors that nobody vouches for.
+ * Describes any value in a few words for a message, and reads untrusted errors.
  *
  * A thrown or passed value may be a revoked proxy, an object whose getters throw, or a gigabyte of text. Nothing here throws, and nothing
  * returns more than its limit. Used by `errors.ts` and by every message with "received <value>".
@@ -60,14 +60,14 @@ function describeItem(value: unknown): string {
   return isPlain ? "{…}" : describe(value);
 }
 
-/** Cuts text to a limit in UTF-16 units, and says how long it was. */
+/** Cuts text to a limit in UTF-16 units, and appends the full length. */
 export function truncate(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text;
   const note = `… (truncated: ${text.length} characters in all)`;
   return text.slice(0, Math.max(0, lengthMax - note.length)) + note;
 }
 
-/** An `Error` of this or of another realm: tasks run in contexts of their own, whose `Error` is another class. */
+/** Recognizes an `Error` of any realm: tasks run in separate contexts, whose `Error` is another class. */
 export function isErrorLike(value: unknown): value is Error {
   if (typeof value !== "object" || value === null) return false;
   try {

@@ -1,4 +1,4 @@
-/** The error family: what each error carries, how a failed task reads, and that an error is the same after the wire. */
+/** Tests the error family: the fields of each error, the text of a failed task, and the round trip over the wire. */
 import { inspect } from "node:util";
 import { createContext, runInContext } from "node:vm";
 import { describe, expect, test } from "vitest";

@@ -132,7 +132,7 @@ export class TaskTimeoutError extends ShoalError {
   static override readonly code = "TASK_TIMEOUT";
 }
 
-/** `get` or an `await` with `timeoutMs` ended before the value was there. The task goes on. */
+/** `get` or an `await` with `timeoutMs` ended before the value existed. The task continues. */
 export class GetTimeoutError extends ShoalError {
   static override readonly code = "GET_TIMEOUT";
 }
@@ -142,7 +142,7 @@ export class WorkerCrashedError extends ShoalError {
   static override readonly code = "WORKER_CRASHED";
 }
 
-/** The actor is dead and will not come back: its process ended, it was terminated or killed, or its constructor threw. */
+/** The actor is dead for good: its process ended, it was terminated or killed, or its constructor threw. */
 export class ActorDiedError extends ShoalError {
   static override readonly code: string = "ACTOR_DIED";
 }
@@ -197,7 +197,7 @@ export class OutOfMemoryError extends ShoalError {
   static override readonly code = "OUT_OF_MEMORY";
 }
 
-/** The node on which it ran is gone. */
+/** The call's or object's node has gone. */
 export class NodeDiedError extends ShoalError {
   static override readonly code = "NODE_DIED";
 }
@@ -212,7 +212,7 @@ export class ActorUnschedulableError extends ShoalError {
   static override readonly code = "ACTOR_UNSCHEDULABLE";
 }
 
-/** No placement group has the name that was asked for; `details.known` lists those of the namespace. */
+/** No placement group has this name; `details.known` lists those of the namespace. */
 export class PlacementGroupNotFoundError extends ShoalError {
   static override readonly code = "PLACEMENT_GROUP_NOT_FOUND";
 }
@@ -269,14 +269,14 @@ export function taskErrorFrom(thrown: unknown, where: Omit<TaskErrorOptions, "ca
   const name = where.taskName === undefined ? "Task" : `Task ${where.taskName}`;
   const task = where.place === undefined ? name : `${name} at ${where.place}`;
   const remoteStack = where.remoteStack ?? (isErrorLike(thrown) ? textOf(thrown, "stack") : undefined);
-  // Without any stack of the user's there is none: the frames of Shoal itself that make this error would mislead.
+  // Without a stack of the user's there is none: Shoal's own frames that make this error would mislead.
   const submitStack = where.submitStack ?? "";
   return withoutStack(() => new TaskError(`${task} ${whatWasThrown(thrown)}`, { ...where, remoteStack, submitStack, cause: thrown }));
 }
 
 /**
- * Makes an error that gets its stack from elsewhere. The engine must not take one here: it costs microseconds, and for an uncaught
- * error Node would print this line of Shoal's above the user's.
+ * Makes an error whose stack is set later. The engine must not capture one here: it costs microseconds, and for an uncaught error Node
+ * would print this line of Shoal's above the user's.
  */
 export function withoutStack<E extends Error>(make: () => E): E {
   const limit = Error.stackTraceLimit;
@@ -292,7 +292,7 @@ export function withoutStack<E extends Error>(make: () => E): E {
 function whatWasThrown(thrown: unknown): string {
   if (!isErrorLike(thrown)) return `threw a non-error value: ${describeValue(thrown)}`;
   const message = textOf(thrown, "message") ?? "";
-  // The message of a task that failed in this task says already which one it was.
+  // The message of a nested task's failure already names that task.
   if (thrown instanceof TaskError) return `failed: ${message}`;
   return message === "" ? `failed: ${errorName(thrown)}` : `failed: ${errorName(thrown)}: ${message}`;
 }
@@ -343,7 +343,7 @@ export interface SerializedError {
   stack: string;
   /** Only fields that the error has. */
   fields: Record<string, unknown>;
-  /** Absent where the error has none; a thrown `undefined` is a cause. */
+  /** Absent for errors without a cause; a thrown `undefined` is a cause. */
   cause?: unknown;
 }
 
@@ -385,7 +385,7 @@ export function toWire(error: ShoalError): SerializedError {
  * Makes an error from its plain form: an instance of the class registered for its code, or a {@link ShoalError} with that code if the class
  * is not known here.
  *
- * @throws TypeError when the data is not the plain form of an error: it comes from a peer.
+ * @throws TypeError when the data, which comes from a peer, is not the plain form of an error.
  */
 export function fromWire(data: unknown): ShoalError {
   const { code, message, stack, fields, cause } = checkedError(data);
@@ -412,7 +412,7 @@ function checkedError(data: unknown): SerializedError {
   return wire as SerializedError;
 }
 
-/** A field of another type than its own is dropped rather than handed to users under a type that it does not have. */
+/** Drops a field of a wrong type, so that users never get it under its declared type. */
 function isOfType(value: unknown, type: "string" | "number" | "object" | "array"): boolean {
   if (type === "array") return Array.isArray(value) && value.every((item) => typeof item === "string");
   return typeof value === type && value !== null;

@@ -6,7 +6,7 @@
  * length is one late tick.
  */
 
-/** A tick comes late by as much on a busy machine, and that much is counted of one that comes later. */
+/** Bounds the time of a late tick, in intervals: on a busy machine a regular tick is as late. */
 const REGULAR_TICKS_MAX = 2;
 
 export class EventLoopTime {

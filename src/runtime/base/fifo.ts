@@ -1,8 +1,8 @@
 /**
  * A first-in first-out queue on a ring buffer: O(1) at both ends and no garbage per element.
  *
- * `Array.prototype.shift` moves every element once an array is large (a queue of 1,000,000 tasks would be
- * quadratic); this one is what every task and frame queue uses.
+ * `Array.prototype.shift` moves every element once an array is large, so a queue of 1,000,000 tasks would be quadratic. All task and frame
+ * queues use this one.
  */
 export class Fifo<T> {
   #items: (T | undefined)[];

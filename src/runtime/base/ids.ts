@@ -15,13 +15,13 @@ export type NodeId = Id<"node">;
 /** First half of a node's id. The ids of the node's processes begin with it. */
 export type NodeTag = Id<"node tag">;
 export type JobId = Id<"job">;
-/** A driver, a worker or a node daemon: whatever can own or hold objects. */
+/** A driver, a worker or a node daemon: any process that can own or hold objects. */
 export type ProcessId = Id<"process">;
 export type TaskId = Id<"task">;
 export type ActorId = Id<"actor">;
 export type ObjectId = Id<"object">;
 
-/** Random bytes come from the caller: `base` imports nothing, and simulations bring their own. */
+/** The caller provides random bytes: `base` imports nothing, and simulations have their own. */
 type RandomHex = (byteCount: number) => string;
 
 const PUT_INDEX_BIT = 0x80000000;
@@ -50,7 +50,7 @@ export class IdSource {
     return this.#prefix;
   }
 
-  /** The number is kept by the caller and made into an id only when somebody asks for it. */
+  /** The caller keeps the number and makes an id from it only on request. */
   nextSequence(): number {
     lastSequence += 1;
     return lastSequence;
@@ -105,7 +105,7 @@ export function newNodeId(random: RandomHex): NodeId {
   return random(16) as NodeId;
 }
 
-/** The counted reference that stands for an actor: its handles are held like refs, by the daemon's table. */
+/** The counted reference that represents an actor: its handles are held like refs, in the daemon's table. */
 export function actorObjectId(actor: ActorId): ObjectId {
   return (actor + "ffffffff") as ObjectId;
 }

@@ -6,14 +6,14 @@
  * returned, since a table may be half changed between two statements. Outside such a task, entering costs one comparison.
  */
 
-/** Holds interruptions off while Shoal's own code runs. Either call may not return, as a task is stopped there. */
+/** Holds interruptions off while Shoal's own code runs. Neither call needs to return, as a task may be stopped there. */
 export interface LibraryShield {
   raise(): void;
   lower(): void;
 }
 
 interface LibraryCode {
-  /** Between `enterLibrary` and `leaveLibrary`; set only while the shield is up, so that a signal which comes then is a stranger's. */
+  /** Set between `enterLibrary` and `leaveLibrary` while the shield is up, so that a signal in that time is a stranger's. */
   isRunning: boolean;
   /** Set while a task can be interrupted. */
   shield: LibraryShield | undefined;

@@ -27,9 +27,15 @@ export const WORKER_GRACE_MS = 500;
 export const SUSPECT_FRACTION = (2 * HEARTBEAT_EVERY_MS) / DEAD_AFTER_MS;
 /** The part of `DEAD_AFTER_MS` for which a node stays suspected before its death is committed. By then the node and its workers have ended, with their grace to spare. */
 export const MARKED_FRACTION = (FENCE_AFTER_MS + 2 * WORKER_GRACE_MS) / DEAD_AFTER_MS;
-/** A head of at least this many nodes that loses most of them at once declares none dead. In a smaller cluster most nodes may really have died. */
+/**
+ * Size of a cluster from which on a head that loses most nodes at once declares none dead. In a smaller cluster most nodes may really have
+ * died.
+ */
 export const GUARD_NODES_MIN = 3;
-/** For how long, in units of `DEAD_AFTER_MS`, such a head declares none dead. A cluster that really lost its larger half must go on some time, and the lost nodes have long ended themselves. */
+/**
+ * Duration of such a freeze, in units of `DEAD_AFTER_MS`. A cluster that really lost its larger half must continue at some time, and the
+ * lost nodes have long ended themselves.
+ */
 export const FREEZE_FACTOR = 5;
 
 /** Interval at which the leading head proves in the store that no other head has begun. */
@@ -48,5 +54,5 @@ export const LOOP_BYTES_MAX = 32;
 export const NODE_TAG_DIGITS = 16;
 /** Length of the message of a task's error. A longer message is data, and is whole in `cause`. */
 export const TASK_MESSAGE_LENGTH_MAX = 8192;
-/** Length of the stack of a task's error, which grows with each task that it passes. The innermost frames come first and are kept. */
+/** Length of the stack of a task's error, which grows with each nested task. The innermost frames come first and are kept. */
 export const TASK_STACK_LENGTH_MAX = 32_768;

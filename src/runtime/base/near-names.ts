@@ -1,5 +1,5 @@
 /**
- * Finds the names that somebody may have meant: "did you mean" for options.
+ * Finds names close to a misspelt one: "did you mean" for options.
  *
  * Names are compared without case and underscores, so that a slip of the finger and another language's spelling are both near. Pure;
  * called only on the way to an error.
@@ -7,7 +7,7 @@
 
 const SUGGESTIONS_MAX = 3;
 
-/** The known names nearest to a name, best first; none when nothing is near. */
+/** Returns the known names nearest to a name, best first, or none if nothing is near. */
 export function nearNames(name: string, known: readonly string[]): string[] {
   const wanted = folded(name);
   return known

@@ -7,13 +7,13 @@
 export interface FrameSlot {
   readonly bytes: Buffer;
   readonly words: Uint32Array;
-  /** The word that says how many bytes of the slot are whole frames. It is written behind them, so half a frame is never believed. */
+  /** Index of the word with the number of bytes in whole frames. It is written after them, so a reader never sees half a frame. */
   readonly committedAt: number;
   /** Makes the slot hold the stream from this offset on, empty at first. */
   restart(offset: number): void;
 }
 
-/** Where the slots of one connection come from. */
+/** Provides the slots of one connection. */
 export interface FrameOutbox {
   /** By which a reader names it, above 0. */
   readonly id: number;

@@ -1,8 +1,9 @@
 /**
  * The timers and clocks that this process had when Shoal was loaded.
  *
- * The fake timers of test runners replace the global functions, and a runtime that waits by those stands still until the test moves its clock. The bundler
- * (scripts/bundle.mjs) writes these names wherever the sources say `setTimeout`, `performance.now` and the like; sources import nothing from here.
+ * The fake timers of test runners replace the global functions, and a runtime that waits with those stands still until the test moves its
+ * clock. The bundler (scripts/bundle.mjs) writes these names in place of `setTimeout`, `performance.now` and the like; sources import
+ * nothing from here.
  */
 const { process, performance, Date } = globalThis;
 // Taken apart, as the bundler would write the names from below here, too.

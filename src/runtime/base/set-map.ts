@@ -10,7 +10,7 @@ export class SetMap<Key, Value> {
     return this.#sets.keys();
   }
 
-  /** Empty for a key that has none; in the order of `add`; not a copy. */
+  /** Returns the live set, in the order of `add`; empty for an unknown key. */
   get(key: Key): ReadonlySet<Value> {
     return this.#sets.get(key) ?? NONE;
   }

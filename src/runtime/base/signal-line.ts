@@ -4,5 +4,5 @@
  * Signal lines share the path of the output and arrive in order with it. The driver takes them out again (`core/output.ts`).
  */
 
-/** Begins such a line. No program prints it. */
+/** Begins a signal line. No program prints this text. */
 export const SIGNAL = "\u001dshoal ";

@@ -7,7 +7,7 @@ const BUDGET_MAX = 16;
 const BUDGET_OF_SUCCESS = 4;
 
 interface SpinBudgetOptions {
-  /** With an empty budget, one try in so many. */
+  /** With an empty budget, one in this many tries is allowed. */
   readonly probeEvery: number;
   /** Each probe that fails doubles the distance to the next, up to this; by default it stays. */
   readonly probeEveryMax?: number;

@@ -11,7 +11,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 
 type Then = (this: unknown, onValue: (value: unknown) => void, onError: (error: unknown) => void) => unknown;
 
-/** The `then` of a value that `await` would wait for. @throws what reading it throws, as for a revoked proxy */
+/** Returns the `then` of a value that `await` would wait for. @throws the error of reading it, as for a revoked proxy */
 export function thenOf(value: unknown): Then | undefined {
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return undefined;
   const { then } = value as { then?: unknown };
@@ -53,7 +53,7 @@ export function follow(
   }
 }
 
-/** For a promise that is refused: it may fail later, and nobody else waits for it. Other values are left alone. */
+/** Ignores the later failure of a refused promise, for which nobody else waits. Other values are left alone. */
 export function ignoreRejection(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => {});
 }

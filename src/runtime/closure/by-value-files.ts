@@ -13,7 +13,7 @@ import { testFile } from "./vite-modules.ts";
 
 const markedFiles = new Set<string>();
 
-/** @param file - absolute path or `file:` URL of a file that starts the program, such as those on the stack of `init()` */
+/** @param file - absolute path or `file:` URL of a file that starts the program, such as a file on the stack of `init()` */
 export function markByValueFile(file: string): void {
   markedFiles.add(realPath(file.startsWith("file:") ? fileURLToPath(file) : file));
 }

@@ -82,7 +82,7 @@ interface Referred {
   readonly step: Step;
 }
 
-/** An export of a file that a worker can import: not the program's own file, nor a test. */
+/** Refers to an export of a file that a worker can import: neither the program's own file nor a test. */
 function captureReference(graph: GraphBuilder, { target, facts, at, step }: Referred): Ref | undefined {
   const { script, offset } = at;
   const { file } = script;
@@ -118,7 +118,7 @@ function captureMember(
   return graph.add(target, { kind: "member", of, index: owned?.index as number, name: nameOf(target) });
 }
 
-/** A method that a decorator (or a plain assignment) replaced on its class: its text stands in that of the class. */
+/** A method that a decorator (or a plain assignment) replaced on its class: its text is part of the class's text. */
 function replacedMethod(graph: GraphBuilder, { target, facts, at }: Omit<Referred, "step">): ReturnType<typeof ownerOf> {
   const owner = classAt(graph, at, facts.text.length);
   const outer = owner && factsOf(owner);
@@ -129,7 +129,7 @@ function replacedMethod(graph: GraphBuilder, { target, facts, at }: Omit<Referre
   return { owner, index };
 }
 
-/** The one captured class in whose text a place lies: text that was evaluated more than once does not tell which class is meant. */
+/** Returns the one captured class whose text contains a place. Text that was evaluated more than once does not determine the class. */
 function classAt(graph: GraphBuilder, { script, offset }: ScriptPlace, length: number): AnyFunction | undefined {
   const around = graph.classes.filter(({ target, at }) => {
     if (at.script !== script || at.offset >= offset) return false;
@@ -169,13 +169,13 @@ function codeOf(graph: GraphBuilder, { target, facts, parsed, place }: Pick<Func
   };
 }
 
-/** A class may have a static getter of that name, which is not asked. */
+/** A class may have a static getter of that name, which is not called. */
 function nameOf(target: AnyFunction): string {
   const name: unknown = Object.getOwnPropertyDescriptor(target, "name")?.value;
   return typeof name === "string" ? name : "";
 }
 
-/** Module namespaces hide their specifier; a file that imports them by name tells it. */
+/** Module namespaces hide their specifier; a file that imports them by name reveals it. */
 function noteNamespaces(graph: GraphBuilder, { place, scopes, code }: FunctionJob): void {
   for (const [name, form] of place.namespaceImports()) {
     const namespace = readVariable(scopes, name)?.value;
@@ -282,7 +282,7 @@ function lexicalThis(graph: GraphBuilder, job: FunctionJob): { readonly value: u
   });
 }
 
-/** The class of an instance, if the function's text stands inside the class's text. */
+/** Returns the class of an instance if the class's text contains the function's text. */
 function classAround({ facts }: FunctionJob, instance: unknown): AnyFunction | undefined {
   if (typeof instance !== "object" || instance === null) return undefined;
   const inner = facts.place();

@@ -1,8 +1,8 @@
 /**
  * Objects that are not plain data: class instances, errors, subclasses of built-ins, objects with accessors, symbols or functions inside.
  *
- * Decides what cannot leave the process at all (sockets, promises, generators, anything made by a class of Node's own that holds a
- * resource) and records the rest as own properties, a prototype, and private fields. Constructors never run. Called by `capture-value`.
+ * Refuses values that cannot leave the process (sockets, promises, generators, instances of Node's own classes that hold a resource), and
+ * records the rest as own properties, a prototype, and private fields. Constructors never run. Called by `capture-value`.
  */
 import { types } from "node:util";
 import { factsOf } from "./function-facts.ts";
@@ -49,7 +49,7 @@ export function captureProperties(
     if ("value" in descriptor) {
       properties.push([name, flags | (descriptor.writable ? WRITABLE : 0), graph.refer(descriptor.value, at)]);
     } else if (key === "stack" && types.isNativeError(target)) {
-      // An accessor of the engine's own, computed from frames that exist here only.
+      // The engine's accessor computes it from frames that exist only here.
       properties.push([name, CONFIGURABLE | WRITABLE, graph.refer(target.stack, at)]);
     } else {
       const getter = descriptor.get ? graph.refer(descriptor.get, at) : NO_REF;
@@ -125,7 +125,7 @@ function refuseProcessBound(graph: GraphBuilder, value: object, { step, classNam
   }
 }
 
-/** Classes of Node's own whose instances are nothing but data and listeners. */
+/** Node's own classes whose instances are nothing but data and listeners. */
 const DATA_CLASSES: ReadonlySet<string> = new Set(["Object", "EventEmitter", "EventTarget", "Iterator"]);
 
 /** Refuses instances of Node's and the engine's own classes. Returns the text of a URL, which is the exception. */
@@ -157,7 +157,7 @@ function captureWeakCollection(graph: GraphBuilder, collection: WeakMap<object, 
 /** Weak collections have no list of their keys: they get the entries of the values that were captured anyway. */
 export function captureWeakEntries(graph: GraphBuilder): boolean {
   let found = false;
-  // The walk also meets what `refer` adds on the way.
+  // The walk also visits values that `refer` adds on the way.
   for (const value of graph.capturedValues()) {
     if (!isObjectLike(value)) continue;
     for (const { collection, entries, seen } of graph.weakCollections) {
@@ -223,7 +223,7 @@ function isOwnPrototype(prototype: object, base: ObjectBase): boolean {
   return base !== "data" && globalPathOf(prototype) === `${base}.prototype`;
 }
 
-/** Properties that come with the base itself. */
+/** Properties that every instance of the base has. */
 function isOfBase(key: string | symbol, base: ObjectBase, value: object): boolean {
   if (base === "Array") return key === "length";
   if (base === "RegExp") return key === "lastIndex";

@@ -1,5 +1,5 @@
 /**
- * The free names of a function or class: what each stands for where the text was written.
+ * Binds the free names of a function or class to their meaning where the text was written.
  *
  * There are five kinds. An import is made again on the worker. A top-level variable is shared by all functions of a file, and a variable of
  * an enclosing call belongs to the function. Every module has some names of the module system, and a global is not sent. Called by

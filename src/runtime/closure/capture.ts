@@ -71,7 +71,7 @@ const VALUE_OVERHEAD_BYTES = 8;
 /**
  * Captures a function or class with its variables' present values. Later changes are not seen.
  *
- * @throws SerializationError naming the path to what cannot be sent
+ * @throws SerializationError with the path to the value that cannot be sent
  */
 export function captureDefinition(target: AnyFunction, hooks: EncodeHooks): Definition {
   if (typeof target !== "function")
@@ -95,10 +95,10 @@ export function captureDefinition(target: AnyFunction, hooks: EncodeHooks): Defi
 }
 
 /**
- * Captures any value with the classes and functions in it, so that the bytes stand by themselves.
+ * Captures any value with the classes and functions in it, so that the bytes are self-contained.
  *
- * @returns with the definitions that they refer to all the same: of classes that came from elsewhere
- * @throws SerializationError naming the path to what cannot be sent
+ * @returns the capture, still with the definitions of classes that came from another process
+ * @throws SerializationError with the path to the value that cannot be sent
  */
 export function captureWhole(
   value: unknown,
@@ -110,10 +110,10 @@ export function captureWhole(
 }
 
 /**
- * Captures any value. Classes in it are referred to by definitions of their own, so that their text is sent once.
+ * Captures any value. Its classes are separate definitions, so that their text is sent once.
  *
  * @param label - name of the value in errors, such as "argument 1 of train"
- * @throws SerializationError naming the path to what cannot be sent
+ * @throws SerializationError with the path to the value that cannot be sent
  */
 export function captureValue(value: unknown, hooks: EncodeHooks, label = "value"): CapturedValue {
   const { bytes, buffers, graph } = captureGraph(value, { mode: "value", hooks, step: { parent: null, label } });
@@ -123,7 +123,7 @@ export function captureValue(value: unknown, hooks: EncodeHooks, label = "value"
 /** A definition lives as long as its class. The sender of a value with the class in it keeps both. */
 const definitionByClass = new WeakMap<object, Definition>();
 
-/** The definition that `captureValue` made for a class here; `undefined` for those that came from elsewhere. */
+/** Returns the definition that `captureValue` made for a class here; `undefined` for classes from another process. */
 export function definitionOf(target: object): Definition | undefined {
   return definitionByClass.get(target);
 }
@@ -132,7 +132,8 @@ export function definitionOf(target: object): Definition | undefined {
  * The place in the user's source that made a function or class, as `main.ts:12`, and a key that is equal for functions made at one place.
  */
 export function placeOfDefinition(target: AnyFunction): { readonly key: string; describe(): string } | undefined {
-  // The package's own exports are in no file of the user's, and to look for their place would start the inspector in processes that capture nothing else.
+  // The package's own exports are in no file of the user's, and looking for their place would start the inspector in processes that capture
+  // nothing else.
   if (wellKnownId(target) !== undefined) return undefined;
   const place = factsOf(target).place();
   if (place === null) return undefined;
@@ -140,7 +141,7 @@ export function placeOfDefinition(target: AnyFunction): { readonly key: string; 
   return { key: `${script.id}:${offset}`, describe: () => script.describePosition(Math.max(offset, 0)) };
 }
 
-/** Opens the inspector and reads the program's scripts while nobody waits: the first capture would take 40-80 ms more. */
+/** Opens the inspector and reads the program's scripts in idle time, which saves the first capture 40-80 ms. */
 export function prepareCapture(): void {
   readScriptsAhead(mainFile());
 }
@@ -149,7 +150,7 @@ export function prepareCapture(): void {
 export function findUnsendable(value: unknown, hooks: EncodeHooks, label: string | (() => string)): Unsendable[] {
   const found: Unsendable[] = [];
   const graph = new GraphBuilder({
-    // Classes are looked into where they are met, so that the path goes through them.
+    // Classes are inlined, so that the path goes through them.
     mode: "definition",
     hooks,
     capture: captureValueNode,

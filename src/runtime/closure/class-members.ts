@@ -31,7 +31,7 @@ export function membersOf(owner: object): ClassMembers | undefined {
   return membersByClass.get(owner);
 }
 
-/** The class in whose text a method stands, and its index there. */
+/** The class whose text contains a method, and the method's index there. */
 export function ownerOf(method: object): { readonly owner: AnyFunction; readonly index: number } | undefined {
   return ownerByFunction.get(method);
 }
@@ -94,7 +94,7 @@ function keysOfInstance(
   const keys = Reflect.ownKeys(Reflect.construct(target, [], Object) as object).filter(
     (key) => typeof key === "symbol" || !spelled.has(key),
   );
-  // Objects list strings before symbols, and indexes before both: several of one kind stand in the order of the text.
+  // Objects list strings before symbols, and indexes before both; several of one kind follow the order of the text.
   const isOneKind = keys.every((key) => typeof key === typeof keys[0] && (keys.length === 1 || Number.isNaN(Number(key.toString()))));
   if (keys.length !== computed.length || !isOneKind) return read;
   for (const [at, [index]] of computed.entries()) read.set(index, keys[at] as MemberKey);

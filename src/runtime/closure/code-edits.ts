@@ -73,7 +73,7 @@ export function classExpression(node: ClassNode, ref: Ref): MappedText {
   return applyEdits(code, edits);
 }
 
-/** The name under which a method is evaluated whose own is not known any longer: it is taken off the class at once. */
+/** Temporary name for a method whose own name is no longer known; it is removed from the class at once. */
 export function placeholderKey(index: number): string {
   return `$shoal_gone${index}`;
 }
@@ -85,7 +85,7 @@ export function surround({ text, segments }: MappedText, prefix: string, suffix:
   };
 }
 
-/** Edits of names that the text reads in another way than it says, outside of ranges that are replaced as a whole. */
+/** Edits names that the text has to read in another way, outside of ranges that are replaced as a whole. */
 function readEdits({ importMeta, liveReads = [] }: Code, replaced: readonly Range[]): Edit[] {
   const edits = [
     ...importMeta.map(([start, end]) => ({ start, end, text: "import_meta" })),

@@ -28,7 +28,7 @@ export interface CodePlace {
   readonly identity: object;
   readonly source: SourcePlace;
   isTopLevel(name: string): boolean;
-  /** How often the variable that `name` means here is changed after its declaration, as far as the script tells. */
+  /** Number of changes to the variable that `name` means here, after its declaration, as far as the script tells. */
   changesOf(name: string): number;
   /**
    * Returns the binding that the loader or an import gives to `name` at the top level. `isCaptured`: the closure holds a variable of that

@@ -1,9 +1,9 @@
 /**
- * Runs assembled text as if it stood in the file that it came from: `import()`, `require`, `import.meta` and stack traces behave as there.
+ * Runs assembled text as part of the original file: `import()`, `require`, `import.meta` and stack traces behave as there.
  *
- * Decides how text is evaluated: a small script under the original's file name, compiled for the main loader (so `import()` resolves
- * beside the original file, loader hooks included), which then evaluates the text; `eval` alone makes the engine follow its source map.
- * Owns one such script for each file. Called by `revive`.
+ * A small script under the original's file name, compiled for the main loader (so `import()` resolves beside the original file, loader
+ * hooks included), evaluates the text. Only `eval` makes the engine follow the text's source map. Owns one such script for each file.
+ * Called by `revive`.
  */
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";

@@ -16,7 +16,7 @@ interface VariableUnit {
   readonly variable: Variable;
 }
 
-/** Functions and classes that stand in one block, with the captured variables of that block. */
+/** Functions and classes that share a block, with the captured variables of that block. */
 export interface CodeUnit {
   readonly kind: "code";
   readonly source: number;
@@ -161,7 +161,7 @@ export class EvaluationPlan {
     }
   }
 
-  /** A hook gets its payload complete, so all that is in it comes first. */
+  /** A hook gets its payload complete, so everything inside comes first. */
   #everythingIn(start: Ref): Ref[] {
     const reached = new Set<Ref>([start]);
     for (const ref of reached) {
@@ -177,8 +177,8 @@ export class EvaluationPlan {
   }
 
   /**
-   * Functions that hold each other as constants stand in one block if their names agree. What cannot be merged keeps its order, and the
-   * variables that come too early are assigned late.
+   * Functions that hold each other as constants share a block if their names agree. The rest keeps its order, and variables that come too
+   * early are assigned late.
    */
   #mergeCycle(component: readonly Unit[]): readonly Unit[] {
     if (component.length === 1 || !this.#canMerge(component)) return component;

@@ -55,7 +55,7 @@ export class Scope {
   }
 }
 
-/** Where a name stands in the text. */
+/** Position of a name in the text. */
 export interface NameUse {
   readonly start: number;
   readonly end: number;
@@ -84,7 +84,10 @@ interface ScopeAnalysis {
 }
 
 interface AnalysisOptions {
-  /** Leave out the parts of the outermost class that never run again elsewhere: heritage, computed names, static fields and static blocks. */
+  /**
+   * Leave out the parts of the outermost class that never run again on the worker: heritage, computed names, static fields and static
+   * blocks.
+   */
   readonly skipStaticParts?: boolean;
 }
 
@@ -92,7 +95,7 @@ export function analyzeScopes(root: AnyNode, options: AnalysisOptions = {}): Sco
   return new Analyzer(root, options).run();
 }
 
-/** Declares the `var`s inside `node`, however deep, but not those of inner functions and classes. */
+/** Declares the `var`s inside `node` at any depth, but not those of inner functions and classes. */
 function declareVars(node: AnyNode, scope: Scope): void {
   if (isFunctionNode(node) || isClassNode(node)) return;
   if (isVar(node)) declare(node, scope);

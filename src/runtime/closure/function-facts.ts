@@ -51,7 +51,7 @@ export class FunctionFacts {
     return this.isClass && this.parsed?.class?.hasInstancePrivates === true;
   }
 
-  /** `null` for functions that have no text of their own. */
+  /** `null` for functions without a text. */
   place(internals?: Internals): ScriptPlace | null {
     if (this.#place === undefined) this.#place = this.#locate(internals ?? internalsOf(this.target));
     return this.#place;

@@ -61,7 +61,8 @@ function unsentError(unsent: Unsent): SerializationError {
 }
 
 /**
- * The error of `captureValue` with a name for the whole value, such as "the result of train"; any other error as it is. So that names cost nothing where all goes well.
+ * Adds a name for the whole value, such as "the result of train", to an error of `captureValue`; returns other errors unchanged. The name
+ * is a function, so that it costs nothing without an error.
  *
  * @param inside steps from the whole value to the captured part
  */
@@ -87,7 +88,7 @@ function remedyFor(step: Step, { hint, tied }: Failure): string | undefined {
 /** `definition`: classes are inlined. `value`: classes are referred to by their own definitions. */
 type CaptureMode = "definition" | "value";
 
-/** All that is known of a function or class that goes by value. */
+/** All facts about a function or class that goes by value. */
 export interface FunctionJob {
   readonly target: AnyFunction;
   readonly facts: FunctionFacts;
@@ -111,7 +112,7 @@ export interface CapturedClosure extends FunctionJob {
   readonly locals: readonly VariableUse[];
 }
 
-/** A captured class that stands in a script of this process. */
+/** A captured class with its place in a script of this process. */
 interface PlacedClass {
   readonly target: AnyFunction;
   readonly at: ScriptPlace;
@@ -131,11 +132,11 @@ interface GraphBuilderOptions {
   readonly capture: (graph: GraphBuilder, value: object | symbol, step: Step) => Ref;
   /** Makes (or finds) the definition of a class met in a value, and returns its id. */
   readonly defineClass: (target: object, step: Step) => string;
-  /** Hears of each failure, and the walk goes on without the value: to find all of them. Without it the first one is thrown. */
+  /** Gets each failure, and the walk continues without the value, to find them all. Without it the first one is thrown. */
   readonly onFailure?: (failure: Unsendable) => void;
 }
 
-/** Thrown by `fail` where failures are heard: ends the capture of one value, and not the walk. */
+/** Thrown by `fail` if failures are collected: ends the capture of one value, but not the walk. */
 const NOT_CAPTURED = Symbol("not captured");
 
 export class GraphBuilder {
@@ -144,7 +145,7 @@ export class GraphBuilder {
   readonly contexts: SharedContext[] = [];
   readonly notes = new Set<string>();
   readonly definitions = new Set<string>();
-  /** The classes that go by those definitions. */
+  /** Classes that travel as those definitions. */
   readonly definedClasses = new Set<object>();
   readonly closures: CapturedClosure[] = [];
   readonly classes: PlacedClass[] = [];
@@ -209,7 +210,7 @@ export class GraphBuilder {
     return this.#refByValue.keys();
   }
 
-  /** Does `visit` after everything that was asked for before. */
+  /** Does `visit` after all earlier visits. */
   later(visit: () => void): void {
     this.#pending.push(visit);
   }
@@ -237,7 +238,7 @@ export class GraphBuilder {
     return { version: GRAPH_VERSION, base: process.cwd(), root, nodes: this.nodes, sources, contexts: this.contexts };
   }
 
-  /** @returns undefined when it failed, which has been heard */
+  /** @returns undefined after a failure, which was reported */
   #attempt<T>(work: () => T): T | undefined {
     try {
       return work();

@@ -332,7 +332,7 @@ export class GraphReviver {
     }
   }
 
-  /** A function that uses private names is evaluated inside its class; what else it captures is handed in later. */
+  /** A function that uses private names is evaluated inside its class; its other captures are handed in later. */
   #makeHomeFunction(ref: Ref, node: FunctionNode): unknown {
     const { code } = node;
     const home = this.#valueOf(node.home as Ref) as AnyFunction;

@@ -202,7 +202,7 @@ export type Node =
   | { readonly kind: "wellKnownSymbol"; readonly name: string }
   | { readonly kind: "uniqueSymbol"; readonly identity: string; readonly description: string | null }
   | { readonly kind: "wellKnown"; readonly id: string }
-  /** The runtime's own module, under whatever import form. */
+  /** The runtime's own module, in any import form. */
   | { readonly kind: "wellKnownModule"; readonly members: WellKnownMembers }
   /** An object as a hook reduced it. */
   | { readonly kind: "reduced"; readonly reducer: number; payload: Ref }
@@ -210,5 +210,5 @@ export type Node =
   | { readonly kind: "proxy"; target: Ref; handler: Ref }
   | { readonly kind: "url"; readonly href: string }
   | { readonly kind: "weakMap" | "weakSet"; readonly identity: string; entries: Ref[] }
-  /** A class that its own definition, or one that it came with, brings. */
+  /** A class from its own definition, or from one that contains it. */
   | { readonly kind: "definition"; readonly definition: string; readonly identity: string };

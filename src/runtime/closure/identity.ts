@@ -29,7 +29,7 @@ export function knownIdentity(id: string): WeakKey | undefined {
   return valueById.get(id)?.deref();
 }
 
-/** Gives a value that was made here the id that it has elsewhere. */
+/** Gives a value made here the id that it has in other processes. */
 export function adoptIdentity(id: string, value: WeakKey): void {
   idByValue.set(value, id);
   valueById.set(id, new WeakRef(value));

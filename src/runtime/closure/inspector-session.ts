@@ -189,7 +189,7 @@ export function withDebugger<Result>(use: (scripts: ParsedScript[], sourceOf: (i
   }
 }
 
-/** Evaluates an expression in the scope of a function that stands at its first statement. @throws Error when the expression throws */
+/** Evaluates an expression in the scope of a function that is paused at its first statement. @throws Error when the expression throws */
 type EvaluateInside = (expression: string) => unknown;
 
 /**
@@ -206,7 +206,7 @@ export type EnterFunction = (target: object, call: "call" | "next", visit: (eval
  */
 export function withEntry<Result>(use: (enter: EnterFunction) => Result): Result {
   const open = session();
-  // The pause is this session's alone to end: with a frontend attached the program would stand until somebody there resumes it.
+  // Only this session may end the pause: with a frontend attached the program would wait until somebody resumes it there.
   if (process.getBuiltinModule("node:inspector").url() !== undefined) return use(() => false);
   post("Debugger.enable");
   try {
@@ -243,7 +243,7 @@ function enter(
     } catch (error) {
       failures.push(error);
     }
-    // Ends the call where it stands. The end reaches as far as the `Runtime.evaluate` below, which answers it with an error.
+    // Ends the call at the pause. The end reaches as far as the `Runtime.evaluate` below, which answers with an error.
     post("Debugger.resume", { terminateOnResume: true });
   };
   const callee = call === "next" ? Reflect.apply(target as () => object, undefined, []) : target;

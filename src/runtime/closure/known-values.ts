@@ -191,7 +191,7 @@ export function commonJsFileOf(value: object): string | undefined {
   return Object.keys(modules).find((file) => modules[file]?.exports === value);
 }
 
-/** The member of a CommonJS module that this value is: `null` for its whole `exports`, `undefined` when it is none. */
+/** The member of a CommonJS module that is this value: `null` for the whole `exports`, `undefined` for no member. */
 export function commonJsMember(value: object, file: string): string | null | undefined {
   const exports = commonJsModules()[file]?.exports;
   if (exports === value) return null;

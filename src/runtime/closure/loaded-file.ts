@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 
-/** The path in such a name: a question mark begins the query, unless a file is called so. */
+/** Returns the path in such a name: a question mark begins the query, unless it is part of a file's name. */
 export function loadedFile(name: string): string {
   return !name.includes("?") || fs.existsSync(name) ? name : (name.split("?")[0] as string);
 }

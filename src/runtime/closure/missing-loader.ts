@@ -1,8 +1,8 @@
 /**
  * Modules that Node.js alone does not load as the driver did: a test runner or loader transforms files inside the driver's process alone.
  *
- * Decides by the error's class and code whether a loader may be missing; then tsx is registered in this process, once, where the project of the
- * importing file has it, and the import made again. Where there is none, `loaderHint` says which flag brings one. Called by `revive-imports` and
+ * The error's class and code tell whether a loader may be missing. Then tsx is registered in this process, once, if the importing file's
+ * project has it, and the import is repeated. Otherwise `loaderHint` names the flag for a loader. Called by `revive-imports` and
  * `evaluate-text`.
  */
 import { createRequire } from "node:module";
@@ -24,7 +24,7 @@ export function isMissingModule(error: unknown): boolean {
   return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }
 
-/** Whether a loader could make the import work: the file is not found as it is written, or is not what Node.js runs. */
+/** Whether a loader could make the import work: the file is not found under its written name, or Node.js cannot run it. */
 export function mayNeedLoader(error: unknown): boolean {
   if (error instanceof SyntaxError) return true;
   return error instanceof Error && (isMissingModule(error) || LOADER_CODES.has((error as { code?: unknown }).code));

@@ -26,7 +26,7 @@ export function packageNameOf(specifier: string): string | undefined {
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
-/** The package that a file belongs to, by the nearest package.json of that name; undefined where that tells no version. */
+/** Returns the package of a file, from the nearest package.json of that name; undefined if that has no version. */
 export function packageOf(file: string, name: string): { readonly folder: string; readonly version: string } | undefined {
   for (const folder of foldersUpFrom(path.dirname(file))) {
     const manifest = readManifest(folder);
@@ -45,7 +45,7 @@ export function* foldersUpFrom(folder: string): Generator<string> {
   }
 }
 
-/** The package.json of a folder; undefined where there is none that can be read. */
+/** Returns the package.json of a folder; undefined if there is none that can be read. */
 export function readManifest(folder: string): Readonly<Record<string, unknown>> | undefined {
   const manifest: unknown = tryRead(() => JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8")) as unknown);
   return isObjectLike(manifest) ? (manifest as Record<string, unknown>) : undefined;

@@ -126,7 +126,7 @@ describe("top level", () => {
 
   test("10,000 top-level names parse in linear time", () => {
     const names = Array.from({ length: 10_000 }, (_, index) => `const name${index} = ${index};`).join("\n");
-    // Processor time, as others may have the processor meanwhile.
+    // Processor time, as other processes may have the processor meanwhile.
     const start = process.cpuUsage();
     expect(new ModuleTable(names, true).declares("name9999")).toBe(true);
     expect(process.cpuUsage(start).user / 1000).toBeLessThan(2000);

@@ -61,7 +61,7 @@ export class ModuleTable {
     return scopes;
   }
 
-  /** Whether `name`, as seen from this text, is a variable of the top level (or none of the file's at all). */
+  /** Whether `name`, as seen from this text, is a variable of the top level, or no variable of the file. */
   isTopLevel(name: string, span: TextSpan): boolean {
     const declaring = this.#declaring(name, span);
     return !declaring || this.#topScopes.has(declaring);

@@ -39,7 +39,7 @@ export interface ParsedText extends Readonly<OuterNeeds> {
   readonly entry: "call" | "next" | null;
 }
 
-/** A method, accessor or field, as the text has it. The constructor and static blocks are none. */
+/** A method, accessor or field of the text. The constructor and static blocks do not count. */
 export interface ParsedClassMember {
   readonly kind: "method" | "get" | "set" | "field";
   readonly isStatic: boolean;
@@ -160,7 +160,7 @@ function entryOf(node: FunctionNode): ParsedText["entry"] {
   return node.generator ? "next" : "call";
 }
 
-/** Whether a class stands in the code itself, and not in functions inside. */
+/** Whether the code itself contains a class, outside of inner functions. */
 function evaluatesClass(node: AnyNode): boolean {
   const pending: AnyNode[] = [node];
   for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
@@ -212,7 +212,7 @@ function describeClass(node: ClassNode, { text, offset }: ClassContext): ParsedC
     if (member.static && !isPrivate) {
       staticParts.push(rangeOf(member));
     } else if (member.value && member.static) {
-      // The value's own range is without the parentheses around it.
+      // The value's range excludes the parentheses around it.
       const end = at(member.end) - (text[at(member.end) - 1] === ";" ? 1 : 0);
       staticParts.push([text.lastIndexOf("=", at(member.value.start)), end]);
     } else if (member.value && !INERT_INITIALIZERS.has(member.value.type)) {

@@ -6,7 +6,7 @@
  */
 import { types } from "node:util";
 
-/** Deeper data goes node by node: the codec's own nesting has a limit, the graph has none. */
+/** Deeper data goes node by node: the codec limits nesting, the graph does not. */
 const DEPTH_MAX = 200;
 /** Listing the keys of longer arrays costs more (50 ms for a million) than the rare named property on them is worth. */
 const CHECKED_ARRAY_MAX = 100_000;
@@ -27,7 +27,7 @@ export function isPlainData(value: object): boolean {
   return true;
 }
 
-/** Queues a member; false for what no data can hold. */
+/** Queues a member; false for a value that is no data. */
 function queue(member: unknown, inner: object[]): boolean {
   if (typeof member === "function" || typeof member === "symbol") return false;
   if (typeof member === "object" && member !== null) inner.push(member);

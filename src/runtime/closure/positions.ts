@@ -1,5 +1,5 @@
 /**
- * Where each piece of a shipped text came from: the user's own file, line and column.
+ * Maps each piece of a sent text to the user's own file, line and column.
  *
  * A text carries its origin in a compact form. If the compiled text is laid out like the file, as with type stripping, a start position is
  * enough; otherwise the loader's source map is cut to the text. A whole evaluated text gets one source map, so that a stack trace on a
@@ -66,7 +66,7 @@ export function placeAt(starts: readonly number[], offset: number): [line: numbe
   return [line, offset - (starts[line] as number)];
 }
 
-/** Cuts a script's source map to the `length` characters at `offset`. `null` when the map says nothing of them. */
+/** Cuts a script's source map to the `length` characters at `offset`. `null` if the map has nothing about them. */
 export function cutSourceMap(
   map: SourceMap,
   starts: readonly number[],

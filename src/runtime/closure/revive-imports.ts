@@ -104,7 +104,7 @@ function importBinding({ source, specifier, attributes }: ImportNode, { context,
   );
 }
 
-/** An `import()` that the code itself makes: where no loader would help, the error is the module's own, with its code. */
+/** An `import()` inside the code: if no loader would help, the error is the module's own, with its code. */
 export async function importInside(load: () => Promise<object>, place: ImportPlace): Promise<object> {
   try {
     return await importWithLoader(load, place.file);

@@ -1,5 +1,6 @@
 /**
- * Makes values from what `capture` wrote, in this process: the entry of this folder's reviving half, called by the core and the workers.
+ * Makes values from the output of `capture`, in this process: entry to the reviving half of this folder, called by the core and the
+ * workers.
  *
  * Works in three steps. Imports and definitions come first, as the only part that waits. The texts of functions and classes follow, then
  * the content of objects, which are created empty so that cycles close. No user code runs: neither computed names nor static initializers,
@@ -33,7 +34,7 @@ export function reviveValue(bytes: Uint8Array, buffers: readonly Uint8Array[], c
   return reviveGraph(bytes, buffers, { context, definition: null });
 }
 
-/** Graphs hold no forms of the hooks: those are nodes. */
+/** Graphs contain no forms of the hooks, which are nodes. */
 const NO_FORMS: DecodeHooks = {
   revive: (kind) => {
     throw new SerializationError(`Cannot revive a value: unexpected form ${kind} in a captured graph`, { reason: "malformed" });

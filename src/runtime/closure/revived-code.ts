@@ -12,7 +12,7 @@ export type AnyFunction = Function;
 
 /** One file's top level as revived here. */
 export interface RevivedSource extends SourcePlace {
-  /** Top-level names that are imports, to be imported again wherever the code goes. */
+  /** Top-level names that are imports, imported again wherever the code goes. */
   readonly bindings: ReadonlyMap<string, BindingNode>;
 }
 
@@ -21,7 +21,7 @@ export interface RevivedCode {
   readonly source: RevivedSource;
   /** Names that belong to enclosing calls, not to the top level. */
   readonly localNames: ReadonlySet<string>;
-  /** The `this` that an arrow function closes over, and the class inside whose text it stands. */
+  /** The `this` that an arrow function closes over, and the class whose text contains it. */
   readonly self?: { readonly value: unknown };
   readonly home?: AnyFunction;
   /** The definition that contained the code; absent for code that arrived inside a value. */

@@ -16,7 +16,7 @@ import { evaluatedSourceMap } from "./vite-modules.ts";
 
 export class Script {
   readonly id: string;
-  /** As the engine names it: a `file:` URL, a path, `node:...`, or a name of our own for revived text. */
+  /** The engine's name: a `file:` URL, a path, `node:...`, or our name for revived text. */
   readonly url: string;
   /** Absolute path, `null` for text that no file holds (`-e`, `new Function`). */
   readonly file: string | null;
@@ -59,7 +59,10 @@ export class Script {
     return this.#map;
   }
 
-  /** Where `text` stands, given the line and column that the engine reports for a function (not always its first character); -1 if nowhere. */
+  /**
+   * Finds `text` in the script, given the line and column that the engine reports for a function (not always its first character); -1 if it
+   * is not found.
+   */
   offsetOf(text: string, location: { lineNumber: number; columnNumber?: number }): number {
     const line = location.lineNumber - this.#startLine;
     const column = (location.columnNumber ?? 0) - (line === 0 ? this.#startColumn : 0);
@@ -69,7 +72,7 @@ export class Script {
     return this.text.indexOf(text);
   }
 
-  /** Where the text at `offset` came from. */
+  /** Origin of the text at `offset`. */
   positionsOf(offset: number, length: number): TextPositions | null {
     const map = this.#sourceMap;
     if (map) return cutSourceMap(map, this.lineStarts, { offset, length });
@@ -107,7 +110,7 @@ export function scriptById(id: string): Script {
   return script;
 }
 
-/** Pays for the first look at the scripts of this process (40-80 ms) ahead of the first capture, and reads the program's own file. */
+/** Reads the scripts of this process (40-80 ms) ahead of the first capture, and the program's own file. */
 export function readScriptsAhead(mainFile: string | null): void {
   withDebugger((parsed, sourceOf) => {
     const main = mainFile && parsed.find(({ url }) => fileOfUrl(url) === mainFile);

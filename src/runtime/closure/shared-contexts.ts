@@ -51,7 +51,7 @@ function placeOf({ closure, scopeIndex }: Use): string {
 function joinScopes(graph: GraphBuilder, { group, same, enter }: { group: readonly Use[]; same: SameScopes; enter: EnterFunction }): void {
   const left = new Set(group);
   for (const use of group) {
-    // Scopes that an outer or inner variable has shown to be the same need no mark of their own.
+    // Scopes that an outer or inner variable has shown to be the same need no separate mark.
     for (const other of left) if (other !== use && left.has(use) && same.of(scopeOf(use)) === same.of(scopeOf(other))) left.delete(other);
     if (!left.has(use) || use.closure.parsed.entry === null) continue;
     left.delete(use);
@@ -85,7 +85,7 @@ function valueOf({ closure, scopeIndex, name }: Use): unknown {
   }
 }
 
-/** @returns those of the others whose variable is the very variable of `use`; undefined when that could not be tried */
+/** @returns the other uses with the very variable of `use`; undefined if that could not be tried */
 function seeingOneVariable(use: Use, { others, enter }: { others: readonly Use[]; enter: EnterFunction }): Use[] | undefined {
   const { closure, name } = use;
   const mark = {};

@@ -1,5 +1,5 @@
 /**
- * How program text becomes a syntax tree: the parser's settings and the few questions asked of a node everywhere.
+ * Parses program text into a syntax tree, and has the common queries of nodes.
  *
  * Decides which syntax is accepted: whatever V8 already compiled, in fragments (a method alone, a private name outside its
  * class), so every check of the parser that looks beyond the fragment is off. Called by `free-variables`, `parse-text` and `parse-module`.
@@ -20,7 +20,7 @@ function withoutDeclarationChecks(base: typeof Parser): typeof Parser {
   class Lenient extends (base as unknown as new (...parameters: unknown[]) => ParserInternals) {
     override declareName(): void {}
     override checkLocalExport(): void {}
-    /** An arrow function may use the `new.target` of what stood around it. */
+    /** An arrow function may use the `new.target` of the surrounding code. */
     override get allowNewDotTarget(): boolean {
       return true;
     }
@@ -30,7 +30,7 @@ function withoutDeclarationChecks(base: typeof Parser): typeof Parser {
 
 let lenientParser: typeof Parser | undefined;
 
-/** @throws SyntaxError when the text is not a script (or module) on its own. */
+/** @throws SyntaxError when the text is not a complete script (or module). */
 export function parseProgram(text: string, sourceType: "script" | "module"): Program {
   lenientParser ??= parserPackage().Parser.extend(withoutDeclarationChecks);
   return lenientParser.parse(text, {
@@ -94,7 +94,7 @@ export function namesOfPattern(pattern: AnyNode | null | undefined, names: strin
   return names;
 }
 
-/** The names that a declaration or an import declares; none of anything else. */
+/** Returns the names that a declaration or an import declares; other nodes have none. */
 export function declaredNames(node: AnyNode): string[] {
   switch (node.type) {
     case "VariableDeclaration":

@@ -9,7 +9,7 @@ export function recordTwin(prototype: object, original: object): void {
   originals.set(prototype, original);
 }
 
-/** The class that the twin with this prototype stands in for. */
+/** Returns the original class of the twin with this prototype. */
 export function originalOfTwin(prototype: object): object | undefined {
   return originals.get(prototype);
 }

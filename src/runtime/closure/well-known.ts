@@ -34,7 +34,7 @@ export function setSubpathImport(load: (subpath: string) => Promise<unknown>): v
 /** Loads the subpath that has the export, unless the export is known already. */
 export async function loadWellKnown(id: string): Promise<void> {
   const subpath = id.slice(0, id.indexOf(":"));
-  // `shoal` itself is loaded, and nothing but our own package is imported by such a name.
+  // `shoal` itself is loaded, and only our own package is imported by such a name.
   if (!valueById.has(id) && subpath.startsWith("shoal/")) await importSubpath?.(subpath);
 }
 

@@ -2,8 +2,8 @@
  * How the processes of a control plane talk when they do not have to remember: announcements, heartbeats, questions with an answer.
  *
  * Decides the contract that the memory bus and the NATS bus share:
- * - A message reaches the subscribers that there are, at most once, and in the order in which one publisher sent to one subscriber. It is
- *   lost when there is none, when the connection is down, or when a subscriber is too slow; what must not be lost is in the control store.
+ * - A message reaches the present subscribers at most once, and in order for one publisher and one subscriber. It is lost if there is no
+ *   subscriber, if the connection is down, or if a subscriber is too slow; the control store is for data that must not be lost.
  * - A request fails at once when nobody subscribes to its subject, and after its `timeoutMs` in any case.
  * - A handler that throws ends neither the bus nor the subscription. The error goes to the requester, or to `onError`.
  */
@@ -31,7 +31,7 @@ export interface Bus extends AsyncDisposable {
 
 /** Options of both buses. */
 export interface BusOptions {
-  /** An error that a handler threw, with nobody to send it to. Default: it is thrown on, as an uncaught error of the process. */
+  /** Handles an error of a handler without a requester. Default: it is thrown on, as an uncaught error of the process. */
   readonly onError?: (error: unknown) => void;
 }
 

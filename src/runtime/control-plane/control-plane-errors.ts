@@ -1,7 +1,7 @@
 /**
  * Failures between a head and its store or bus. They stay inside the control plane; the head turns them into errors for users.
  *
- * Invariant: an error that is not `UnknownOutcomeError` says that nothing was changed.
+ * Invariant: only `UnknownOutcomeError` leaves it open whether something was changed.
  */
 import { ShoalError } from "../base/errors.ts";
 
@@ -10,7 +10,7 @@ export class ControlPlaneUnavailableError extends ShoalError {
   static override readonly code = "CONTROL_PLANE_UNAVAILABLE";
 }
 
-/** A transaction was sent, the answer did not come, and the keys do not tell whether it was applied. It is not applied twice. */
+/** A transaction was sent, no answer arrived, and the keys do not tell whether it was applied. It is not applied twice. */
 export class UnknownOutcomeError extends ShoalError {
   static override readonly code = "OUTCOME_UNKNOWN";
 }
@@ -20,7 +20,7 @@ export class FencedError extends ShoalError {
   static override readonly code = "LEADER_FENCED";
 }
 
-/** A request over the bus had nobody to answer it, or not in time, or the handler threw. `reason` tells which. */
+/** A request over the bus found nobody, got no answer in time, or the handler threw. `reason` tells which. */
 export class BusRequestError extends ShoalError {
   static override readonly code = "BUS_REQUEST_FAILED";
 }

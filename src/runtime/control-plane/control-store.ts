@@ -6,7 +6,7 @@
  * - A read is a hint: while the store changes its leader, an old one may answer. A caller that acts on a read repeats its revisions in the
  *   transaction's checks, which are exact.
  * - An acknowledged write survives the death of any process.
- * - A transaction whose outcome cannot be known says so (`UnknownOutcomeError`) and is never applied twice.
+ * - A transaction whose outcome cannot be known fails with `UnknownOutcomeError` and is never applied twice.
  */
 
 /** A value in the store. Its bytes belong to the reader. */
@@ -38,7 +38,7 @@ export interface StoreTransaction {
   readonly timeoutMs?: number;
 }
 
-/** `revisions` has those of the writes, in their order. A refused transaction changed nothing: read again and decide again. */
+/** `revisions` has those of the writes, in order. A refused transaction changed nothing: read again and decide again. */
 export type TransactionResult = { readonly committed: true; readonly revisions: readonly number[] } | { readonly committed: false };
 
 export interface ControlStore extends AsyncDisposable {

@@ -12,7 +12,7 @@ interface Change {
 
 interface Step {
   readonly writes: readonly Change[];
-  /** How far the revision that is checked lies from the true one. */
+  /** Distance of the checked revision from the true one. */
   readonly off: number;
 }
 

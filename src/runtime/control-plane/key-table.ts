@@ -31,7 +31,7 @@ export class KeyTable {
     this.#lastCompactionAt = this.#revision;
   }
 
-  /** A deletion is a write, too: until it is forgotten, its revision says that the key is gone and was not written since. */
+  /** A deletion is a write, too: until it is forgotten, its revision shows that the key was deleted and not written since. */
   #isAt(key: string, revision: number): boolean {
     const entry = this.#entries.get(key);
     if (entry !== undefined) return entry.revision === revision;
@@ -46,7 +46,7 @@ export class KeyTable {
       this.#deletions.set(key, revision);
     } else {
       this.#deletions.delete(key);
-      // The caller goes on using its buffer.
+      // The caller continues to use its buffer.
       this.#entries.set(key, { key, value: value.slice(), revision });
     }
     return revision;

@@ -1,7 +1,7 @@
 /**
  * Limits of the store and the bus. NATS decides them, for the kind in memory too, so that a program finds the same limits on one machine and in a cluster.
  *
- * The servers of NATS are told the first four (`nats/server/nats-config.ts`); the rest keeps below them.
+ * NATS servers are configured with the first four (`nats/server/nats-config.ts`); the rest stays below them.
  */
 import { STORE_ELECTION_MS } from "../base/limits.ts";
 

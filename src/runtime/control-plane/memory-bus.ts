@@ -1,8 +1,8 @@
 /**
  * Bus between parts of one process, for a machine without a cluster.
  *
- * Messages are copied and handed over after the sender's own turn, as over a network, so that code that works here does not rely on being called
- * at once or on sharing bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
+ * Messages are copied and delivered in a later turn, as over a network. So code that works here relies neither on synchronous calls nor on
+ * shared bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
  */
 import { messageOf } from "../base/describe.ts";
 import { busClosed, type BusRequestError, nobodyAnswers, refusedBy, timedOut } from "./control-plane-errors.ts";

@@ -1,8 +1,8 @@
 /**
  * Control store in the memory of one process, for a machine without a cluster. The tests compare the NATS store with it.
  *
- * Several stores can share one `KeyTable`, as several clients share one NATS. Invariants: nothing it answers is older than the last
- * change; answers come after the caller's own turn, so that code that works here does not rely on an answer at once.
+ * Several stores can share one `KeyTable`, as several clients share one NATS. Invariants: no answer is older than the last change, and
+ * answers arrive in a later turn, so that code that works here does not rely on an immediate answer.
  */
 import { closedError } from "./control-plane-errors.ts";
 import type { ControlStore, StoreEntry, StoreTransaction, TransactionResult } from "./control-store.ts";

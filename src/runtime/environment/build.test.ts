@@ -42,7 +42,7 @@ function job(own: RuntimeEnvSpec = NO_ENVIRONMENT): RuntimeEnvSpec {
   return { ...placedRuntimeEnv(own, home), job: facts };
 }
 
-/** As a node builds it; packages come from the folders themselves. */
+/** Builds as a node does; packages are taken directly from the folders. */
 function build(spec: RuntimeEnvSpec, here: Place, damage: (place: PackagePlace) => void = () => {}): Promise<BuildResult> {
   const obtain = async (place: PackagePlace): Promise<ObtainedPackage> => {
     asked.push(place);

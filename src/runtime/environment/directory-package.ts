@@ -136,7 +136,7 @@ export function linkTarget(path: string, target: string): string | undefined {
   return steps.length === 0 ? "." : steps.join("/");
 }
 
-/** Where the bytes of each file lie in the contents. */
+/** Yields the offset of each file's bytes in the contents. */
 export function* filesWithOffsets(manifest: PackageManifest): Generator<PackagedFile & { readonly offset: number }> {
   let offset = 0;
   for (const entry of manifest.entries) {

@@ -18,7 +18,7 @@ export type EnvironmentFolders = Folders<PackagePlace>;
 /** Folders fetched from other nodes. */
 export type ObtainedFolders = Folders<ObtainedPackage>;
 
-/** Every folder of an environment of a job, wherever it lies. */
+/** Returns every folder of a job's environment, on any node. */
 export function foldersOf(spec: RuntimeEnvSpec): EnvironmentFolders {
   const { job, workingDir, workingDirAt, nodeModules, nodeModulesAt, excludes = [] } = spec;
   if (job === undefined) return {};

@@ -13,7 +13,7 @@ export type InstalledPackage = readonly [folder: string, name: string, version: 
 const KINDS = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"] as const;
 const INSTALLED_MAX = 5000;
 
-/** @param folders - of the project with a package.json of their own, relative to `directory` */
+/** @param folders - folders of the project that have a package.json, relative to `directory` */
 export function installedPackages(directory: string, folders: readonly string[]): InstalledPackage[] {
   const found: InstalledPackage[] = [];
   for (const folder of new Set(["", ...folders])) {

@@ -7,5 +7,5 @@ export const PACKAGE_FILES_MAX = 50_000;
 export const MANIFEST_BYTES_MAX = 32 * 1024 * 1024;
 /** Size of a request for a piece of a package on another node. */
 export const PACKAGE_PIECE_BYTES = 1024 * 1024;
-/** Packages of an environment are installed in this time, unless it says otherwise. */
+/** Time to install an environment's packages, unless the environment sets another. */
 export const SETUP_TIMEOUT_MS = 600_000;

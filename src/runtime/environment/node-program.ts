@@ -1,5 +1,5 @@
 /**
- * The Node that an environment names for its workers: that it is there, that it is Node, and that it is new enough.
+ * Checks the Node that an environment names for its workers: that it exists, is Node, and is new enough.
  *
  * Called by `build.ts`, in the process that builds the environment, before any worker is started: its error names the program and the remedy, where workers that die at
  * their start would only say how.
@@ -9,7 +9,7 @@ import { isVersionFrom, NODE_MIN } from "../os/supported-runtime.ts";
 
 /**
  * @returns The same path.
- * @throws Error that says what is wrong and how to mend it
+ * @throws Error with the fault and the remedy
  */
 export async function checkedNode(program: string): Promise<string> {
   const version = await versionOf(program);

@@ -126,7 +126,7 @@ function listBelonging({ directory, excludes, only }: PackRequest, options: Pack
   return listDirectory({ from: directory, excludes, ...limits }).filter(({ path }) => only === undefined || only.includes(path));
 }
 
-/** A folder or a link; undefined for a link that has gone. */
+/** Describes a folder or a link; undefined for a link that has disappeared. */
 function describeOther(directory: string, { path, kind }: ListedEntry): PackageEntry | undefined {
   return kind === "folder" ? { kind, path } : unlessGone(() => linkEntry(directory, path));
 }

@@ -12,7 +12,7 @@ interface Kept {
 
 export class PackageCache {
   readonly #bytesMax: number;
-  /** The one that was used last stands last. */
+  /** In order of use, the last used package last. */
   readonly #packages = new Map<string, Kept>();
 
   constructor(bytesMax: number) {

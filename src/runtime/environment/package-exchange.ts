@@ -21,7 +21,7 @@ import { WireError } from "../wire/wire-error.ts";
 import type { Handlers } from "../wire/message-table.ts";
 import type { MessagesBetweenDaemons } from "../wire/messages-to-daemon.ts";
 
-/** A folder and where it lies. */
+/** A folder and its node. */
 export interface PackagePlace extends PackRequest {
   readonly node: NodeId;
   /** For people. */
@@ -228,7 +228,7 @@ export class PackageExchange {
     }
   }
 
-  /** Writes what earlier packages have; returns where the rest lies. */
+  /** Writes parts that earlier packages have; returns the places of the rest. */
   async #takeFromEarlier(
     manifest: PackageManifest,
     writer: PackageWriter,
@@ -282,7 +282,7 @@ export class PackageExchange {
     this.#removeFiles(this.#cache.evict());
   }
 
-  /** A node is dead: it is no source, and hears of nothing. */
+  /** Drops a dead node as a source and as a receiver. */
   nodeGone(node: NodeId): void {
     for (const { holders } of this.#offers.values()) holders.delete(node);
     for (const job of this.#askers.keys()) this.#askers.delete(job, node);

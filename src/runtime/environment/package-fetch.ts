@@ -1,8 +1,8 @@
 /**
  * Reads ranges of a package from the nodes that have it, in pieces, several at a time.
  *
- * A source that does not answer, or no longer has the package, is not asked again; the pieces that it owed are asked of the next. Fails when no source is left.
- * Decides the size of a piece and how many are on their way; owns nothing. Called by `package-exchange.ts`.
+ * A source that does not answer, or no longer has the package, is not used again; its outstanding pieces are requested from the next. Fails
+ * when no source is left. Decides the size of a piece and the number in flight; owns nothing. Called by `package-exchange.ts`.
  */
 import type { NodeId } from "../base/ids.ts";
 import type { Reply } from "../rpc/peer-connection.ts";
@@ -21,7 +21,7 @@ export interface PackagePeer {
 
 export interface Fetched {
   readonly hash: string;
-  /** In the order in which they are asked. */
+  /** In order of use. */
   readonly sources: readonly { readonly node: NodeId; readonly peer: PackagePeer | undefined }[];
   readonly timeoutMs: number;
 }
@@ -31,7 +31,7 @@ interface Range {
   readonly length: number;
 }
 
-/** The bytes of all ranges where nobody takes them; else nothing. @throws Error that names what each source said */
+/** Returns the bytes of all ranges if there is no receiver for them; else nothing. @throws Error with the answer of each source */
 export async function fetchContents(
   { hash, sources, timeoutMs }: Fetched,
   part: PackageReadHeader["part"],

@@ -22,7 +22,7 @@ interface PythonInterpreterOptions {
 /**
  * The interpreter of an environment whose workers speak Python.
  *
- * @throws Error that says what is missing and how to mend it
+ * @throws Error with the missing part and the remedy
  */
 export async function pythonInterpreter(spec: RuntimeEnvSpec, options: PythonInterpreterOptions): Promise<string> {
   const { python } = spec;
@@ -46,7 +46,7 @@ function interpreterAt(place: string): string {
   );
 }
 
-/** A path as a command has it. */
+/** Quotes a path for a shell command. */
 function inShell(path: string): string {
   return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

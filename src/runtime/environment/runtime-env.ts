@@ -17,11 +17,11 @@ import { isDirectory, isFile, joinPath, realPath, resolvePath } from "../os/file
  * everything else replaces them. Workers of one environment are kept apart and reused for it; a failure to build it is a `RuntimeEnvError`.
  */
 export interface RuntimeEnvInput {
-  /** Environment variables; `${NAME}` in a value stands for the node's own variable of that name. */
+  /** Environment variables; `${NAME}` in a value is replaced by the node's variable of that name. */
   readonly envVars?: Readonly<Record<string, string>> | undefined;
   /**
-   * A folder that is copied when the first worker needs it, once a session; workers run in the copy. Left out are `node_modules`, `.git`, and what `.gitignore`
-   * files and `excludes` name. At most 512 MiB. Packages of the folder are found in the copy, too.
+   * A folder that is copied when the first worker needs it, once a session; workers run in the copy. `node_modules`, `.git`, and files that
+   * `.gitignore` files and `excludes` name are left out. At most 512 MiB. Workers find the folder's packages, too.
    */
   readonly workingDir?: string | undefined;
   /** More patterns to leave out of the copy, as in a `.gitignore` file. */
@@ -38,17 +38,18 @@ export interface RuntimeEnvInput {
    */
   readonly python?: string | readonly string[] | undefined;
   /**
-   * Modules of Python that are imported once, before workers are forked from the process that did: a worker with heavy imports is there in milliseconds. They must not start
-   * threads that are needed later, nor use CUDA. On Linux; without effect elsewhere.
+   * Modules of Python that are imported once, in a process from which workers are then forked: a worker with heavy imports starts in
+   * milliseconds. They must not start threads that are needed later, nor use CUDA. On Linux; without effect on other systems.
    */
   readonly pythonPreload?: readonly string[] | undefined;
   /**
-   * The Node of the workers: the path of a program that is on each node, version 22.18 or later. Default: the one that the node itself runs. Workers that speak Python have none.
+   * The Node of the workers: the path of a program that exists on each node, version 22.18 or later. Python workers ignore it. Default: the
+   * node's own.
    */
   readonly execPath?: string | undefined;
   /**
-   * Flags of Node for the workers, such as `["--max-old-space-size=8192", "--import=./hooks.mjs"]`, after those that the driver's own command line gives them. A value stands in the same
-   * text as its flag.
+   * Flags of Node for the workers, such as `["--max-old-space-size=8192", "--import=./hooks.mjs"]`, after those from the driver's command
+   * line. Write a value into the same text as its flag.
    */
   readonly execArgv?: readonly string[] | undefined;
   /** Time that npm or pip may take, in milliseconds. Default: 600,000. */
@@ -68,7 +69,7 @@ interface JobEnvironment extends NodePlace {
   readonly namespace: string;
   /** Where the driver runs: its workers on the same node run there, others in a copy that travelled. */
   readonly directory: string;
-  /** By which a node knows that it sees the very same folder at this path, as nodes of one machine do; undefined where that cannot be told. */
+  /** Lets a node recognize the very same folder at this path, as nodes of one machine do; undefined if that cannot be determined. */
   readonly directoryIdentity?: string | undefined;
   /** Flags of Node that decide how the driver loads modules. */
   readonly execArgv: readonly string[];
@@ -277,13 +278,13 @@ export function placedRuntimeEnv(spec: RuntimeEnvSpec, { node, hostname }: NodeP
   const at: NodePlace = { node, hostname };
   return Object.freeze({
     ...spec,
-    // Files are named by their real paths: so is the folder, or they would not lie in it.
+    // Files are named by their real paths, so the folder has to be as well.
     ...(workingDir === undefined ? {} : { workingDir: realPath(workingDir), workingDirAt: at }),
     ...(typeof nodeModules === "string" ? { nodeModulesAt: at } : {}),
   });
 }
 
-/** `${NAME}` in a value stands for the variable of the node's own environment; an unknown one for nothing. */
+/** Replaces `${NAME}` in a value by the node's variable; an unknown one by nothing. */
 export function expandedVariables(
   envVars: Readonly<Record<string, string>>,
   variables: Readonly<Record<string, string | undefined>>,

@@ -32,7 +32,7 @@ export class DefinitionTable {
   readonly #byContent = new SetMap<string, Row>();
   readonly #byReference = new Map<ObjectId, Row>();
   readonly #waiting = new Map<string, OnFetched[]>();
-  /** Names of functions that have gone, by id. */
+  /** Names of dropped functions, by id. */
   readonly #gone = new Map<string, string>();
 
   get size(): number {

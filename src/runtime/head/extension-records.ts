@@ -29,7 +29,7 @@ export class ExtensionRecords {
     this.#valuesOf(record.extension, record.table).set(record.key, record.value);
   }
 
-  /** @returns whether it was there */
+  /** @returns whether the record existed */
   delete({ extension, table, key }: Omit<ExtensionRecord, "value">): boolean {
     return this.#valuesOf(extension, table).delete(key);
   }

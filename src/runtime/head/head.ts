@@ -84,7 +84,7 @@ type DescriptionMessages =
   | typeof MESSAGE.FETCH_DEFINITION
   | typeof MESSAGE.ENVIRONMENT
   | typeof MESSAGE.ENVIRONMENT_FETCH;
-/** All but what only a head of a cluster is asked (`nodes/head-server.ts`). */
+/** All messages except those for a cluster's head alone (`nodes/head-server.ts`). */
 type MessagesToTables = Exclude<keyof MessagesToHead, keyof MessagesToCluster>;
 
 export class Head implements HeadService {
@@ -190,19 +190,19 @@ export class Head implements HeadService {
     return this.#placement.waiting();
   }
 
-  /** Nothing is heard of a node, which may come back: it gets nothing new meanwhile. */
+  /** Marks a silent node, which may come back: it gets nothing new meanwhile. */
   suspect(nodeId: NodeId, isSuspect: boolean): void {
     this.#placement.nodeState(nodeId, isSuspect ? "suspect" : "alive");
   }
 
-  /** Whether a node has nothing, as far as it has told. */
+  /** Whether a node's last reports show no work. */
   isIdle(nodeId: NodeId): boolean {
     const view = this.#nodes.get(nodeTagOf(nodeId))?.view();
     const isFree = view !== undefined && Array.from(view.total).every(([name, amount]) => view.free.get(name) === amount);
     return isFree && this.#actors.workersOf(nodeTagOf(nodeId)).length === 0;
   }
 
-  /** A node gets nothing new, and its actors that may be restarted are, elsewhere. */
+  /** Gives a node nothing new, and restarts its actors with restarts left on other nodes. */
   drain(nodeId: NodeId): void {
     this.#placement.nodeState(nodeId, "draining");
     for (const worker of this.#actors.workersOf(nodeTagOf(nodeId))) {
@@ -392,7 +392,8 @@ export class Head implements HeadService {
     const { name, namespace } = options;
     const known = this.#actors.get(actorId);
     if (known !== undefined) {
-      // Asked again of the next head, which knows it from the tables: those do not say who watches it, and the answer may have been lost.
+      // The question is repeated to the next head. That head knows the actor from the tables, which lack the watchers, and the answer may
+      // have been lost.
       peer.connection.reply(frame.callId, this.#describe(known));
       this.#apply(this.#actors.handle({ kind: "watch", id: actorId, process: peer.id }));
       return;
@@ -533,7 +534,7 @@ export class Head implements HeadService {
     timer.unref();
   }
 
-  /** Where the creator's node is gone, nobody counts the handles, and the creator stands for its daemon. */
+  /** If the creator's node is gone, nobody counts the handles, and the creator represents its daemon. */
   #refOf(actor: ActorRecord): { id: ObjectId; owner: ProcessId } {
     return { id: actorObjectId(actor.id), owner: this.#ownerOf(actor)?.daemonId ?? actor.creator };
   }
@@ -546,7 +547,7 @@ export class Head implements HeadService {
   #start(actor: ActorRecord, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined): void {
     const peer = this.#peer(worker.id);
     if (peer === undefined || actor.spec === undefined) return;
-    // The creator's node counts in the order in which it is told; where that is gone, nobody else's order matters.
+    // The creator's node counts in the order of messages. If it is gone, no order matters.
     const counting = this.#ownerOf(actor) ?? this.#nodeOf(worker.id);
     const { definition, args, deps, body } = actor.spec;
     const { interface: face, name, resources, shape } = actor.options;

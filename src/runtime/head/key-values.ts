@@ -29,7 +29,7 @@ export class KeyValues {
   /** By namespace, in the order in which they were put first. */
   readonly #keys = new SetMap<string, string>();
 
-  /** @returns whether it was put: without `overwrite` a value that is there stays */
+  /** @returns whether it was put: without `overwrite` an existing value stays */
   put(value: KeyValue, { overwrite }: { overwrite: boolean }): boolean {
     const id = idOf(value);
     const known = this.#values.get(id);
@@ -44,7 +44,7 @@ export class KeyValues {
     return this.#values.get(idOf(name));
   }
 
-  /** @returns whether it was there */
+  /** @returns whether the value existed */
   delete(name: { namespace: string; key: string }): boolean {
     if (!this.#values.delete(idOf(name))) return false;
     this.#keys.delete(name.namespace, name.key);

@@ -6,13 +6,16 @@
  */
 import { DEAD_AFTER_MS, PROVE_EVERY_MS, STORE_ELECTION_MS } from "../base/limits.ts";
 
-/** The head that leads says so on the bus. */
+/** Interval of the leader's announcements on the bus. */
 export const ANNOUNCE_EVERY_MS = 200;
 /** A standby that hears no leader for this long claims the next term: six announcements are missing. */
 export const CLAIM_AFTER_MS = 6 * ANNOUNCE_EVERY_MS;
 /** A claimant that does not reach the bus in this time cannot hear a leader either, and gives up. */
 export const FLUSH_WITHIN_MS = 2 * ANNOUNCE_EVERY_MS;
-/** A leader that can prove nothing for so long leads no more: the servers had time for an election once the next proof was due, with two seconds to spare. Its nodes then have time to find another head before they end (`PROOF_GOOD_MS` + `FENCE_AFTER_MS` after the proof). */
+/**
+ * Time without a proof after which a leader steps down: the servers had time for an election once the next proof was due, with two seconds
+ * to spare. Its nodes then have time to find another head before they end (`PROOF_GOOD_MS` + `FENCE_AFTER_MS` after the proof).
+ */
 export const GIVES_UP_AFTER_MS = PROVE_EVERY_MS + STORE_ELECTION_MS + 2_000;
 
 /** Larger commits do not make a transaction cheaper and make all in it wait. */
@@ -20,13 +23,19 @@ export const COMMIT_WRITES_MAX = 200;
 /** Enough for 200 records of actors. */
 export const COMMIT_BYTES_MAX = 2 * 1024 * 1024;
 
-/** Dead lives of nodes are remembered, by the detector and in the store, so that none returns; the oldest are forgotten. */
+/** Dead incarnations of nodes in the detector and in the store, kept so that none returns; the oldest are forgotten. */
 export const DEAD_NODES_MAX = 10_000;
 
-/** Functions whose definitions have gone, of which the head remembers the names: a fetch of one of them comes soon, or never. */
+/** Names of dropped functions at the head: a fetch of one comes soon, or never. */
 export const GONE_FUNCTIONS_MAX = 1000;
 
-/** After a head has taken over, nothing that waits is placed for so long: in a cluster of which half is here every group would be placed on that half. */
+/**
+ * Time after a takeover in which waiting demands are not placed: while half of a cluster has registered, every group would be placed on
+ * that half.
+ */
 export const NODES_COME_WITHIN_MS = 1000;
-/** Without a store: how long nodes that an earlier head had may take to come, with the bundles that only they know. As long as nodes may stay away before they are dead. */
+/**
+ * Without a store: time for an earlier head's nodes to register, with bundles that only they know. As long as nodes may stay away before
+ * they count as dead.
+ */
 export const UNRECORDED_NODES_COME_WITHIN_MS = DEAD_AFTER_MS;

@@ -1,9 +1,9 @@
 /**
  * Finds tasks and actors that wait for each other and can never continue.
  *
- * Pure: waits that last are told by the processes in which they are (core/why/long-waits.ts), and a cycle is returned once, when its last wait is told.
- * A wait leads from a call to the calls whose results it needs. A call that waits in the queue of a serial actor cannot begin before the call that
- * runs there has ended, so it leads on to that one.
+ * Pure: processes report their long waits (core/why/long-waits.ts), and a cycle is returned once, when its last wait is reported. A wait
+ * leads from a call to the calls whose results it needs. A call in the queue of a serial actor cannot begin before the call that runs there
+ * has ended, so it leads on to that one.
  */
 import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { SetMap } from "../base/set-map.ts";

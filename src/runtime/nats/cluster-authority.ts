@@ -13,7 +13,7 @@ import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../os/file
 import { ControlPlaneUnavailableError } from "../control-plane/control-plane-errors.ts";
 
 interface AuthorityOptions {
-  /** The head's own, made with mode 0700. */
+  /** The head's folder, made with mode 0700. */
   readonly folder: string;
   readonly cluster: string;
   /** Milliseconds since 1970. */
@@ -87,7 +87,7 @@ export class ClusterAuthority {
     );
   }
 
-  /** The public key of the account in which the cluster's state lies: the cluster's identity. */
+  /** The public key of the account with the cluster's state: the cluster's identity. */
   get account(): string {
     return this.#account.publicKey;
   }
@@ -110,7 +110,7 @@ export class ClusterAuthority {
     };
   }
 
-  /** For a head: everything in the cluster's account. Made anew for each connection, so a stolen one ends. */
+  /** For a head: everything in the cluster's account. Made anew for each connection, so that a stolen one expires. */
   headCredentials(name: string): () => NatsLogin {
     const key = createNatsKey("user");
     return () => {

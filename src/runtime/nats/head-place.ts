@@ -1,5 +1,5 @@
 /**
- * How a head reaches the NATS that was started for it, from what can be written down: where the keys lie, not the keys.
+ * Describes how a head reaches the NATS that was started for it, in a form that may be written down: the place of the keys, not the keys.
  *
  * Each connection shows a fresh token that this head signs with the cluster's account key; the server is known by the certificate of the cluster's authority.
  */

@@ -31,14 +31,14 @@ export interface NatsOptions {
 
 /** In PEM. Servers are verified by the authority and, where they are not called by the name in their certificate, by `serverName`. */
 export interface NatsTls {
-  /** Default: those of the system. */
+  /** Default: the system's authorities. */
   readonly ca?: string;
   readonly serverName?: string;
-  /** The servers greet before TLS begins, as NATS does unless it is told otherwise; one that greets without TLS is refused. Default: false. */
+  /** Whether servers greet before TLS begins, NATS's default; one that greets without TLS is refused. Default: false. */
   readonly isAfterGreeting?: boolean;
 }
 
-/** Atomic batches, on which transactions stand, came with 2.12. */
+/** Transactions need atomic batches, which came with 2.12. */
 const VERSION_MIN = [2, 12] as const;
 const RECONNECT_WAIT_MS = 100;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -192,7 +192,7 @@ function tlsOptions(
   const node = {
     minVersion: "TLSv1.3",
     ...(serverName !== undefined && { servername: serverName }),
-    // After the greeting the client does not tell Node which server it is that is called by an IP address: any of those that were named will do.
+    // After the greeting the client does not tell Node which server was called by an IP address, so any of the named ones is accepted.
     ...(isAfterGreeting && serverName === undefined && { checkServerIdentity: oneOf(servers.map(hostOf)) }),
   };
   return { handshakeFirst: !isAfterGreeting, ...(ca !== undefined && { ca }), ...node };

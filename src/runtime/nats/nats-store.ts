@@ -74,7 +74,7 @@ export class NatsStore implements ControlStore {
     checkTransaction(transaction);
     this.#assertOpen();
     const context = { api: this.#api, subjects: this.#subjects, newId: () => randomHex(TRANSACTION_ID_BYTES) };
-    // Attempts come later, and the client sends from the bytes that it is given.
+    // Attempts happen later, and the client sends from the given bytes.
     const writes = transaction.writes.map((write) => ({ ...write, value: write.value?.slice() }));
     return await runTransaction(context, { ...transaction, writes });
   }
@@ -113,8 +113,8 @@ export class NatsStore implements ControlStore {
   }
 
   /**
-   * Hands over every message there is. The barrier is written before: when it (or a later one)
-   * comes out of the feed, so has everything that was acknowledged before this call, however far the feed's replica lags behind.
+   * Hands over every message. A barrier is written first: once it, or a later one, arrives, so has everything that was acknowledged before
+   * this call, however far the feed's replica lags behind.
    */
   async #readAll(what: { subjects: readonly string[]; headersOnly?: boolean }, onMessage: (message: StoredMessage) => void): Promise<void> {
     const barrier = await this.#write(this.#subjects.barrier);

@@ -56,7 +56,7 @@ export class NatsSubjects {
     return prefix === "" ? [`${this.#keys}.>`] : [this.ofKey(prefix), `${this.ofKey(prefix)}.>`];
   }
 
-  /** @returns undefined for the store's own subjects */
+  /** @returns undefined for the store's internal subjects */
   keyOf(subject: string): string | undefined {
     return subject.startsWith(`${this.#keys}.`) ? subject.slice(this.#keys.length + 1) : undefined;
   }

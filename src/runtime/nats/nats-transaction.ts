@@ -81,7 +81,7 @@ class RunningTransaction {
   async #attempt(timeoutMs: number): Promise<Attempt> {
     const { api, subjects, newId } = this.#context;
     const { link } = api;
-    // Sent now, it would wait in the client for a server, for longer than anybody waits for it here, and would be applied when nobody expects it.
+    // Sent now, it would wait in the client for a server longer than anybody waits here, and would be applied unexpectedly.
     if (!link.isConnected) return { kind: "untouched", cause: "no server is connected", isFinal: link.connection.isClosed() };
     const messages = messagesOf(this.#transaction, { subjects, id: this.#id, batchId: newId(), deletions: this.#deletions });
     const last = messages.at(-1) as TransactionMessage;
@@ -126,7 +126,10 @@ class RunningTransaction {
     return hasLearned;
   }
 
-  /** Looks for the transaction's own messages. One of them proves that all were applied; none proves nothing, as all may have been overwritten. */
+  /**
+   * Looks for the transaction's messages. One of them proves that all were applied; finding none proves nothing, as all may have been
+   * overwritten.
+   */
   async #recall(what: string, cause?: unknown): Promise<TransactionResult> {
     const { api, subjects } = this.#context;
     const { writes } = this.#transaction;

@@ -28,7 +28,7 @@ export interface NatsPlace {
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
-  /** The path of a file as NATS's own tools write it, read for each connection; in the place of `credentials`. */
+  /** Path of a file as NATS's tools write it, read for each connection, in place of `credentials`. */
   readonly credentialsFile?: string | undefined;
   readonly tls?: NatsTls | undefined;
   /** Servers that keep each change: 1, or 3 where there are three. Default 1. */

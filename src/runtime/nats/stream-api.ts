@@ -1,9 +1,9 @@
 /**
- * The requests to JetStream that the store makes: their subjects, their JSON, and what to do when the stream has no leader.
+ * The requests of the store to JetStream: their subjects, their JSON, and retries while the stream has no leader.
  *
- * Everything here may be repeated without harm and is, until an answer comes or the time is over; writes, which may not, are
- * `nats-transaction.ts`. Written against the API that servers speak instead of the client's own JetStream and KV packages: these hide the
- * headers of atomic batches and decide for themselves when to read from replicas, which are stale.
+ * Everything here may be repeated without harm and is, until an answer arrives or the time is over; writes, which may not, are in
+ * `nats-transaction.ts`. Uses the servers' API instead of the client's JetStream and KV packages: these hide the headers of atomic batches,
+ * and may read from replicas, which are stale.
  */
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { ControlPlaneUnavailableError } from "../control-plane/control-plane-errors.ts";
@@ -131,7 +131,7 @@ interface RawMessage {
   readonly data?: string;
 }
 
-/** Waits a little longer each time, with some randomness, so that clients of a store that comes back do not come all at once. */
+/** Waits a little longer each time, with some randomness, so that clients of a returning store do not come all at once. */
 export class Backoff {
   #nextMs: number = BACKOFF_MS_MIN;
 

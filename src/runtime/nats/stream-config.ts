@@ -1,5 +1,5 @@
 /**
- * How the stream of a store is made, and the proof that a stream which is there was made like this.
+ * Makes the stream of a store, and checks that an existing stream was made the same way.
  *
  * Each property has a reason: one message a subject (a table, not a log), no direct reads (they are stale), atomic batches (transactions).
  */

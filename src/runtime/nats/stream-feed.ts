@@ -1,8 +1,8 @@
 /**
  * The messages of a stream, in order and without a gap: below listings.
  *
- * A push consumer that nobody acknowledges. Decides when it has to be made again: a number is missing, or not even the server's sign of life comes,
- * as after the death of the server that it lived on. It then begins after the last message that arrived, so readers see no difference.
+ * A push consumer without acknowledgements. Decides when to make it again: if a number is missing, or if the server's heartbeats stop, as
+ * after the death of the server that it lived on. It then begins after the last message that arrived, so readers see no difference.
  * Invariant: sequences handed over are strictly ascending.
  */
 import type { Msg, Subscription } from "@nats-io/transport-node";
@@ -14,13 +14,13 @@ interface FeedOptions {
   /** Without the bodies. */
   readonly headersOnly?: boolean;
   readonly onMessage: (message: StoredMessage) => void;
-  /** The feed cannot go on: the stream is gone, or the connection was closed. */
+  /** The feed cannot continue: the stream was deleted, or the connection closed. */
   readonly onFailure: (error: Error) => void;
 }
 
 const HEARTBEAT_MS = 1_000;
 const SILENCE_MS_MAX = 3_500;
-/** The server forgets a consumer whose reader is gone after this. */
+/** Time after which the server forgets a consumer without a reader. */
 const INACTIVE_MS = 30_000;
 const NANOSECONDS_PER_MS = 1_000_000;
 const STATUS_CONTROL = 100;
@@ -115,7 +115,7 @@ export class StreamFeed {
       return;
     }
     this.#lastDelivery = place.delivery;
-    // A replica that lags behind when the consumer is made begins before the place that it was asked for.
+    // A replica that lags behind when the consumer is made begins before the requested place.
     if (place.sequence <= this.#lastSequence) return;
     this.#lastSequence = place.sequence;
     this.#options.onMessage({
@@ -126,7 +126,7 @@ export class StreamFeed {
     });
   }
 
-  /** A sign of life, which tells how many messages were sent, or a request to answer once everything before it was taken. */
+  /** Handles a heartbeat, which has the number of sent messages, or a request to answer once everything before it was taken. */
   #control(message: Msg): void {
     const { headers } = message;
     if (message.reply !== undefined && message.reply !== "") {
@@ -151,7 +151,7 @@ export class StreamFeed {
     this.#options.onFailure(error);
   }
 
-  /** Tells the server, if it hears; otherwise the consumer ends by itself. */
+  /** Tells the server if it can; otherwise the consumer ends by itself. */
   #drop(): void {
     const consumer = this.#consumer;
     this.#consumer = undefined;
@@ -164,8 +164,9 @@ export class StreamFeed {
 }
 
 /**
- * Where a message stands, from the subject on which it would be acknowledged: `$JS.ACK.<stream>.<consumer>.<times>.<sequence>.<delivery>.<time>.<pending>`,
- * in newer servers with a domain and an account before the stream and a token at the end.
+ * Finds the position of a message in the subject for its acknowledgement:
+ * `$JS.ACK.<stream>.<consumer>.<times>.<sequence>.<delivery>.<time>.<pending>`, in newer servers with a domain and an account before the
+ * stream and a token at the end.
  */
 function placeOf(reply: string): { sequence: number; delivery: number } {
   const words = reply.split(".");

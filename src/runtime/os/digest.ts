@@ -9,7 +9,7 @@ export function sha256Hex(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** HMAC-SHA-256: nobody who does not know the key can make it, and it does not tell the key. */
+/** HMAC-SHA-256: only holders of the key can make it, and it does not reveal the key. */
 export function keyedSha256Hex(key: string, content: string): string {
   return createHmac("sha256", key).update(content).digest("hex");
 }

@@ -1,8 +1,8 @@
 /**
  * When V8 collects.
  *
- * Asks it to collect: a store under pressure needs to know what its users have dropped, and an idle process never collects by itself. Asks it to collect less often while
- * gigabytes of arrays pass through a small heap.
+ * Makes V8 collect: a store under pressure needs to know which objects were dropped, and an idle process never collects by itself. Makes it
+ * collect less often while gigabytes of arrays pass through a small heap.
  */
 import vm from "node:vm";
 
@@ -26,7 +26,7 @@ export function collectGarbage(): void {
 
 const growths = new Set<HeapGrowth>();
 
-/** Code that was stopped where it stood has disposed of nothing. What still runs beside it collects more often than it needs to. */
+/** Interrupted code has disposed of nothing. Other code then collects more often than needed. */
 export function endHeapGrowths(): void {
   for (const growth of growths) growth[Symbol.dispose]();
 }
@@ -56,7 +56,10 @@ export class HeapGrowth {
   }
 }
 
-/** Without a flag V8 also collects whenever arrays have 64 MB more than at any time since the last collection, even where all of that is freed soon. V8 before 13 has no such flag. */
+/**
+ * Without a flag V8 also collects whenever arrays have grown by 64 MB since the last collection, even if most of that is freed soon. V8
+ * before 13 has no such flag.
+ */
 const countsArraysApart = Number.parseInt(process.versions.v8, 10) >= 13;
 
 /** @param percent - 0: as V8 sees fit */

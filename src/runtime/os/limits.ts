@@ -1,51 +1,57 @@
 /**
  * Limits of the machine and its network: connections that begin, programs that run, logs.
  *
- * `python/shoal/_limits.py` has those that its workers share.
+ * Limits that workers share are in `python/shoal/_limits.py`, too.
  */
 
-/** To a host that is there, a connection takes a round trip; this bounds the wait for one that is not. */
+/** Time for a connection: a reachable host takes a round trip, so this bounds the wait for an unreachable one. */
 export const CONNECT_WITHIN_MS = 5000;
 /** From the first byte of TLS to its end, and from the connection to its first byte. */
 export const HANDSHAKE_WITHIN_MS = CONNECT_WITHIN_MS;
-/** Whether an address refuses connections is asked by nodes that are about to end themselves, so silence is taken for silence sooner. */
+/** Time to wait for a refused connection. Nodes that are about to end ask, so it is short. */
 export const REFUSES_WITHIN_MS = 1_500;
 
-/** Connections that have said nothing and may stay: more than callers of a machine that begin in the same second, and few enough descriptors beside those that work. Beyond it the oldest go once they have had their time. */
+/**
+ * Connections that may stay silent: more than the callers of a machine that start in the same second, and few compared with the descriptors
+ * of working ones. Beyond it the oldest are dropped once their time is over.
+ */
 export const UNFINISHED_MAX = 128;
 /** Time for a connection to identify itself. An honest caller does so in a moment, unless this process is behind with many like it. */
 export const UNFINISHED_FOR_MS = 1000;
-/** Beyond it the oldest goes at once: half of the descriptors that a process may have on a small system, and more than processes of one machine come at once. */
+/**
+ * Beyond it the oldest is dropped at once: half of a process's descriptors on a small system, and more than the processes of one machine
+ * need at once.
+ */
 export const UNFINISHED_AT_ONCE_MAX = 512;
-/** The same at a port: what several hundred nodes do at once when their head is back is no attack, thousands are. */
+/** The same at a port: several hundred nodes that return to their head at once are no attack, thousands are. */
 export const UNFINISHED_AT_PORT_MAX = 4 * UNFINISHED_AT_ONCE_MAX;
 
-/** A worker whose time is over looks so often whether its daemon has had an answer again. */
+/** Interval at which a worker whose time is over checks whether its daemon has an answer again. */
 export const EXECUTION_LEASE_LOOK_EVERY_MS = 20;
 /** Interval at which a process without a limit looks for one. */
 export const EXECUTION_LEASE_LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
-/** After so long without an answer it ends. */
+/** Time without an answer after which the worker ends. */
 export const EXECUTION_LEASE_GIVES_UP_MS = 30_000;
 
 /** How long more output is waited for after the process that writes it has ended: a program that it has started may keep its pipes. */
 export const OUTPUT_OPEN_MAX_MS = 500;
-/** Such a program may write without an end. The last output of the process itself lies in pipes of some hundred kilobytes. */
+/** A started program may write without end. The last output of the process itself is in pipes of some hundred kilobytes. */
 export const OUTPUT_AFTER_END_MAX_MS = 10_000;
-/** A program that is asked something short, such as its version, answers in this time. */
+/** Time for a program to answer a short question, such as its version. */
 export const PROGRAM_ANSWERS_WITHIN_MS = 20_000;
 /** Lines of npm's and pip's output: they name the cause first and print their own usage after it. */
 export const INSTALL_OUTPUT_LINES_MAX = 12;
 /** Characters kept of a program's output. */
 export const OUTPUT_CHARACTERS_MAX = 16_384;
 
-/** A log is begun anew at this size, and so many are kept: of a node, and of the NATS server beside it. */
+/** Size at which a log is begun anew, and the number that is kept: of a node, and of the NATS server beside it. */
 export const LOG_BYTES_MAX = 8 * 1024 * 1024;
 export const LOG_FILES_MAX = 5;
 
 /** Between a parent and its child: a configuration or a result is one line, however long. */
 export const MESSAGE_LENGTH_MAX = 16 * 1024 * 1024;
 
-/** The smallest part of the memory of a worker's outboxes: what most connections have under way at a time fits into it. */
+/** Smallest part of the memory of a worker's outboxes: most connections never have more in flight. */
 export const OUTBOX_UNIT_BYTES = 16 * 1024;
 /** Bytes that a busy connection gathers before a write, as many as `FrameWriter` gathers for other connections. */
 export const OUTBOX_SLOT_BYTES = 128 * 1024;

@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 
 const HAS_SCHEME_OR_PATH = /^([a-z][a-z0-9+.-]*:|[./#])/i;
 
-/** `except`: packages that keep coming from where they come from. */
+/** `except`: packages that keep their usual place. */
 export function resolvePackagesFrom(folder: string, options: { except: readonly string[] }): void {
   const folderUrl = pathToFileURL(join(folder, "/")).href;
   const parentURL = new URL("package.json", folderUrl).href;

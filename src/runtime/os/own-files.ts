@@ -38,7 +38,7 @@ export function ownModule(path: string): string {
   return fileURLToPath(new URL(`${path}.${EXTENSION}`, CODE_URL));
 }
 
-/** The folder that has a package.json; a bundler decides how deep below it this module lies. */
+/** The folder with the package.json; a bundler decides how deep below it this module is. */
 function nearestPackage(): URL {
   let folder = new URL("./", HERE ?? NOWHERE);
   for (;;) {
@@ -48,12 +48,12 @@ function nearestPackage(): URL {
   }
 }
 
-/** The version of this package, as its manifest says. */
+/** The version in this package's manifest. */
 export function packageVersion(): string {
   return manifest().version as string;
 }
 
-/** The folder of this package, from which packages that were installed beside it are found. */
+/** The folder of this package, from which packages installed beside it are found. */
 export function packageFolder(): string {
   return fileURLToPath(PACKAGE_URL);
 }
@@ -71,7 +71,7 @@ const EXTERNAL: readonly string[] = [
 /**
  * Before the first process is started.
  *
- * @throws BundledError when the files of this package are not beside this module
+ * @throws BundledError when this package's files are not beside this module
  */
 export function requireOwnFiles(): void {
   if (!isBundled()) return;
@@ -83,7 +83,7 @@ export function requireOwnFiles(): void {
   );
 }
 
-/** Whether this code runs without the files and packages that it came with. */
+/** Whether this code runs without its files and packages. */
 export function isBundled(): boolean {
   const found = runningFile();
   const isElsewhere = found !== undefined && !found.startsWith(fileURLToPath(PACKAGE_URL));
@@ -108,7 +108,7 @@ function manifest(): { name?: unknown; version?: unknown } {
   return JSON.parse(readFileSync(new URL("package.json", PACKAGE_URL), "utf8")) as { name?: unknown; version?: unknown };
 }
 
-/** The file that this function runs in, as the engine has it: webpack gives `import.meta.url` the value that it had before bundling. */
+/** The engine's name of the file that this function runs in: webpack keeps `import.meta.url` as it was before bundling. */
 function runningFile(): string | undefined {
   const holder: { stack?: unknown } = {};
   const prepare = Error.prepareStackTrace;

@@ -19,7 +19,7 @@ interface PackageInstallOptions {
   readonly timeoutMs: number;
 }
 
-/** An install that failed, with what npm printed. */
+/** A failed install, with npm's output. */
 export class PackageInstallError extends Error {
   readonly output: readonly string[];
   constructor(message: string, output: readonly string[]) {
@@ -29,7 +29,7 @@ export class PackageInstallError extends Error {
 }
 
 const COMPLETE = "complete";
-/** Kept installs; the one that was not used for longest goes first. */
+/** Number of kept installs; the least recently used is dropped first. */
 const KEPT_MAX = 20;
 
 /** Where installs are kept between sessions: in the user's folder for caches. */

@@ -53,7 +53,7 @@ export async function pythonFacts(interpreter: string): Promise<{ version: strin
   return { version: text.trim() };
 }
 
-/** @returns the interpreter of the environment. @throws PackageInstallError with what pip printed */
+/** @returns the interpreter of the environment. @throws PackageInstallError with pip's output */
 export async function installPythonPackages(options: PythonInstallOptions): Promise<string> {
   const { packages, interpreter, version, cacheFolder, timeoutMs } = options;
   const key = JSON.stringify([process.platform, process.arch, interpreter, version, packages]);
@@ -136,7 +136,7 @@ function run(
       text = (text + chunk.toString()).slice(-OUTPUT_CHARACTERS_MAX);
     };
     for (const stream of [child.stdout, child.stderr]) stream.on("data", read);
-    // pip explains itself first and says what failed last.
+    // pip explains the cause first and names the failed step last.
     const fail = (reason: string): void =>
       reject(new PackageInstallError(reason, text.trim().split("\n").slice(-INSTALL_OUTPUT_LINES_MAX)));
     child.on("error", (error) => fail(`${program} could not be started: ${error.message}`));

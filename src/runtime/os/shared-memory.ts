@@ -1,9 +1,9 @@
 /**
  * The native part, when there is one for this platform: file ranges as ArrayBuffers, streaming copies, named pipes, death with the parent.
  *
- * Decides which prebuilt binary fits, loads it once on first use if its checksum is right, and says why not otherwise; everybody
- * has a way without it. Owns the list of mappings that ended, so that several readers in one process each hear of their own.
- * Called by the object store's reader and writer, and by workers. `SHOAL_NATIVE=0` turns it off.
+ * Picks the prebuilt binary that fits, loads it once on first use if its checksum is right, and gives the reason otherwise; all callers
+ * work without it. Owns the list of ended mappings, so that several readers in a process each learn when their mappings end. Called by the
+ * object store's reader and writer, and by workers. `SHOAL_NATIVE=0` turns it off.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -36,7 +36,7 @@ export interface SharedMemory {
   /** Blocks this thread until another process wakes the 32-bit word, the word has another value, or the time is over. Linux only. */
   waitOnWord(memory: ArrayBuffer, word: number, options: { expected: number; timeoutUs: number }): void;
   wakeWord(memory: ArrayBuffer, word: number): void;
-  /** Lets others run that wait for the processor under this thread; where nobody does it costs 0.2 us. */
+  /** Lets threads run that wait for the processor under this one; costs 0.2 us if there are none. */
   yieldProcessor(): void;
 }
 
@@ -73,8 +73,8 @@ export function nativeUnavailableReason(): string | undefined {
 }
 
 /**
- * From now on this process ends as soon as its parent does, however busy it is. Linux only; elsewhere a worker sees its closed pipe
- * when it next turns its event loop.
+ * Makes this process end as soon as its parent does, however busy it is. Linux only; on other systems a worker sees its closed pipe at its
+ * next turn of the event loop.
  *
  * @returns whether the system does it
  */
@@ -83,7 +83,7 @@ export function dieWithParent(): boolean {
   if (!("part" in result)) return false;
   const parent = process.ppid;
   const isArmed = result.part.dieWithParent();
-  // The parent ended between the two lines: the signal is never sent for a death that came first.
+  // The parent ended between the two lines: no signal is sent for an earlier death.
   if (isArmed && process.ppid !== parent) process.exit(1);
   return isArmed;
 }
@@ -140,7 +140,7 @@ function memoryOf(part: NativePart): SharedMemory {
         if (onReleased !== undefined) listeners.set(token, onReleased);
         return buffer;
       } catch (error) {
-        // Engines with a memory cage of their own (Electron) never accept a mapping: it need not be tried again.
+        // Engines with their own memory cage (Electron) never accept a mapping, so it is not tried again.
         if ((error as NodeJS.ErrnoException).code === "ERR_EXTERNAL_BUFFERS_REFUSED")
           loaded = { reason: "this JavaScript engine refuses mapped memory" };
         throw error;

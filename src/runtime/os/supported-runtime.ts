@@ -5,7 +5,7 @@
  * runtimes, and is imported first by every published file (scripts/bundle.mjs), as modules are evaluated in the order of their imports.
  */
 
-/** As package.json says; a test holds the two together. */
+/** As in package.json; a test compares the two. */
 export const NODE_MIN: readonly [major: number, minor: number] = [22, 18];
 
 /** Globals that may be missing outside Node. */
@@ -15,7 +15,7 @@ interface RuntimeFacts {
   Deno?: { version?: { deno?: string } };
 }
 
-/** In one line why the package cannot run here and what to do; undefined where it can. */
+/** Returns a line with the reason why the package cannot run here and the remedy; undefined if it can. */
 export function unsupportedRuntime(facts: RuntimeFacts): string | undefined {
   const received = unsupportedName(facts);
   if (received === undefined) return undefined;

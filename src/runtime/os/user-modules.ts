@@ -1,5 +1,6 @@
 /**
- * Packages as the user's project has them: the program `shoal` runs code of a project, which is to meet the same copy of a library as the program itself.
+ * Loads packages from the user's project: the program `shoal` runs code of a project, which has to meet the same copy of a library as the
+ * program itself.
  *
  * A project without the package, as where `shoal` is installed for the whole machine, gets the one that this program belongs to.
  */
@@ -21,7 +22,7 @@ function pathFor(folder: string, specifier: string): string {
   }
 }
 
-/** A text file of the user's, by a path from a folder. @throws what `readFileSync` throws */
+/** Reads a text file of the user's, by a path from a folder. @throws errors of `readFileSync` */
 export function readUserFile(folder: string, path: string): string {
   return readFileSync(resolve(folder, path), "utf8");
 }

@@ -5,7 +5,7 @@ import { loadPatiently } from "./wasm-tiers.ts";
 const set = vi.spyOn(process.getBuiltinModule("node:v8"), "setFlagsFromString");
 afterEach(() => set.mockClear());
 
-/** The flags so far, each as it was told last. */
+/** The flags so far, each with its last value. */
 function flags(): Record<string, string> {
   return Object.fromEntries(
     set.mock.calls.map(([flag]) => {

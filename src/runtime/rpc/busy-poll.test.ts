@@ -4,7 +4,7 @@ import { BusyPoll } from "./busy-poll.ts";
 /** A loop whose turns are taken by hand and last 3 us each; an offer of the processor may last. */
 function newLoop(): {
   loop: BusyPoll;
-  /** Takes turns until none is asked for any more. @returns how many there were */
+  /** Takes turns while any are requested. @returns their number */
   turns: (most?: number) => number;
   offers: () => number;
   setOfferMs: (ms: number) => void;

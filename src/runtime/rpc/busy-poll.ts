@@ -38,7 +38,7 @@ export class BusyPoll {
     this.#offers = new ProcessorOffers(options);
   }
 
-  /** Something has been sent that is answered at once, if all goes as it mostly does. */
+  /** Called after a message that is mostly answered at once. */
   expect(): void {
     if (!this.#isLooking && !this.#budget.mayTry()) return;
     const { nowMs, nextTurn } = this.#options;
@@ -49,7 +49,7 @@ export class BusyPoll {
     nextTurn(this.#look);
   }
 
-  /** Something has come. */
+  /** Called when a message arrives. */
   arrived(): void {
     if (this.#untilMs === 0) return;
     this.#untilMs = 0;

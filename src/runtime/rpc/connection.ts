@@ -26,7 +26,7 @@ const NO_PARTS: readonly Uint8Array[] = [];
 const NO_BYTES = new Uint8Array(0);
 /** Above this many unsent bytes `isCongested` asks senders with a backlog to wait for `onDrain`. */
 const CONGESTION_BYTES = 4 * 1024 * 1024;
-/** How often a process that waits without its event loop looks whether something has come. */
+/** Interval at which a process that waits without its event loop looks for data. */
 const SYNC_POLL_MS = 1;
 
 interface PendingRequest extends OpenRequest {
@@ -55,7 +55,7 @@ export class Connection implements PeerConnection {
   onBeforeFlush: (() => void) | undefined;
   /** Set for a conversation whose messages are mostly answered at once. */
   busyPoll: BusyPoll | undefined;
-  /** A message made its handler throw: the connection is dropped, and this says so. */
+  /** A handler threw: the connection is dropped, and this reports it. */
   onDefect: (error: Error) => void = (error) => {
     const place = /\n\s*(at .*)/.exec(error.stack ?? "")?.[1] ?? "";
     process.stderr.write(`shoal: dropped a connection, as a message could not be handled: ${error.message} ${place}\n`);
@@ -124,7 +124,7 @@ export class Connection implements PeerConnection {
   }
 
   /**
-   * After the end of the connection: reads on where it ended. Each byte is read once, whether it comes from the connection or from the outbox.
+   * Continues reading after the end of the connection. Each byte is read once, from the connection or from the outbox.
    *
    * @param from where in the stream of the outbox the bytes belong
    * @returns false where something is missing in between, or the bytes make no sense
@@ -158,7 +158,7 @@ export class Connection implements PeerConnection {
     if (!this.#flushScheduled) this.#scheduleFlush();
   }
 
-  /** The same for a text, which is written where it goes out from: see FrameWriter.text. */
+  /** The same for a text, encoded in place: see FrameWriter.text. */
   sendText(type: number, flags: number, callId: number, number: number, text: string): void {
     if (this.#closeReason !== undefined) return;
     this.#writer.text(type, flags, callId, number, text);

@@ -144,7 +144,7 @@ test("whoever passes on what both ends say is found out by the channel, at anoth
 });
 
 test("a caller is not told its own proof, nor that which the caller's own node would give", async () => {
-  // The caller's node listens, too, and the impostor has it answer the caller's own question.
+  // The caller's node listens, too, and the impostor lets it answer the caller's own question.
   const channel = "tcp one two";
   const [toImpostor, impostor] = pairOver(channel);
   const [toNode, node] = pairOver(channel);

@@ -1,5 +1,5 @@
 /**
- * How every connection begins: both ends prove that they know the session's token, the listener first, and then the caller says who it is.
+ * Begins every connection: both ends prove that they know the session's token, the listener first, and then the caller identifies itself.
  *
  * The caller sends a random number, and the listener answers with another and its proof. Only then come the caller's proof and its hello,
  * so that a process which merely took over the address of an ended one learns nothing useful (`proof.ts`). A caller that sends anything
@@ -63,7 +63,7 @@ export function acceptPeer(transport: Transport, options: AcceptOptions): void {
     stop = timeoutAfterIo(HELLO_WITHIN_MS, () => connection.drop("no hello came"));
     connection.onFrame = (proof) => {
       const isProven = proof.type === MESSAGE.PROOF && isProof(headerOf(proof), proofOf(token, "caller", transcript));
-      // No honest caller comes so far without the token: it has seen by the listener's proof that they are of one session.
+      // No honest caller comes this far without the token: the listener's proof has shown that both are of one session.
       if (!isProven) return connection.drop("the caller has not proven that it knows the token");
       connection.onFrame = (frame) => {
         const isLink = frame.type === MESSAGE.LINK_HELLO && options.onLink !== undefined;
@@ -91,7 +91,7 @@ export function acceptPeer(transport: Transport, options: AcceptOptions): void {
   };
 }
 
-/** @returns why it is none */
+/** @returns the fault of an invalid opening */
 function openingIn(frame: Frame): OpenHeader | WireError {
   // With version 1 a link begins with its hello.
   if (frame.type !== MESSAGE.OPEN && frame.type !== MESSAGE.LINK_HELLO) return noHello();

@@ -1,8 +1,8 @@
 /**
- * Where a node daemon and the head meet: what each asks of the other.
+ * Interfaces between a node daemon and the head: the requests in both directions.
  *
- * On one machine the daemon hosts the head and these are calls; in a cluster they are messages with the same meaning. Neither imports the other, so
- * that either can be on its own; the entry points join them.
+ * On one machine the daemon hosts the head and these are calls; in a cluster they are messages with the same meaning. Neither imports the
+ * other, so that each can run alone; the entry points join them.
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
@@ -43,7 +43,7 @@ export interface NodeServices extends Methods<Omit<NodeCommands, "processGone">>
 
 /** Messages and questions of the node to the head. */
 export interface HeadService extends Methods<Omit<HeadEvents, "left">> {
-  /** A message of a process that is not the node's own business. */
+  /** Handles a process's message that is not for the node itself. */
   receive(peer: HeadPeer, message: Message, header: unknown): void;
   /** Returns the shape under which an actor is placed. */
   shapeOf(actor: ActorId): string | undefined;

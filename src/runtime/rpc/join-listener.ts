@@ -20,7 +20,7 @@ const ANSWER_READ_WITHIN_MS = 5000;
 interface JoinListenerOptions {
   /** Fault of the presented certificate; undefined if there was none. */
   problem?: string | undefined;
-  /** Lets a node in, or throws the error that is the answer. Only the head has it. */
+  /** Admits a node, or throws the error to answer with. Only the head has it. */
   onJoin?: (request: JoinHeader, from: string) => JoinReply | Promise<JoinReply>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Join tokens, `SHOAL1-<hash of the authority>-<secret>`: with one, a machine that knows nothing of a cluster can tell the real head from another before it
- * says anything secret, and the head lets it in.
+ * Join tokens, `SHOAL1-<hash of the authority>-<secret>`: with one, a machine that knows nothing else about a cluster can recognize the
+ * real head before it sends a secret, and the head admits it.
  *
  * Both parts are 64 hex digits. The head keeps only the hash of the secret, which is also the token's id. No message shows a token.
  */
@@ -17,7 +17,7 @@ export function formatJoinToken({ authorityHash, secret }: JoinToken): string {
   return `SHOAL1-${authorityHash}-${secret}`;
 }
 
-/** @throws RangeError that says what is wrong with the text, without repeating it. */
+/** @throws RangeError that describes the fault of the text, without repeating it. */
 export function parseJoinToken(text: string): JoinToken {
   const [, authorityHash, secret] = FORM.exec(text.trim()) ?? [];
   if (authorityHash === undefined || secret === undefined)

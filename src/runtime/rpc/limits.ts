@@ -1,9 +1,10 @@
 /**
- * Limits of connections: how long each side waits for the other, and how much a process writes at once. `python/shoal/_limits.py` has those that its connections share.
+ * Limits of connections: how long each side waits for the other, and how much a process writes at once. Limits that Python's connections
+ * share are in `python/shoal/_limits.py`, too.
  */
 import { HEARTBEAT_EVERY_MS } from "../base/limits.ts";
 
-/** A program that has just started says its first word when it gets a processor: on a machine with much to do that took three seconds. */
+/** A program that has just started sends its first message when it gets a processor: on a busy machine that took three seconds. */
 export const OPEN_WITHIN_MS = 5_000;
 /** A caller that computes reads the listener's proof when it gets round to it. As long as a caller waits for an answer. */
 export const REQUEST_TIMEOUT_MS = 30_000;
@@ -11,7 +12,7 @@ export const HELLO_WITHIN_MS = REQUEST_TIMEOUT_MS;
 /** Time for a refused caller to read the reason. */
 export const REFUSAL_READ_WITHIN_MS = 1000;
 
-/** A link between nodes is asked so often whether it is still there. */
+/** Interval of pings on a link between nodes. */
 export const PING_EVERY_MS = HEARTBEAT_EVERY_MS;
 /** A connection is closed and opened again after this many unanswered pings. */
 export const BROKEN_AFTER_MS = 3 * PING_EVERY_MS;
@@ -21,7 +22,10 @@ export const HELLO_SIZE_MAX = 4096;
 /** Smaller frames of a tick are joined up to this size; larger ones are written as they are. */
 export const JOINED_BYTES_MAX = 64 * 1024;
 
-/** Calls that leave at once in one turn of the event loop, by connection; the rest of the turn goes out in bulk. One write each costs 5 to 10 us. */
+/**
+ * Calls that leave at once in one turn of the event loop, by connection; the rest of the turn's calls go out in bulk. One write each costs
+ * 5 to 10 us.
+ */
 export const EARLY_FLUSHES_MAX = 4;
 
 /**

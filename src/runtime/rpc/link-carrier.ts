@@ -87,7 +87,7 @@ export class LinkCarrier {
     this.#transport.end();
   }
 
-  /** Closes at once; tells nobody. */
+  /** Closes at once, without notifying anybody. */
   drop(): void {
     if (this.#isOver) return;
     this.#isOver = true;

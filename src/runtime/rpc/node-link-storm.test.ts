@@ -16,7 +16,7 @@ function randomSource(seed: number): (below: number) => number {
   };
 }
 
-/** Two ends that send, ask, break, lag and restart at random; what each incarnation sent and was given. */
+/** Two ends that send, ask, break, lag and restart at random, with the frames that each incarnation sent and received. */
 class Storm {
   readonly random: (below: number) => number;
   readonly timers = new Clock();
@@ -122,7 +122,7 @@ async function weather(seed: number): Promise<void> {
   const storm = new Storm(seed);
   for (let step = 0; step < 400; step += 1) await storm.step();
   await storm.calm();
-  // A lives on: it was given what each B sent, in order and once, and all that the last one sent.
+  // A lives on: it got each B's frames in order and once, and all frames of the last one.
   for (const [incarnation, sent] of storm.sent) {
     if (incarnation === "a1") continue;
     const given = (storm.given.get("a1") ?? []).filter((text) => text.startsWith(incarnation));

@@ -243,7 +243,7 @@ test("notices a silent connection, from both ends", async () => {
     await deliverAll();
   }
   expect(a.downs).toEqual([]);
-  // No packet gets through any more, also none that says that a connection is over.
+  // No packet gets through any more, not even the end of a connection.
   for (const pipe of pipes) pipe.break = () => {};
   await timers.pass(3000);
   expect(a.downs).toEqual(["nothing was heard for 3000 ms"]);

@@ -35,7 +35,7 @@ const KEPT_BYTES_MAX = 256 * 1024 * 1024;
 const ACTION = "link to another node";
 const NO_PARTS: readonly Uint8Array[] = [];
 
-/** Timers of the host; simulations and tests bring their own. */
+/** Timers of the host; simulations and tests replace them. */
 export interface LinkTimers {
   set(callback: () => void, ms: number): unknown;
   clear(timer: unknown): void;
@@ -54,8 +54,8 @@ export interface NodeLinkOptions {
   acknowledgesLater?: boolean;
   onUp?: (peer: { nodeId: NodeId; processId: ProcessId; incarnation: string; term: number | undefined; isNew: boolean }) => void;
   /**
-   * The connection broke, or an attempt failed; the link goes on trying. The error is a `WireError` where the other end has proven that it is of the cluster and refuses this
-   * one, and a `ShoalError` where it has not proven it.
+   * The connection broke, or an attempt failed; the link keeps trying. The error is a `WireError` if the other end has proven that it is of
+   * the cluster and refuses this one, otherwise a `ShoalError`.
    */
   onDown?: (error: Error) => void;
   /** Called when the link gave itself up and dropped its frames. Not called for `close`. */
@@ -73,7 +73,7 @@ export interface NodeLinkOptions {
 
 interface PendingRequest extends OpenRequest {
   timer: unknown;
-  /** Sent again to a new incarnation, which has not heard it even if the last one acknowledged it. */
+  /** Sent again to a new incarnation, which has not received it even if the last one acknowledged it. */
   frame: Buffer;
 }
 
@@ -90,7 +90,7 @@ export class NodeLink implements PeerConnection {
   readonly #ledger: LinkLedger;
   readonly #requests = new Map<number, PendingRequest>();
   #nextRequestId = 1;
-  /** Requests of the other end that wait for our reply, under names of our own: an earlier incarnation may have used the same numbers. */
+  /** Requests of the other end that wait for our reply, under local numbers: an earlier incarnation may have used the same ones. */
   readonly #asked = new Map<number, number>();
   #nextAskedId = 1;
   #carrier: LinkCarrier | undefined;
@@ -188,7 +188,7 @@ export class NodeLink implements PeerConnection {
     });
   }
 
-  /** A second reply, and one to an incarnation that has gone, is dropped. */
+  /** Drops a second reply, and one to an earlier incarnation. */
   reply(callId: number, header: unknown, parts: readonly Uint8Array[] = NO_PARTS): void {
     this.#reply(callId, header, { parts });
   }
@@ -407,7 +407,7 @@ export class NodeLink implements PeerConnection {
   #refill(first: Buffer[]): void {
     if (this.isClosed) return;
     this.#ledger.refill((kept) => {
-      // Answers to questions that the last incarnation asked.
+      // Answers to questions of the last incarnation.
       const rest = kept.filter((frame) => kindOf(frame).type !== MESSAGE.REPLY);
       const there = new Set([...first, ...rest]);
       const unanswered = Array.from(this.#requests.values(), ({ frame }) => frame).filter((frame) => !there.has(frame));
@@ -439,7 +439,7 @@ export class NodeLink implements PeerConnection {
         this.#options.onFrame(frame, later ? () => this.#settle(receipt) : acknowledged);
       }
     } catch (error) {
-      // The link goes on: the same bytes would do the same again.
+      // The link continues: the same bytes would have the same effect again.
       this.#settle(receipt);
       if (error instanceof ProtocolViolationError || error instanceof DecodeError) this.#breakOff(error);
       else this.#defect(error as Error);
@@ -506,7 +506,7 @@ export class NodeLink implements PeerConnection {
     this.#ackTimer = undefined;
   }
 
-  /** The other end says what it may not. */
+  /** Breaks off after a message that the other end may not send. */
   #breakOff(error: Error): void {
     process.stderr.write(`shoal: ended a connection of node ${this.#peerId ?? "?"}: ${error.message}\n`);
     this.#carrier?.drop();
@@ -519,7 +519,10 @@ export class NodeLink implements PeerConnection {
   }
 }
 
-/** From 0.5 to 1, for each node another: a whole cluster that lost its head at once does not come back in one moment, again and again. */
+/**
+ * A factor from 0.5 to 1, different for each node: a whole cluster that lost its head at once does not return in one moment, again and
+ * again.
+ */
 function spreadOf(nodeId: NodeId): number {
   return 0.5 + (Number.parseInt(nodeId.slice(-4), 16) || 0) / 0x20000;
 }

@@ -19,7 +19,7 @@ export interface Reply<Header = unknown> {
 
 /** A request that has not been answered. */
 export interface OpenRequest {
-  /** Ends it with its REPLY: one that is an error, or not of the shape that the request's number says, rejects. */
+  /** Settles a request with its REPLY; an error, or a header of another shape than the request's number requires, rejects. */
   answer(message: Pick<Message, "flags" | "body">, header: unknown): void;
   reject(error: Error): void;
 }
@@ -46,15 +46,15 @@ export interface SendOptions {
 export interface RequestOptions {
   readonly parts?: readonly Uint8Array[];
   readonly timeoutMs?: number;
-  /** The time begins anew with each message that comes over this connection. Links between nodes leave it as it is. */
+  /** The time starts again with each message over this connection. Links between nodes ignore it. */
   readonly isOfSilence?: boolean;
 }
 
 export interface PeerConnection {
   send(type: number, header: unknown, options?: SendOptions): void;
   /**
-   * @throws WireError when the peer answers with an error, DecodeError when its answer is malformed, ConnectionClosedError when it goes away for good or does
-   * not answer within `timeoutMs` (30 s; 0 waits for ever)
+   * @throws WireError when the peer answers with an error, DecodeError when its answer is malformed, ConnectionClosedError when it closes
+   * for good or does not answer within `timeoutMs` (30 s; 0 waits for ever)
    */
   request<N extends number>(type: N, header: unknown, options?: RequestOptions): Promise<Reply<ReplyTo<N>>>;
   reply(callId: number, header: unknown, parts?: readonly Uint8Array[]): void;

@@ -11,7 +11,7 @@ import { PROTOCOL_VERSION } from "../wire/messages.ts";
 
 /** Facts about the connection that both ends know once each has sent its first message. */
 export interface Transcript {
-  /** `Transport.channel`: as each end sees it by itself, not as the other tells. */
+  /** `Transport.channel`, as each end sees it, not as the other reports it. */
   readonly channel: string;
   readonly callerNonce: string;
   readonly listenerNonce: string;
@@ -20,7 +20,7 @@ export interface Transcript {
   readonly listenerId: ProcessId;
 }
 
-/** 256 bits, so that no number comes twice. */
+/** 256 bits, so that no number repeats. */
 const NONCE_BYTES = 32;
 
 export function newNonce(): string {

@@ -1,8 +1,8 @@
 /**
  * Violations of the protocol: a message that is malformed, or that the other end of a link may not send.
  *
- * Thrown where the violation is found. The link then ends the connection, logs why, and continues on the next one. No correct node sends such a message, so it
- * gets no more effort than that: the message counts as handled, or the next connection would deliver it again.
+ * Thrown where the violation is found. The link then ends the connection, logs the reason, and continues on the next one. No correct node
+ * sends such a message, so no more effort is made: the message counts as handled, or the next connection would deliver it again.
  */
 import { headerOf } from "../wire/header.ts";
 import type { Frame } from "../wire/frame.ts";

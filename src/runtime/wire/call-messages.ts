@@ -1,8 +1,8 @@
 /**
  * Messages between callers and workers: the header of each, and its shape.
  *
- * Most calls and answers have a lone number for a header (flag NUMBER), which the frame's parser reads; these are for all others.
- * Calls have call ids of their own, by which answers, items and cancellations name them.
+ * Most calls and answers have a lone number for a header (flag NUMBER), which the frame's parser reads; these are for all others. Calls
+ * have separate call ids, by which answers, items and cancellations name them.
  */
 import { declined } from "./declined-header.ts";
 import { definition } from "./definition-messages.ts";
@@ -20,7 +20,7 @@ export const MESSAGES_TO_WORKER = {
   [MESSAGE.ACTOR_CALL]: call,
   /** Announces a function or class before its first call. Body: the definition. */
   [MESSAGE.DEFINITION]: definition,
-  /** No call with this number comes any more. */
+  /** No later call uses this number. */
   [MESSAGE.DEFINITION_DROPPED]: tuple(number),
   /** Calls with this number are of the method of that name, in that concurrency group; without one, in the default group. */
   [MESSAGE.METHOD]: tuple(number, text, optional(text)),
@@ -42,9 +42,9 @@ export const MESSAGES_TO_CALLER = {
   /** An item of the stream of the call with this call id. With NUMBER: the item's index from 0, and the body is one plain value. `held`: as in RESULT. Body: the value. */
   [MESSAGE.STREAM_ITEM]: streamItem,
   /**
-   * In place of an answer: the call with this id has not begun and never will. Without a header, the worker takes no task any more, and the caller sends the call elsewhere.
-   * `lost`: the bytes of these dependencies are not where they should be; the caller has them made again, and sends the call once they have values. In either case the caller
-   * returns the lease.
+   * In place of an answer: the call with this id has not begun and never will. Without a header, the worker takes no task any more, and the
+   * caller sends the call to another worker. `lost`: the bytes of these dependencies are missing; the caller has them made again, and sends
+   * the call once they have values. In either case the caller returns the lease.
    */
   [MESSAGE.TASK_DECLINED]: orUndefined(declined),
 };

@@ -58,7 +58,7 @@ const nodeFacts = {
   objectStoreMemoryBytes: number,
 };
 
-/** A node of the cluster, as the head tells it to the others. */
+/** A node of the cluster, in the head's list for the others. */
 export const nodeInfo = fields({
   ...nodeFacts,
   alive: flag,
@@ -110,13 +110,13 @@ export const clusterStatus = fields({
   /** When this head began, in milliseconds since 1970. */
   startedMs: number,
   nodes: list(nodeStatus),
-  /** The newest of the nodes that have gone; when, where a head has kept that. */
+  /** The newest departed nodes, with the time if a head has recorded it. */
   gone: list(fields({ nodeId, hostname: text, reason: text, goneMs: orUndefined(number) })),
   waiting: list(waiting),
 });
 export type ClusterStatusHeader = Of<typeof clusterStatus>;
 
-/** Why a node is to leave: it is taken away, or nobody needs it, which is refused while something runs there. */
+/** Reason to drain a node: it is taken away, or nobody needs it, which is refused while something runs there. */
 const drainReason = exactly("preemption", "idle");
 export type DrainReason = Of<typeof drainReason>;
 
@@ -186,12 +186,12 @@ export const nodeReport = fields({
 });
 export type NodeReportHeader = Of<typeof nodeReport>;
 
-/** An actor that is to be started on a node. */
+/** An actor to start on a node. */
 const actorToPlace = fields({
   shape: leaseSpec,
   resources: numbers,
   className: text,
-  /** The head's number for it, and how long it may wait for room before it goes elsewhere; absent on the only node. */
+  /** The head's number for it, and the time that it may wait for room before it goes to another node; absent on the only node. */
   sent: optional(fields({ placement: number, waitMs: orUndefined(number) })),
   /** Facts for a head that has lost its tables; absent on the only node. */
   facts: optional(actorFacts),
@@ -201,7 +201,7 @@ export type ActorToPlace = Of<typeof actorToPlace>;
 /** Some of the bundles of a placement group. */
 const bundles = readonlyList(fields({ index: count, resources: numbers }));
 
-/** Bundles of a placement group that a node is to hold; it may wait for room where nodes collect for the group. */
+/** Bundles of a placement group for a node to hold; it may wait for room if nodes collect for the group. */
 const groupPreparation = fields({
   attempt: number,
   bundles,
@@ -212,7 +212,7 @@ const groupPreparation = fields({
 });
 export type GroupPreparation = Of<typeof groupPreparation>;
 
-/** To the head: a new join token, one that nobody is to use any more, or all of them. */
+/** To the head: makes a new join token, revokes one, or lists all. */
 export const joinTokens = either(
   fields({ do: exactly("new"), ageMaxMs: optional(number) }),
   fields({ do: exactly("revoke"), id: text }),
@@ -264,7 +264,10 @@ const leaseAnswer = either(
 );
 export type LeaseAnswerHeader = Of<typeof leaseAnswer>;
 
-/** So many more leases for a process of the sender's node; 0 withdraws those that have not been granted. Without `waitMs` they wait as long as it takes. */
+/**
+ * Requests this many more leases for a process of the sender's node; 0 withdraws those that have not been granted. Without `waitMs` they
+ * wait without a limit.
+ */
 export const leaseSpill = fields({
   owner: processId,
   shape: leaseSpec,
@@ -285,7 +288,7 @@ export const HEAD_EVENTS = {
   placed: tuple(actorId, workerFacts, orUndefined(accelerators)),
   /** An actor can never be placed. */
   refused: tuple(actorId, refusal),
-  /** All bundles of a placement group that were asked of the node have been reserved there. */
+  /** All bundles of a placement group that the node was asked for have been reserved there. */
   groupReserved: tuple(text, nodeId),
   /** The node holds the bundles of this attempt, or has no room for them. */
   groupPrepared: tuple(text, fields({ attempt: number, isHeld: flag, nodeId })),
@@ -330,13 +333,13 @@ export const NODE_COMMANDS = {
   reserveGroup: tuple(text, bundles),
   /** Ends the tasks that run in it, and gives its resources back. */
   releaseGroup: tuple(text),
-  /** Holds bundles of a group now, or refuses, and says which by `groupPrepared`. */
+  /** Asks the node to hold bundles of a group now, or to refuse, by `groupPrepared`. */
   prepareGroup: tuple(text, groupPreparation),
   /** Work may run in the prepared bundles. */
   commitGroup: attempt,
   /** The prepared bundles are given back. */
   abortGroup: attempt,
-  /** Where the leases may be had that it asked for, by the number of the question. */
+  /** Names the nodes for requested leases, by the number of the question. */
   leasesPlaced: tuple(number, leaseAnswer),
   /** A message for every process of the node, by its number. Each process checks the message. */
   tellAll: tuple(number, unchecked<unknown>()),

@@ -1,5 +1,5 @@
 /**
- * The frame: how messages lie on a byte stream.
+ * The frame: the form of messages on a byte stream.
  *
  *     u32 length | u8 type | u8 flags | u32 call id | header | body          (integers little-endian; length counts the bytes after it)
  *
@@ -18,7 +18,7 @@ export const FRAME_FLAG = {
   GRAPH: 0x04,
   /** The body is an error. */
   ERROR: 0x08,
-  /** On node links: the call id asks for a REPLY (elsewhere the type says so). */
+  /** On node links: the call id asks for a REPLY (on other connections the type decides). */
   REQUEST: 0x80,
 } as const;
 
@@ -57,7 +57,7 @@ export class FrameWriter {
   #committedAt = 0;
   #outbox: FrameOutbox | undefined;
   #pendingBytes: () => number = () => 0;
-  /** The slot that is being filled; none where the outbox had no room. */
+  /** The slot that is being filled; none if the outbox had no room. */
   #slot: FrameSlot | undefined;
   /** Where in the stream the slab begins, counted from the beginning of the outbox. */
   #offset = 0;
@@ -162,7 +162,7 @@ export class FrameWriter {
     this.#committedAt = slot?.committedAt ?? 0;
   }
 
-  /** @returns where the body goes */
+  /** @returns the position for the body */
   #beginNumbered(type: number, flags: number, callId: number, number: number, bodySize: number): number {
     const offset = this.#begin(type, flags | FRAME_FLAG.NUMBER, callId, NUMBER_SIZE + bodySize);
     const slab = this.#slab;
@@ -252,7 +252,7 @@ export class FrameParser {
   /** A frame that began in an earlier chunk: allocated once from its length prefix, as repeated concatenation is quadratic. */
   #partial: Buffer | undefined;
   #partialSize = 0;
-  /** Bytes that have come, and those of them that were whole frames up to the one that is being handed out. */
+  /** Bytes received, and the number of them in whole frames up to the one that is being handed out. */
   pushedBytes = 0;
   wholeBytes = 0;
 

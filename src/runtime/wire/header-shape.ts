@@ -50,7 +50,7 @@ export function named<T>(name: string, shape: Shape<T>): Shape<T> {
   return Object.assign(shape, { describe: () => name, describeWhole: shape.describe });
 }
 
-/** Why a value is not of a shape, in words for people; asked only after the shape has said no. */
+/** Explains to people why a value is not of a shape; called only after the shape has refused it. */
 export function problemOf(shape: Shape, value: unknown, path = "its header"): string {
   if (shape.problem !== undefined) return shape.problem(value, path);
   return `${path} is not ${shape.wanted ?? "what it should be"}: received ${describeValue(value)}`;

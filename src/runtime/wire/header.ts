@@ -23,7 +23,7 @@ export function encodeHeader(header: unknown): Uint8Array {
   return encoded.bytes.subarray(encoded.start, encoded.end);
 }
 
-/** The header of a frame; undefined where there is none. */
+/** Returns the header of a frame; undefined if it has none. */
 export function headerOf({ header }: Pick<Frame, "header">): unknown {
   return header.length === 0 ? undefined : decodeHeader(header);
 }

@@ -13,7 +13,7 @@ const name = { namespace: text, key: text };
 export const keyValueName = fields(name);
 export type KeyValueNameHeader = Of<typeof keyValueName>;
 
-/** A question for a value; without `withValue` only whether it is there is wanted. */
+/** A question for a value; without `withValue` only whether it exists. */
 export const keyValueGet = fields({ ...name, withValue: flag });
 export type KeyValueGetHeader = Of<typeof keyValueGet>;
 
@@ -21,7 +21,7 @@ export type KeyValueGetHeader = Of<typeof keyValueGet>;
 export const keyValuePut = fields({ ...name, form, overwrite: flag });
 export type KeyValuePutHeader = Of<typeof keyValuePut>;
 
-/** To a question for a value: its form; undefined where there is none. */
+/** Answers a question for a value with its form; undefined if it does not exist. */
 export const keyValueReply = orUndefined(form);
 export type KeyValueReply = Of<typeof keyValueReply>;
 

@@ -1,8 +1,8 @@
 /**
  * Tables of messages: the shape of each number's header, and its handler.
  *
- * A table of shapes says which header belongs to which number in one direction; the table of handlers is typed by it, so the compiler finds a message without a
- * handler, and no handler casts. One table of each for every direction; a process has one table of handlers.
+ * A table of shapes maps each number of one direction to its header. The table of handlers is typed by it, so the compiler finds a message
+ * without a handler, and no handler casts. Every direction has one table of each kind; a process has one table of handlers.
  */
 import { describeValue } from "../base/describe.ts";
 import type { Frame } from "./frame.ts";
@@ -20,7 +20,7 @@ export type Handlers<Headers, Rest extends readonly unknown[] = []> = {
   readonly [N in keyof Headers]: (header: Headers[N], ...rest: Rest) => void;
 };
 
-/** Methods and their arguments, by which HEAD_EVENT and NODE_COMMAND say what is meant. */
+/** Methods and their arguments, as HEAD_EVENT and NODE_COMMAND name them. */
 type Arguments<Calls> = { readonly [N in keyof Calls]: readonly unknown[] };
 /** A call of one of them. */
 export type CallOf<Calls extends Arguments<Calls>> = { [N in keyof Calls]: [name: N, ...args: Calls[N]] }[keyof Calls];
@@ -59,7 +59,7 @@ function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefi
 }
 
 /**
- * The header of a frame; undefined where there is none.
+ * Returns the header of a frame; undefined if it has none.
  *
  * @throws DecodeError for a message that is malformed, or not of the table: a connection ends by it
  */
@@ -79,7 +79,7 @@ export function readAs<Headers, N extends keyof Headers>(shapes: Shapes<Headers>
   return header;
 }
 
-/** Hands a message over whose header has been checked. @returns whether the table has it */
+/** Hands over a message whose header has been checked. @returns whether the table has a handler */
 export function handle<Headers, Rest extends readonly unknown[]>(
   handlers: Partial<Handlers<Headers, Rest>>,
   type: number,

@@ -58,7 +58,10 @@ export type MessagesOfHead = HeadersOf<typeof MESSAGES_OF_HEAD>;
 
 /** To a node, of another. */
 export const MESSAGES_OF_NEIGHBOUR = {
-  /** Asked by a node that the head does not answer; answered with how long ago the asked node sent its last HEARTBEAT that was answered, in milliseconds. */
+  /**
+   * Sent by a node without an answer from the head. Answered with the time in milliseconds since the asked node sent its last HEARTBEAT
+   * that was answered.
+   */
   [MESSAGE.HEAD_SILENCE]: nothing,
   /** Carries a message between processes of the two nodes, or to the other daemon (`to` is ""). Body: the message's. */
   [MESSAGE.ROUTED]: routed,
@@ -69,7 +72,7 @@ export type MessagesOfNeighbour = HeadersOf<typeof MESSAGES_OF_NEIGHBOUR>;
 export const MESSAGES_OF_RECEIVER = {
   /** Begins a pull, whose number is the call id; not from the nodes to avoid. `checks`: chunks have a checksum. */
   [MESSAGE.TRANSFER_OPEN]: transferOpen,
-  /** Offset and bytes, at most 1 MB: a chunk that is wanted. The answers (TRANSFER_CHUNK) come in this order. */
+  /** Requests a chunk: offset and bytes, at most 1 MB. The answers (TRANSFER_CHUNK) come in this order. */
   [MESSAGE.TRANSFER_READ]: transferRead,
   /** A pull is over: `done` or `cancelled` from the receiver, `gone` or `elsewhere`, with the node, from the source. */
   [MESSAGE.TRANSFER_END]: transferEnd,

@@ -54,7 +54,7 @@ const { [MESSAGE.RESOURCES]: _resources, [MESSAGE.ENVIRONMENT_FETCH]: _environme
 /** From a process of the node. Its questions for the head are a part of them. */
 export const MESSAGES_OF_PROCESS = {
   ...questions,
-  /** Asks for all resources of the cluster, what of them is free, and the state of this node's store. */
+  /** Asks for the total and free resources of the cluster, and the state of this node's store. */
   [MESSAGE.RESOURCES]: nothing,
   /** The driver ends. A node that it started with `init` ends, too, and answers when it has. */
   [MESSAGE.SHUTDOWN]: nothing,
@@ -74,17 +74,18 @@ export const MESSAGES_OF_PROCESS = {
    */
   [MESSAGE.LEASE_RECLAIMED]: reclaimed,
   /**
-   * Nothing runs here and `left` tasks wait: the slot is given back. From an actor: its constructor has not begun and waits for lost arguments, and all that the actor holds is
-   * given back. `isReport`: the answer to the end of the last lease (WORKER_SLOT); nobody else is given the worker before it.
+   * Nothing runs here and `left` tasks wait: the slot is given back. From an actor: its constructor has not begun and waits for lost
+   * arguments, and the actor's resources are given back. `isReport`: the answer to the end of the last lease (WORKER_SLOT); nobody else
+   * gets the worker before it.
    */
   [MESSAGE.WORKER_PARK]: park,
-  /** A task could go on under this shape, or an actor's constructor could begin. */
+  /** A task could continue under this shape, or an actor's constructor could begin. */
   [MESSAGE.WORKER_UNPARK]: leaseSpec,
   /** The actor ends by itself. */
   [MESSAGE.WORKER_EXIT]: orUndefined(actorLeaving),
   /**
-   * From a worker: it takes no task any more, as the last call has begun that some function may have there. Its leases are revoked; WORKER_EXIT follows when none is left and
-   * nothing is parked there.
+   * From a worker: it takes no task any more, since the last call that some function may have there has begun. Its leases are revoked;
+   * WORKER_EXIT follows when none is left and nothing is parked there.
    */
   [MESSAGE.WORKER_RETIRING]: nothing,
   /** Asks why such a demand, or an actor without a process, waits on this node. */
@@ -105,11 +106,11 @@ export const MESSAGES_OF_PROCESS = {
    * number on it.
    */
   [MESSAGE.REF_HOLD]: list(refHold),
-  /** The sender gives up so many holds of each object of that owner. */
+  /** The sender gives up this many holds of each object of that owner. */
   [MESSAGE.REF_RELEASE]: list(tuple(objectId, count, processId)),
   /** The daemon is their owner from now on, and gets their values from this process. */
   [MESSAGE.REF_ADOPT]: list(objectId),
-  /** Asks for the value of an object of that owner, which is told by REF_VALUE. */
+  /** Asks for the value of an object of that owner, which REF_VALUE delivers. */
   [MESSAGE.REF_WATCH]: tuple(objectId, processId),
   /** The value of an object, for the process that asked. Body: the value. */
   [MESSAGE.REF_VALUE]: tuple(objectId, processId, optional(payload)),
@@ -121,13 +122,13 @@ export const MESSAGES_OF_PROCESS = {
   /** The bytes of an object of that owner are not where they should be. Answered by REF_VALUE once the object was made again or cannot be. */
   [MESSAGE.REF_LOST]: tuple(objectId, processId, location),
   /**
-   * The receiver has read that sender's messages with `held` on the link up to this number (told every 256). With the daemon that asked (HELD_ENDED): nothing more comes over the
-   * link, and what later messages were to hold is given back there.
+   * The receiver has read that sender's messages with `held` on the link up to this number (reported every 256). With the asking daemon
+   * (HELD_ENDED): nothing more arrives over the link, and later messages' holds are given back there.
    */
   [MESSAGE.HELD_READ]: tuple(processId, number, number, optional(processId)),
   /**
-   * The sender's link with such messages to that receiver has ended. Without a link, from the sender's daemon to all others: the sender has ended, and this comes behind all that
-   * it said. The link is numbered as in REF_HOLD.
+   * The sender's link with such messages to that receiver has ended. Without a link, from the sender's daemon to all others: the sender has
+   * ended, and this follows all its messages. The link is numbered as in REF_HOLD.
    */
   [MESSAGE.HELD_ENDED]: tuple(optional(processId), optional(number), optional(processId)),
 
@@ -135,23 +136,27 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.ARENA_LOST]: location,
   /** A new file of the store, of that kind and capacity. */
   [MESSAGE.STORE_ARENA]: tuple(arenaName, exactly("memory", "disk"), count),
-  /** The sender has stored these objects for their owners. With the number of the owner's link over which a worker tells of the object. */
+  /** The sender has stored these objects for their owners. The number is the owner's link over which a worker announces the object. */
   [MESSAGE.STORE_SEALED]: list(tuple(location, processId, optional(number))),
   /** These places are not needed any more. `true`: the sender wrote the object there and has the pages back. */
   [MESSAGE.STORE_FREED]: list(tuple(location, flag)),
-  /** The answer to STORE_CLAIM, once all that the writer sent has been read: those objects, with their links, that the owner has never heard of, or has freed by then. */
+  /**
+   * The answer to STORE_CLAIM, once all of the writer's messages have been read: those objects, with their links, that the owner has never
+   * heard of, or has freed by then.
+   */
   [MESSAGE.STORE_CLAIM]: list(disownedRow),
-  /** Garbage was collected, as the daemon asked. */
+  /** Garbage was collected, as the daemon requested. */
   [MESSAGE.STORE_COLLECT]: nothing,
-  /** Nothing more is written to these arenas, and everything in them has been told of. */
+  /** Nothing more is written to these arenas, and everything in them has been announced. */
   [MESSAGE.STORE_RETIRE]: list(arenaName),
-  /** Hints: how many objects of each arena the sender has mapped, and how many objects and bytes it has read from fused files since it last told. */
+  /** Hints: the number of mapped objects of each arena, and the objects and bytes read from fused files since the last report. */
   [MESSAGE.STORE_USE]: storeUse,
   /** From a worker: its link to that owner, over which it announced the owner's stored objects, has ended. */
   [MESSAGE.STORE_LINK_ENDED]: tuple(processId, number),
   /**
-   * Fetches an object that lies on another node. The number is the purpose: 0 get, 1 wait, 2 prefetch. Without the owner, a copy is not found once that node is dead. Answered
-   * with a location on this node, which the process reads until it releases it, or with the error `objectLost`, `objectStoreFull` or `outOfDisk`.
+   * Fetches an object of another node. The number is the purpose: 0 get, 1 wait, 2 prefetch. Without the owner, a copy is not found once
+   * that node is dead. Answered with a location on this node, which the process reads until it releases it, or with the error `objectLost`,
+   * `objectStoreFull` or `outOfDisk`.
    */
   [MESSAGE.OBJECT_FETCH]: objectFetch,
   /** The process does not need these copies any more; sent once for each answer that gave one. */
@@ -174,7 +179,7 @@ export const MESSAGES_BETWEEN_DAEMONS = {
   [MESSAGE.LOG]: log,
   /** The driver of this job has gone: the job starts no new work. */
   [MESSAGE.JOB_ENDED]: jobId,
-  /** Which of these processes of the receiver's node have ended? Asked when a head has come that may not tell what the last one was told. Answered with those. */
+  /** Asks which of these processes of the receiver's node have ended, under a new head that may lack the last one's news. */
   [MESSAGE.PROCESSES_ENDED]: list(processId),
   /** The bytes at this place are that daemon's to free. */
   [MESSAGE.STORE_ADOPT]: tuple(location, processId),
@@ -189,8 +194,9 @@ export const MESSAGES_BETWEEN_DAEMONS = {
   /** From the node of an object's owner to one with a copy, once the object's own node is dead: `true`: the copy is the object from now on; `false`: it may go. */
   [MESSAGE.COPY_KEEP]: copyKeep,
   /**
-   * A package of this folder, or of the files in `only`, is wanted; answered once it is made. `holders`: other nodes that have it; `installed`: folder, name and version of
-   * packages that its package.json files name. Refused for a folder that no process of the asked node uses.
+   * Requests a package of this folder, or of the files in `only`; answered once it is made. `holders`: other nodes that have it;
+   * `installed`: folder, name and version of packages that its package.json files name. Refused for a folder that no process of the asked
+   * node uses.
    */
   [MESSAGE.PACKAGE_OFFER]: packageOffer,
   /** Asks for a range of one of the two files of a package, at most 1 MiB; the bytes are the answer's body. */

@@ -40,7 +40,7 @@ export const MESSAGES_TO_HEAD = {
   [MESSAGE.ACTOR_STARTED]: fields({ actorId: anyActor, incarnation: count }),
   /** From the actor's process: the constructor has thrown. Body: the error. */
   [MESSAGE.ACTOR_START_FAILED]: fields({ actorId: anyActor, incarnation: count, error: payload }),
-  /** Waits of tasks and actors that have lasted for a second, and the numbers of those that have ended. `for`: the calls whose results are waited for. */
+  /** Waits of tasks and actors that have lasted for a second, and the numbers of those that have ended. `for`: the awaited calls. */
   [MESSAGE.WAITS]: waits,
   /** Asks for all nodes. */
   [MESSAGE.NODES]: nothing,
@@ -68,11 +68,11 @@ export const MESSAGES_TO_HEAD = {
   [MESSAGE.GROUP_REMOVE]: text,
   /** Asks for the state of the placement group of that id; answered once it is no longer pending. */
   [MESSAGE.GROUP_WATCH]: text,
-  /** Asks for the placement group of that name; answered with nothing where there is none. */
+  /** Asks for the placement group of that name; answered with nothing if there is none. */
   [MESSAGE.GROUP_LOOKUP]: named,
   /**
-   * Keeps a value by name. Answered with whether it was put: without `overwrite` a value that is there stays. A question that is asked again of another head is answered as
-   * before. Body: the value.
+   * Stores a value by name. Answered with whether it was put: without `overwrite` an existing value stays. A question repeated to another
+   * head gets the same answer. Body: the value.
    */
   [MESSAGE.KV_PUT]: keyValuePut,
   /** Answered with the form of the value, and with `withValue` with the value in the body; with nothing where there is no value. */

@@ -47,15 +47,15 @@ import { whyRef } from "./why-messages.ts";
 const certificate = fields({ ca: text, cert: text, key: text, alsoOnLoopback: optional(flag) });
 
 export const MESSAGES_TO_PROCESS = {
-  /** A lease of a worker. `accelerators`: those that its tasks may use, by resource. */
+  /** A lease of a worker. `accelerators`: those for its tasks, by resource. */
   [MESSAGE.LEASE_GRANT]: leaseGrant,
   /** Demands of this shape can never run. */
   [MESSAGE.LEASE_REFUSED]: leaseRefused,
   /** The worker and the lease's id: push nothing more to it, and return it when drained. */
   [MESSAGE.LEASE_REVOKE]: leaseName,
   /**
-   * The receiver's leases on that worker up to this id have ended. Of each connection, named by the lease that it was made for: the first so many calls may have run, even if
-   * their answers were lost, and the rest has not begun.
+   * The receiver's leases on that worker up to this id have ended. For each connection, named by its lease: this many of the first calls
+   * may have run, even if their answers were lost, and the rest has not begun.
    */
   [MESSAGE.LEASE_TAKEN]: reclaimed,
   /**
@@ -67,7 +67,7 @@ export const MESSAGES_TO_PROCESS = {
   [MESSAGE.WORKER_EXITED]: workerExit,
   /** The node is dead, with all its processes, for this reason. */
   [MESSAGE.NODE_GONE]: tuple(nodeId, text),
-  /** The receiver's node is to leave the cluster. Said again when the deadline is another. */
+  /** The receiver's node is draining. Sent again when the deadline changes. */
   [MESSAGE.NODE_DRAINING]: nodeDraining,
 
   /** To a worker: is anything of that owner's leases up to this id here? Other owners starve. Answered by LEASE_RECLAIMED once nothing is. */
@@ -96,11 +96,14 @@ export const MESSAGES_TO_PROCESS = {
    */
   [MESSAGE.REF_VALUE]: tuple(objectId, optional(payload), optional(exactly("maker", "bytes", "node"))),
   /**
-   * To the owner: that process has not found the object's bytes at this place. Of the daemon to the maker of an object that it owns: all values that it was told are lost, the last
-   * of them was at this place. Answered by REF_VALUE once the object was made again or cannot be.
+   * To the owner: that process has not found the object's bytes at this place. From the daemon to the maker of an object that it owns: all
+   * known values are lost, the last of them was at this place. Answered by REF_VALUE once the object was made again or cannot be.
    */
   [MESSAGE.REF_LOST]: tuple(objectId, processId, location),
-  /** To the receiver of messages with `held`: that sender's link has ended; how far has it been read? The daemon that asks is told by HELD_READ. */
+  /**
+   * To the receiver of messages with `held`: that sender's link has ended. Asks how far it has been read; HELD_READ answers the asking
+   * daemon.
+   */
   [MESSAGE.HELD_ENDED]: tuple(processId, number, processId),
 
   /** To the writer: the file of this place was deleted or cut short; never write there again. */

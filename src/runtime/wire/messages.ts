@@ -186,7 +186,7 @@ export const MESSAGE = {
   OBJECT_LOCATE: 169,
 } as const;
 
-/** A process, be it named by more than its id: the daemon of a node that has gone, or nobody. */
+/** A process, possibly named by more than its id: the daemon of a node that has gone, or nobody. */
 export const anyProcess = textOf<ProcessId>("process id");
 
 /** Identifies the caller. The first frame after the proofs. */
@@ -195,8 +195,8 @@ export const hello = fields({
   /** Under which process references are counted: itself, except for workers that share a process with their driver. */
   holderId: anyProcess,
   /**
-   * `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. `service`: a library that comes to an actor;
-   * after the hello come the library's own frames alone.
+   * `transfer`: a daemon that fetches objects; only frames of a transfer follow the hello. `service`: a library that connects to an actor;
+   * only the library's own frames follow.
    */
   kind: exactly("driver", "worker", "daemon", "head", "transfer", "service"),
   pid: number,
@@ -209,7 +209,7 @@ export const hello = fields({
   jobId,
   /** To a worker that runs tasks: the lease for which the connection is made. */
   leaseId: optional(number),
-  /** To a worker: the caller's number of this connection, by which answers with holds are told from those of others. */
+  /** To a worker: the caller's number of this connection, which tells its answers with holds from others. */
   link: optional(number),
   /** To an actor, with kind `service`: which one. */
   service: optional(text),
@@ -231,7 +231,7 @@ export const linkHello = fields({
   peerIncarnation: orUndefined(text),
   /** How many frames of that incarnation have been handled. */
   delivered: count,
-  /** The number of the first frame that the caller has not been told to be safe. */
+  /** The number of the first frame that is not known to the caller to be safe. */
   oldest: count,
 });
 export type LinkHelloHeader = Of<typeof linkHello>;
@@ -266,7 +266,7 @@ export const arenaName = leaf<string>(
   "arena",
 );
 
-/** Where an object's bytes lie: the file of the store, the offset in it, the size, and on which kind of file system. */
+/** Place of an object's bytes: the file of the store, the offset in it, the size, and the kind of file system. */
 export const location = named("location", tuple(arenaName, count, count, exactly("memory", "disk")));
 export type WireLocation = Of<typeof location>;
 
@@ -276,7 +276,7 @@ export type StoredHeader = Of<typeof stored>;
 /** References, with their owners. */
 export const refs = list(tuple(objectId, anyProcess));
 
-/** A value that follows in the body, or lies in a store: see Payloads in headers. */
+/** A value that follows in the body, or is in a store: see Payloads in headers. */
 export const payload = named(
   "payload",
   fields({
@@ -292,7 +292,7 @@ export const payload = named(
     definitions: list(text),
     /** References inside the value: each is held for the receiver by the sender. */
     refs,
-    /** The value lies in the store instead of in the body; the object is held for the receiver too. */
+    /** The value is in the store instead of in the body; the object is held for the receiver too. */
     stored: orUndefined(stored),
   }),
 );
@@ -312,7 +312,10 @@ export type RefHoldHeader = Of<typeof refHold>;
 export const disownedRow = tuple(location, optional(number));
 export type DisownedRow = Of<typeof disownedRow>;
 
-/** Nothing runs in the worker, and so many tasks wait. `isReport`: it has heard that its last lease has ended; without it that may be on the way. */
+/**
+ * Nothing runs in the worker, and this many tasks wait. `isReport`: the worker knows that its last lease has ended; otherwise that news may
+ * be on the way.
+ */
 export const park = fields({ left: count, isReport: flag });
 export type ParkHeader = Of<typeof park>;
 
@@ -433,7 +436,7 @@ export const workerExit = named(
     reason: orUndefined(text),
     /** Absent where it ran no call that it had marked: short ones of JavaScript are not. */
     running: optional(tuple(processId, number)),
-    /** Absent where none had begun, and of workers that do not mark it. */
+    /** Absent if none had begun, and for workers that do not mark it. */
     begun: optional(readonlyList(tuple(number, number))),
     /** The worker's other calls use up no retry. */
     isForCancellation: optional(flag),
@@ -507,7 +510,7 @@ export type ActorStartHeader = Of<typeof actorStart>;
 export const actorPhase = exactly("pending", "alive", "restarting", "dead");
 export type ActorPhase = Of<typeof actorPhase>;
 
-/** How an actor came to its end. The last two: another has its name; it was refused or its arguments failed, so there was never a process. */
+/** How an actor ended. The last two: another has its name; it was refused or its arguments failed, so there was never a process. */
 export const actorEnding = exactly(
   "terminated",
   "exited",
@@ -551,7 +554,7 @@ export const actorFound = fields({
 });
 export type ActorLookupReply = Of<typeof actorFound>;
 
-/** Ids of actors that are looked for may be anything that somebody was given. */
+/** The id of a requested actor may be any text that somebody was given. */
 export const anyActor = textOf<ActorId>("actor id");
 
 /** A wait of a task or an actor that has lasted. */
@@ -563,12 +566,12 @@ const longWait = fields({
   name: text,
   /** The serial actor that it runs in. */
   actor: orUndefined(anyActor),
-  /** The calls whose results it needs, all of them, and the actors that they were made to. */
+  /** All calls whose results it needs, and the actors that they were made to. */
   for: list(fields({ task: text, name: text, actor: orUndefined(anyActor) })),
 });
 export type LongWaitHeader = Of<typeof longWait>;
 
-/** `ended`: numbers of those that were told and have ended. */
+/** `ended`: numbers of reported waits that have ended. */
 export const waits = fields({ began: list(longWait), ended: list(number) });
 export type WaitsHeader = Of<typeof waits>;
 
@@ -630,7 +633,7 @@ export type CallHeader = Of<typeof call>;
 export const streamItem = fields({ index: number, item: payload, held: optional(number) });
 export type StreamItemHeader = Of<typeof streamItem>;
 
-/** To the worker that has the call: nobody waits for its result any more. */
+/** To the worker with the call: nobody waits for its result any more. */
 export const cancel = fields({
   /** Cancel the calls that it made, too. */
   recursive: flag,
@@ -643,11 +646,14 @@ export type CancelHeader = Of<typeof cancel>;
 export const cancelRef = fields({ id: objectId, owner: processId, force: flag, recursive: flag });
 export type CancelRefHeader = Of<typeof cancelRef>;
 
-/** The shape under which a worker may run, whether it asked for it, and whether a lease of that shape lasts. With accelerators for the constructor of an actor. */
+/**
+ * The shape under which a worker may run, whether the worker asked for it, and whether a lease of that shape lasts. With accelerators for
+ * the constructor of an actor.
+ */
 export const slot = tuple(leaseSpec, flag, flag, optional(accelerators));
 export type SlotHeader = Of<typeof slot>;
 
-/** To the daemon: a cancelled call has begun and goes on. */
+/** To the daemon: a cancelled call has begun and continues. */
 export const cancelRunning = fields({
   worker: processId,
   callId: number,

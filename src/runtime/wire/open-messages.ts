@@ -9,7 +9,7 @@ import { anyProcess } from "./messages.ts";
 
 export const versioned = leaf<{ version: unknown }>("an object", (value) => typeof value === "object" && value !== null);
 
-/** The first frame of every connection. It proves nothing and gives nothing away: the caller does not know yet who listens. */
+/** The first frame of every connection. It proves nothing and reveals nothing: the caller does not know the listener yet. */
 export const opening = fields({
   version: number,
   /** Always empty. Version 1 has its token here; where the field is, its listeners answer with their version. */

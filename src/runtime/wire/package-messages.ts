@@ -13,7 +13,7 @@ const folder = {
   /** Limits the package to these files. */
   only: optional(readonlyList(text)),
 };
-/** A folder of the asked node, of which a package is wanted. */
+/** A folder of the asked node, to be packed. */
 export const packageOffer = fields(folder);
 export type PackageOfferHeader = Of<typeof packageOffer>;
 
@@ -24,7 +24,7 @@ export const packageOffered = fields({
   contentsBytes: count,
   /** Node tags of the other nodes that have the package, which are enough to ask them. */
   holders: list(textOf<NodeId>("node tag")),
-  /** Versions of packages that the folder's package.json files name and the asked node has. */
+  /** Versions on the asked node of the packages that the folder's package.json files name. */
   installed: readonlyList<readonly [folder: string, name: string, version: string]>(tuple(text, text, text)),
 });
 export type PackageOfferedHeader = Of<typeof packageOffered>;

@@ -9,9 +9,9 @@ import { arenaName } from "./messages.ts";
 
 /** Reads of a process from the store. These are hints: nothing depends on their timing. */
 export const storeUse = fields({
-  /** Arenas of which it has so many mapped objects now. */
+  /** Number of mapped objects by arena. */
   mapped: list(tuple(arenaName, count)),
-  /** Objects and bytes that it has read from fused files since it last told. */
+  /** Objects and bytes read from fused files since the last report. */
   restored: tuple(count, count),
 });
 export type StoreUseHeader = Of<typeof storeUse>;

@@ -32,8 +32,8 @@ export const copyKey = tuple(objectId, location);
 export type CopyKey = Of<typeof copyKey>;
 
 /**
- * The object, its place, and the purpose. To the process' daemon, which answers with a location on this node, or with the error `objectLost`, `objectStoreFull` or `outOfDisk`.
- * Without its owner nobody but the object's node is asked.
+ * The object, its place, and the purpose. To the process's daemon, which answers with a location on this node, or with the error
+ * `objectLost`, `objectStoreFull` or `outOfDisk`. Without its owner only the object's node is asked.
  */
 export const objectFetch = tuple(objectId, location, number, optional(processId));
 export type ObjectFetchHeader = Of<typeof objectFetch>;
@@ -42,7 +42,7 @@ export type ObjectFetchHeader = Of<typeof objectFetch>;
 export const objectLocate = list(tuple(objectId, location, processId));
 export type ObjectLocateHeader = Of<typeof objectLocate>;
 
-/** Nodes that have all of an object's bytes, by the first halves of their ids, the object's own first; and whether it lies on disk there. */
+/** Node tags of the nodes with all of an object's bytes, the object's own first; and whether it is on disk there. */
 export const objectPlace = tuple(list(textOf("node tag")), flag);
 export type ObjectPlaceHeader = Of<typeof objectPlace>;
 
@@ -60,7 +60,7 @@ export type TransferOpenHeader = Of<typeof transferOpen>;
 export const transferRead = tuple(number, number);
 export type TransferReadHeader = Of<typeof transferRead>;
 
-/** A pull is over. From the receiver: it has everything, or wants no more. From the source: it has it not, or that node is to be asked. */
+/** A pull is over. From the receiver: it has everything, or wants no more. From the source: it lacks the object, or names a node to ask. */
 export const transferEnd = either(tuple(exactly("done", "cancelled", "gone")), tuple(exactly("elsewhere"), text));
 export type TransferEndHeader = Of<typeof transferEnd>;
 
@@ -68,6 +68,9 @@ export type TransferEndHeader = Of<typeof transferEnd>;
 export const copyState = tuple(copyKey, number, exactly("whole", "gone"), optional(processId));
 export type CopyStateHeader = Of<typeof copyState>;
 
-/** From an owner's node, to one with a copy of an object whose own node is dead: the copy is the object from now on, or one that may go. */
+/**
+ * From an owner's node, to one with a copy of an object whose own node is dead: whether the copy is the object from now on, or may be
+ * deleted.
+ */
 export const copyKeep = tuple(copyKey, flag);
 export type CopyKeepHeader = Of<typeof copyKeep>;

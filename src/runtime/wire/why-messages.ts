@@ -1,5 +1,5 @@
 /**
- * The headers of questions about what a call waits for, and of their answers; the numbers are in `messages.ts`.
+ * The headers of questions of `why`, and of their answers; the numbers are in `messages.ts`.
  *
  * The questions go from process to process along the calls that wait for each other (`core/why/why.ts`), and at the end to the node, which
  * knows the state of leases. The node in turn asks the head, if there are other nodes.
@@ -24,7 +24,7 @@ import {
   unchecked,
 } from "./header-shape.ts";
 
-/** The calls that a question of `why` has come by, task id and name of each, and how long the answer may take. */
+/** The calls that a question of `why` has passed through, task id and name of each, and the time limit of the answer. */
 export const trail = named("trail", fields({ visited: list(unchecked<[task: string, name: string]>()), withinMs: number }));
 export type WhyTrail = Of<typeof trail>;
 

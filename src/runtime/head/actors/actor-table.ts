@@ -37,7 +37,7 @@ export interface ActorRecord {
   phase: ActorPhase;
   incarnation: number;
   restartsLeft: number;
-  /** Deaths of which each came soon after the start before it. */
+  /** Consecutive deaths soon after a start. */
   deathsInARow: number;
   startedMs: number;
   worker: WorkerFactsHeader | undefined;
@@ -89,7 +89,7 @@ export type ActorEffect =
 const UNHELD = "nobody held a handle of it any more";
 /** The dead are remembered so that late callers learn the cause; the oldest are forgotten. */
 const DEAD_MAX = 10_000;
-/** The first restart is at once; those of an actor that dies soon after each take longer and longer. */
+/** The first restart is immediate. An actor that dies soon after each start waits longer each time. */
 const RESTART_DELAY_MIN_MS = 100;
 /** Delay before an actor that had started restarts: its callers wait, so the delay is short for every cause of death. */
 const RESTART_DELAY_MAX_MS = 1_000;

@@ -26,7 +26,7 @@ export interface ClusterSecrets {
 /** Where they are kept. */
 export interface SecretsPlace {
   read(): Promise<ClusterSecrets | undefined>;
-  /** Replaces what `change` was given. Undefined: nothing is kept there yet. */
+  /** Replaces the secrets by the result of `change`, which gets undefined if there are none yet. */
   update(change: (before: ClusterSecrets | undefined) => ClusterSecrets): Promise<ClusterSecrets>;
 }
 
@@ -86,7 +86,7 @@ export function secretsInMemory(): SecretsPlace {
 }
 
 /**
- * The secrets of the cluster, made where there are none.
+ * Returns the secrets of the cluster, and creates them if there are none.
  *
  * @param options `token`: that of the hellos where they are made now
  */

@@ -27,7 +27,7 @@ interface HeadSecurityOptions {
   tlsOnLoopback: boolean;
   livingNodes: () => Iterable<NodeId>;
   isDead: (node: NodeId) => boolean;
-  /** Why nobody can join here now. */
+  /** The reason why nobody can join now. */
   refusal?: () => WireError | undefined;
   nowMs: () => number;
 }
@@ -65,7 +65,7 @@ export class HeadSecurity {
       : undefined;
   }
 
-  /** For nodes of the heads' own machines: good as long as the cluster lives. */
+  /** For nodes of the heads' own machines: valid as long as the cluster lives. */
   get ownJoinToken(): string {
     return formatJoinToken({ authorityHash: authorityHash(this.#secrets.authority.ca), secret: ownNodesSecret(this.#secrets) });
   }

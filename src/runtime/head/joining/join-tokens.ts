@@ -51,7 +51,7 @@ export class JoinTokens {
     return revoked;
   }
 
-  /** Whether somebody could join with a secret; no try of anybody. */
+  /** Whether a secret is valid; does not count as an attempt. */
   isGood(secret: string, nowMs: number): boolean {
     const record = this.#records.get(sha256Hex(secret));
     if (record === undefined || record.revokedAtMs !== undefined) return false;
@@ -64,7 +64,7 @@ export class JoinTokens {
     if (!this.#mayTry(from, nowMs)) return `more than ${TRIES_PER_SECOND} tries a second came from ${from}`;
     const id = sha256Hex(secret);
     let found: JoinTokenRecord | undefined;
-    // All are compared, each in constant time: how long it takes tells nothing of any of them.
+    // All are compared, each in constant time, so that the duration reveals nothing.
     for (const record of this.#records.values()) if (tokensEqual(id, record.id)) found = record;
     if (found === undefined) return "it is not one of this cluster";
     if (found.revokedAtMs !== undefined) return `it was revoked at ${new Date(found.revokedAtMs).toISOString()}`;
@@ -77,7 +77,7 @@ export class JoinTokens {
     const before = this.#tries.get(from);
     const refilled = before === undefined ? TRIES_PER_SECOND : before.left + ((nowMs - before.atMs) * TRIES_PER_SECOND) / 1000;
     const left = Math.min(TRIES_PER_SECOND, refilled) - 1;
-    // Again at the end: the first of the map is who tried the longest ago.
+    // Moves the address to the end: the map's first entry has the oldest attempt.
     this.#tries.delete(from);
     this.#tries.set(from, { left: Math.max(0, left), atMs: nowMs });
     if (this.#tries.size > ADDRESSES_MAX) this.#tries.delete(this.#tries.keys().next().value as string);

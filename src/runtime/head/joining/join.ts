@@ -25,7 +25,7 @@ interface JoiningOptions {
   ownSecret?: string;
   /** Ids of nodes that live, the head's among them. */
   livingNodes: () => Iterable<NodeId>;
-  /** A node that ended, or was said to be dead, does not come back under its id. */
+  /** Whether a node ended or was declared dead, after which its id is never used again. */
   isDead?: (nodeId: NodeId) => boolean;
   /** Stores a token before it is shown to anybody. */
   store?: (record: JoinTokenRecord) => Promise<void>;
@@ -50,7 +50,7 @@ export class Joining {
     return { id: record.id, joinToken, expiresAtMs: record.expiresAtMs };
   }
 
-  /** Returns whether there is such a token. */
+  /** Returns whether the token existed. */
   async revoke(id: string): Promise<boolean> {
     const record = this.tokens.revoke(id, this.#options.nowMs());
     if (record !== undefined) await this.#options.store?.(record);

@@ -35,7 +35,7 @@ interface HeadElectionOptions {
   readonly bus: Bus;
   /** Called when this head becomes the leader. An error ends the term. */
   readonly lead: (leadership: Leadership, election: HeadElection) => Promise<LeadingHead>;
-  /** Whether there are others; a lone head waits for nobody, and its answers are always good. Default true. */
+  /** Whether other heads may exist. A lone head waits for nobody, and its answers are always valid. Default true. */
   readonly hasRivals?: boolean;
   readonly clock?: ElectionClock;
   /** Called when a leader is heard. */
@@ -44,7 +44,7 @@ interface HeadElectionOptions {
 }
 
 interface ElectionClock {
-  /** Never goes back. */
+  /** Monotonic time. */
   nowMs(): number;
   /** Returns a function that cancels the timer. */
   after(delayMs: number, run: () => void): () => void;
@@ -97,7 +97,7 @@ export class HeadElection {
     return this.#leader;
   }
 
-  /** Whether a node may be told that it is alive: no other head can have led for longer than the nodes are given. */
+  /** Whether a node may be told that it is alive: no other head can have led for longer than nodes are allowed. */
   get mayAnswer(): boolean {
     if (this.#leadership === undefined) return false;
     return this.#options.hasRivals === false || this.provenAgoMs < PROOF_GOOD_MS;
@@ -166,7 +166,7 @@ export class HeadElection {
     try {
       if (this.#options.hasRivals === false || (await this.#reachesBus())) await this.#takeOver();
     } catch (error) {
-      // While the store has no leader itself nobody can claim: tried again at the next turn.
+      // The claim has to wait until the store itself has a leader: tried again at the next turn.
       this.#options.onError?.(error);
     } finally {
       this.#isClaiming = false;

@@ -77,7 +77,7 @@ export class HeadLifecycle {
     return this.#leads.promise;
   }
 
-  /** Resolves when it is known who leads. */
+  /** Resolves when a leader is known. */
   get isLed(): Promise<void> {
     return Promise.race([this.#leads.promise, this.#isLed.promise]);
   }

@@ -1,5 +1,5 @@
 /**
- * The heads that share a control plane: the addresses that nodes are told, and the rule that a head started to be alone is alone.
+ * The heads that share a control plane: their addresses for nodes, and the check that a head started alone is alone.
  *
  * Heads that may take over from each other announce themselves each second; a silent one is dropped from the list. Each head answers with its identity, so that
  * a second head is refused before it claims anything: if either did not know of the other, nodes would believe both. Lives as long as the head's process.
@@ -23,7 +23,7 @@ const FORGOTTEN_AFTER_MS = 60_000;
 /** A head that is stopped does not answer; the next leader fences it. */
 const ANSWERS_WITHIN_MS = 1_000;
 
-/** @throws ShoalError when another head is there and they may not both be */
+/** @throws ShoalError if another head exists and the two may not run together */
 export async function refuseOtherHead(bus: Bus, { address, hasRivals }: HeadIdentity): Promise<void> {
   let other: HeadIdentity;
   try {

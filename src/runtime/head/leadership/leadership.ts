@@ -13,7 +13,7 @@ import type { ControlStore, StoreWrite } from "../../control-plane/control-store
 interface LeaderRecord {
   /** Identifies the head. */
   readonly id: string;
-  /** Counts leaders. A message that carries a smaller term than one heard before is of a leader that was replaced. */
+  /** Counts leaders. A message with a smaller term than an earlier one comes from a replaced leader. */
   readonly term: number;
   /** Counts the transactions of this term. */
   readonly batch: number;
@@ -63,7 +63,7 @@ interface LeadershipStart {
 
 export class Leadership {
   readonly #store: ControlStore;
-  /** The leader before it was one that may go on for a while without knowing that it was replaced. */
+  /** Whether the previous leader may continue for a while without knowing that it was replaced. */
   readonly hadRivals: boolean;
   readonly #fenced = new AbortController();
   #record: LeaderRecord;
@@ -137,7 +137,7 @@ export class Leadership {
       for (const { key } of writes) keys.add(key);
       count += 1;
     }
-    // Never none: the first commit alone repeats no key of another.
+    // Never empty: only the first commit repeats no other's key.
     const group = this.#waiting.splice(0, count);
     this.#waitingWrites -= keys.size;
     return group;

@@ -1,4 +1,4 @@
-/** When a head's last proof is fresh, and that a time without one is counted however late its end is heard of. */
+/** Tests the freshness of proofs, and that a gap counts even if the process learns late that it ended. */
 import { expect, test } from "vitest";
 import { ProofClock } from "./proof-clock.ts";
 

@@ -30,7 +30,7 @@ export class ProofClock {
     return this.agoMs(nowMs) < PROOF_FRESH_MS;
   }
 
-  /** How often a proof came after so long that the store may have been away. */
+  /** Number of proofs after gaps in which the store may have been away. */
   get lapses(): number {
     return this.#lapses;
   }

@@ -10,7 +10,7 @@ import type { StoreServer } from "../../wire/cluster-messages.ts";
 type FindStoreServers = (known: readonly StoreServer[]) => Promise<readonly StoreServer[] | undefined>;
 
 const LOOK_EVERY_MS = 30_000;
-/** Until all of them are known. */
+/** Interval until all of them are known. */
 const LOOK_AGAIN_MS = 2_000;
 
 export class StoreServers {
@@ -19,7 +19,7 @@ export class StoreServers {
   #known: readonly StoreServer[] | undefined;
   #isClosed = false;
 
-  /** @param find undefined where there are none to know of */
+  /** @param find undefined if there are no servers to find */
   constructor(find: FindStoreServers | undefined) {
     this.#find = find;
     void this.#look();

@@ -1,8 +1,8 @@
 /**
  * Answers requests to drain a node once the node has heard, so that the requester's next calls do not land there.
  *
- * A node that is not heard of gets nothing new from the head anyway, so nobody waits for its word for longer than `KNOWS_WITHIN_MS`. Owned by the head's server, which
- * says what nodes report and when one is gone. Invariant: each answer is given once.
+ * A silent node gets nothing new from the head anyway, so nobody waits for its answer longer than `KNOWS_WITHIN_MS`. Owned by the head's
+ * server, which passes on reports and deaths of nodes. Invariant: each answer is given once.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { SetMap } from "../../base/set-map.ts";
@@ -13,7 +13,7 @@ export class DrainAnswers {
   readonly #known = new Set<NodeId>();
   readonly #waiting = new SetMap<NodeId, () => void>();
 
-  /** Calls `answer` when the node knows, or is gone, or has not said so in time. */
+  /** Calls `answer` when the node knows, has gone, or has not answered in time. */
   wait(node: NodeId, answer: () => void): void {
     if (this.#known.has(node)) return answer();
     const once = (): void => {

@@ -44,12 +44,12 @@ export class ExpectedNode implements NodeServices {
     this.#tell((node) => node.release(...told));
   }
 
-  /** No table has a restart that was asked for, so the message has to wait. */
+  /** No table records a requested restart, so the message has to wait. */
   endActor(...told: Parameters<NodeServices["endActor"]>): void {
     this.#tell((node) => node.endActor(...told));
   }
 
-  /** The resources that the node had, none of them free before the node says so itself. */
+  /** The node's total resources, none of them free until the node reports. */
   view(): NodeView {
     const { nodeId: id, labels, resources } = this.info;
     return { id, labels, total: resourceVector(resources).amounts, free: new Map() };

@@ -31,7 +31,7 @@ class Bench {
     this.detector.handle({ kind, nowMs: this.nowMs });
   }
 
-  /** Time passes; those that beat do, once a second. */
+  /** Lets time pass; living nodes send a heartbeat once a second. */
   pass(ms: number): string[] {
     const from = this.log.length;
     for (const end = this.nowMs + ms; this.nowMs < end; ) {

@@ -28,8 +28,8 @@ export interface DetectorOptions {
   /** Default 2,000. */
   readonly closedAfterMs?: number;
   /**
-   * How much longer a node that was registered with an earlier head may stay away from this one: for as long as that head may have gone on answering it.
-   * Default 0: there is only one head.
+   * Additional time that a node of an earlier head may stay away: as long as that head may have answered the node. Default 0: there is only
+   * one head.
    */
   readonly takeoverGraceMs?: number;
 }
@@ -49,7 +49,7 @@ export type DetectorEvent =
   /** The node sent something, over the link or the bus. */
   | ({ kind: "heartbeat" } & OfNode)
   | ({ kind: "linkUp" | "linkDown" } & OfNode)
-  /** Asked again and again while the link is down, the bus says that nobody there answers for it; `busBack`: it does not say so any more. */
+  /** Sent repeatedly while the link is down: the bus reports that nobody answers for the node; `busBack`: somebody does again. */
   | ({ kind: "busLost" | "busBack" } & OfNode)
   /** The node's address refuses connections: the process that listened there has ended. */
   | ({ kind: "refusesConnections" } & OfNode)
@@ -68,9 +68,9 @@ export type DetectorEffect =
   | { kind: "suspect"; node: NodeId; incarnation: string; reason: string; suspicion: number }
   | { kind: "alive"; node: NodeId; incarnation: string }
   | { kind: "dead"; node: NodeId; incarnation: string; reason: string }
-  /** The sender's incarnation is dead: it is told so and ends. */
+  /** The sender's incarnation is dead: it gets a refusal and ends. */
   | { kind: "refused"; node: NodeId; incarnation: string }
-  /** The sender is not registered with this head: it is asked to. */
+  /** The sender is not registered with this head, and is asked to register. */
   | { kind: "unknown"; node: NodeId; incarnation: string }
   /** Starts, or starts again, a freeze in which no node is declared dead for silence. */
   | { kind: "freeze"; silent: number; of: number }
@@ -103,13 +103,16 @@ export class FailureDetector {
   /** Dead incarnations in the order of their deaths. */
   readonly #dead = new Set<string>();
   #lastMs: number | undefined;
-  /** How long this process stood still, all in all. Its time leaves that out: the words of nodes that came meanwhile have not been read yet. */
+  /**
+   * Total time that this process stood still. The detector's clock leaves it out, as messages of nodes from that time have not been read
+   * yet.
+   */
   #stalledMs = 0;
   #isOwnBusLost = false;
   /** From when on silence counts towards death, whenever it began. */
   #silenceFromMs = Number.NEGATIVE_INFINITY;
   #frozenMs: number | undefined;
-  /** The freeze lasted its time: the next one needs a majority that was heard in between. */
+  /** A freeze has lasted its time: the next one needs a majority heard in between. */
   #isGuardSpent = false;
 
   constructor({ deadAfterMs = DEAD_AFTER_MS, closedAfterMs = CLOSED_AFTER_MS, takeoverGraceMs = 0 }: DetectorOptions = {}) {

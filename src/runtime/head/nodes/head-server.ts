@@ -50,7 +50,7 @@ import type { MessagesToCluster, MessagesToHead } from "../../wire/messages-to-h
 
 /** Dead nodes are remembered for listings; the oldest are forgotten. */
 const DEAD_MAX = 1000;
-/** And that they are dead for longer, as a node that was cut off may ask to come back under its id. */
+/** Bounds the tags of dead nodes, which are kept longer, as a node that was cut off may ask to come back under its id. */
 const DEAD_TAGS_MAX = 100_000;
 
 /** A node has to know after which silence it is taken for dead. */
@@ -58,7 +58,7 @@ const DEATH_TIMES: DeathTimesHeader = { deadAfterMs: DEAD_AFTER_MS, closedAfterM
 
 type Registration = MessagesOfNewNode[typeof MESSAGE.NODE_REGISTER];
 
-/** How a node's message came: with how many heads the node had registered by then is the frame's call id, where that matters. */
+/** The origin of a node's message. The frame's call id counts the heads that the node had registered with, if that matters. */
 interface Said {
   readonly link: NodeLink;
   readonly frame: Frame;
@@ -75,9 +75,9 @@ interface HeadServerOptions {
   security?: HeadSecurity | undefined;
   /** Whether another head may have led before this one. Default: false. */
   hasRivals?: boolean;
-  /** Whether its own connection to the bus is there. */
+  /** Whether the head's connection to the bus is up. */
   isConnected: () => boolean;
-  /** Where others may take over: whether it has lately proven that it leads, and how often a proof came late. */
+  /** With standbys: whether the head has lately proven its leadership, and how many proofs came late. */
   proofs?: () => { isFresh: boolean; lapses: number };
   /** Whether it may tell a node that it is alive: no other head can have found it dead. */
   mayAnswer: () => boolean;
@@ -88,9 +88,9 @@ interface HeadServerOptions {
   nowMs: () => number;
 }
 
-/** Fewer digits of a node's id name none: they may be a slip of the keyboard. */
+/** Fewer digits of a node's id are refused: they may be a typing mistake. */
 const NODE_NAME_MIN = 4;
-/** How long a link that nobody has registered over is kept without a connection. */
+/** Time that a link without a registration is kept without a connection. */
 const UNUSED_LINK_MS = 2000;
 
 /** Answers of a node to a head's commands. An answer to an earlier head is in the registration, or no longer matters. */
@@ -223,7 +223,7 @@ export class HeadServer {
 
   #register(link: NodeLink, [facts, report, digest]: Registration): RemoteNode {
     const node = new RemoteNode(link, facts, report);
-    // From here on the node's own word counts: an earlier head may have died before it had told the node to leave.
+    // From here on the node's own report counts: an earlier head may have died before it told the node to leave.
     if (!this.#nodes.has(nodeTagOf(facts.nodeId))) this.#draining.delete(facts.nodeId);
     this.#nodes.set(nodeTagOf(facts.nodeId), node);
     node.beforeSend = () => this.#broadcast.catchUp(node);
@@ -333,15 +333,18 @@ export class HeadServer {
     return this.#deadTags.has(nodeTagOf(node));
   }
 
-  /** All nodes, the dead among them, and those of an earlier head that are still to come: a node that another is not told of is gone for it, with all that lies there. */
+  /**
+   * All nodes, including dead ones and those of an earlier head that are still to register: a node that is missing from the list counts as
+   * gone, with all its data.
+   */
   list(): NodeInfoHeader[] {
     const missing = this.#kept.missing.flatMap(({ info }) => info ?? []);
     return [...Array.from(this.#nodes.values(), ({ info }) => info), ...missing, ...this.#dead];
   }
 
   /**
-   * Only the node that counts an actor's handles knows that nobody has one. Any other is not believed, and its link stays: the program that told it of such a
-   * handle is at fault, and a node cannot see that.
+   * Only the node that counts an actor's handles knows that there are none left. Other nodes are not believed, but keep their link: the
+   * fault is in the program that told the node of such a handle.
    */
   #mayTell(node: NodeId, event: HeadEventHeader): boolean {
     const creator = event[0] === "unheld" ? this.#head.creatorOf(event[1]) : undefined;
@@ -388,7 +391,7 @@ export class HeadServer {
     [MESSAGE.JOIN_TOKENS]: (asked, peer, callId) => this.#joinTokens(peer, callId, asked),
   };
 
-  /** Answered with the node's id when it takes nothing new: that it has gone shows in the list of nodes. */
+  /** Answered with the node's id once it takes nothing new. The list of nodes shows when it has gone. */
   #drain(peer: HeadPeer, callId: number, { node: name, deadlineMs, reason: kind = "preemption" }: NodeDrainHeader): void {
     const isNamed = ({ nodeId }: { nodeId: NodeId }): boolean => name.length >= NODE_NAME_MIN && nodeId.startsWith(name);
     const found = Array.from(this.#nodes.values()).filter(isNamed);

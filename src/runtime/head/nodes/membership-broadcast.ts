@@ -15,16 +15,16 @@ interface BroadcastReceiver {
 }
 
 interface MembershipBroadcastOptions<Reader> {
-  /** All that are to hear. */
+  /** All receivers. */
   readonly readers: () => Iterable<Reader>;
   /** How many. */
   readonly count: () => number;
-  /** All nodes, for one that has just come. */
+  /** All nodes, for a new receiver. */
   readonly list: () => NodeInfoHeader[];
   readonly frameOf: (command: NodeCommandHeader) => Buffer;
 }
 
-/** For each node, so that a cluster of a thousand hears of changes ten times a second, and one of ten at once. */
+/** Delay for each node, so that a cluster of a thousand hears of changes ten times a second, and one of ten at once. */
 const GATHERED_MS_PER_NODE = 0.1;
 const GATHERED_MS_MAX = 250;
 /** Version of receivers that know nothing yet. */
@@ -35,7 +35,7 @@ export class MembershipBroadcast<Reader extends BroadcastReceiver> {
   /** Changes that not everybody has heard. */
   #nodes: NodeInfoHeader[] = [];
   #processes: ProcessId[] = [];
-  /** How much of the first a node has heard; none, for those that are not named. */
+  /** Number of changes that a node has heard; absent for none. */
   readonly #heard = new Map<Reader, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -43,7 +43,7 @@ export class MembershipBroadcast<Reader extends BroadcastReceiver> {
     this.#options = options;
   }
 
-  /** A node that knows nothing yet, and which the others hear of. */
+  /** Adds a node that knows nothing yet, and announces it to the others. */
   joined(reader: Reader, info: NodeInfoHeader): void {
     this.#heard.set(reader, NOTHING);
     this.#nodes.push(info);
@@ -60,7 +60,7 @@ export class MembershipBroadcast<Reader extends BroadcastReceiver> {
     this.#tellSoon();
   }
 
-  /** Before it is told anything else. */
+  /** Brings a node up to date before it gets any other message. */
   catchUp(reader: Reader): void {
     const from = this.#heard.get(reader) ?? 0;
     if (from === this.#nodes.length) return;

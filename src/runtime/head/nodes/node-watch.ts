@@ -19,11 +19,14 @@ interface NodeWatchOptions {
   /** Whether another head may have led before this one. */
   readonly hasRivals: boolean;
   readonly nowMs: () => number;
-  /** Whether this head's own connection to the bus is there: without it, no node's silence says anything. */
+  /** Whether this head's connection to the bus is up: without it, a node's silence proves nothing. */
   readonly isConnected: () => boolean;
-  /** Where others may take over: whether this head has lately proven that it leads, and how often a proof came after so long that the store may have been away. */
+  /**
+   * With standbys: whether this head has lately proven its leadership, and how many proofs followed a gap in which the store may have been
+   * away.
+   */
   readonly proofs?: (() => { isFresh: boolean; lapses: number }) | undefined;
-  /** Whether a process refuses connections at an address; undefined when nothing is heard from there. */
+  /** Whether a process refuses connections at an address; undefined without an answer. */
   readonly refuses: (address: string) => Promise<boolean | undefined>;
   /** Commits a suspicion, then calls back. */
   readonly keep: (nodeId: NodeId, state: "alive" | "suspect", then: () => void) => void;
@@ -63,7 +66,7 @@ export class NodeWatch {
     this.#detector.restoreDead(nodeId, incarnation);
   }
 
-  /** An earlier head had it, and it has to come to this one. */
+  /** Expects a node of an earlier head to register. */
   expected(node: WatchedNode): void {
     this.#nodes.set(node.nodeId, { ...node, isDown: true, isAsked: false, askedMs: 0 });
     this.#tell(node.nodeId, "expected");
@@ -88,7 +91,7 @@ export class NodeWatch {
     this.#tell(nodeId, "linkDown");
   }
 
-  /** By its own decision. */
+  /** Handles a node that left by its own decision. */
   left(nodeId: NodeId): void {
     const known = this.#nodes.get(nodeId);
     this.#nodes.delete(nodeId);
@@ -120,7 +123,7 @@ export class NodeWatch {
   #tick(): void {
     const nowMs = this.#options.nowMs();
     const proofs = this.#options.proofs?.();
-    // Before anything is concluded: the process may have heard of the end of that time only now.
+    // Handled before conclusions are drawn: the process may have learned only now that the gap ended.
     if (proofs !== undefined && proofs.lapses !== this.#lapses) this.#handle({ kind: "ownProofLapsed", nowMs });
     this.#lapses = proofs?.lapses ?? 0;
     const isConnected = this.#options.isConnected() && proofs?.isFresh !== false;

@@ -1,9 +1,9 @@
 /**
  * On which nodes the missing bundles of a placement group may go, given where its other bundles are.
  *
- * The policies are those of `runtime/scheduling/bundle-placement.ts`; they compare nodes with each other, so of a large cluster a few hundred nodes are offered first and all of them
- * only when those will not do. A group that lost a node keeps its shape: STRICT_SPREAD and SPREAD avoid the nodes that it has,
- * PACK fills them first. Pure.
+ * The policies are those of `runtime/scheduling/bundle-placement.ts`. They compare nodes with each other, so a few hundred nodes of a large
+ * cluster are offered first, and all of them only if those do not suffice. A group that lost a node keeps its shape: STRICT_SPREAD and
+ * SPREAD avoid the nodes that it has, PACK fills them first. Pure.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { type BundlePlacement, type BundleRequest, type BundleStrategy, placeBundles } from "../../scheduling/bundle-placement.ts";

@@ -32,7 +32,7 @@ import {
 export type SchedulerEvent =
   /** A node of an earlier head, which has not registered with this one. */
   | { kind: "nodeExpected"; node: Omit<NodeView, "free"> }
-  /** Nodes of an earlier head whose tables are lost: nobody knows which. */
+  /** Unknown nodes of an earlier head whose tables are lost. */
   | { kind: "unrecordedNodesExpected"; untilMs: number }
   | { kind: "nodeJoined"; node: NodeView }
   | { kind: "nodeReported"; nodeId: NodeId; report: NodeReport; nowMs: number }
@@ -104,7 +104,7 @@ export class ClusterScheduler {
         this.view.setState(event.nodeId, event.state);
         if (event.state === "draining") this.#askAgain();
         else this.#offer(this.view.row(event.nodeId));
-        // Requests in groups are not offered room: each goes where its bundle is, once that node is there again.
+        // Requests in groups are not offered room: each goes to its bundle's node, once that node is back.
         if (event.state === "alive") for (const group of this.#waiters.groups()) this.#groupChanged(group);
         return;
       case "nodeGone":
@@ -159,7 +159,7 @@ export class ClusterScheduler {
     this.#askAgain();
   }
 
-  /** A node is no more, or none comes any more: what only that node could have held is told so now. */
+  /** A node has gone, or none is expected any more: demands that only it could have held are answered now. */
   #askAgain(): void {
     for (const waiter of Array.from(this.#waiters.all())) {
       const { ask, actor, shape } = waiter;

@@ -42,7 +42,7 @@ export interface Shape {
   readonly alternatives: readonly Shape[] | undefined;
   /** The node that was chosen last: the default policy packs. */
   lastRow: NodeRow | undefined;
-  /** Where a round robin goes on. */
+  /** Position of a round robin. */
   turn: number;
   /** Whether any node could hold it, as of `topology`. */
   feasible: { readonly topology: number; readonly isFeasible: boolean } | undefined;
@@ -93,7 +93,7 @@ export class ClusterView {
     return this.#rows;
   }
 
-  /** Changes when a node comes, goes or changes its state. */
+  /** Changes when a node arrives, leaves or changes its state. */
   get topology(): number {
     return this.#topology;
   }
@@ -128,7 +128,7 @@ export class ClusterView {
     return true;
   }
 
-  /** Whether all nodes of the cluster are heard of: together they are what there is. */
+  /** Whether all nodes have reported, so that together they are the whole cluster. */
   get isComplete(): boolean {
     return !this.expectsUnrecordedNodes && this.#rows.values().every(({ state }) => state !== "suspect");
   }

@@ -457,7 +457,7 @@ test("whatever happens: nothing is booked twice, nothing is lost, and what can b
         const most = Math.max(...Array.from(cluster.nodes.values(), (fake) => fake.free));
         if (bundles.length === 1) expect(most).toBeLessThan(bundles[0] as number);
       }
-      // Without those that wait, nothing is held for anybody.
+      // Without waiting groups, nothing is held for anybody.
       for (const id of waiting) cluster.removed(id);
       cluster.settle();
       for (const fake of cluster.nodes.values()) expect(fake.prepared.size + fake.waiting.size).toBe(0);

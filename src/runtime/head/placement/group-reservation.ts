@@ -85,14 +85,14 @@ interface Group {
 
 /** Nodes that answer do so at once; one that does not is about to be dead. */
 const ANSWER_WITHIN_MS = 5000;
-/** A group has waited so long before nodes collect for it, and they do so for so long at a time. */
+/** Time that a group waits before nodes collect for it, and the duration of a collection. */
 const COLLECT_AFTER_MS = 100;
 const COLLECT_MS = 5000;
 const TRIES_PER_TICK = 16;
 
 export class GroupReservation {
   readonly #view: ClusterView;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #groups = new Map<string, Group>();
   /** Groups among those that miss a bundle. */
   readonly #waiting = new Set<Group>();
@@ -114,7 +114,7 @@ export class GroupReservation {
     return this.#waiting.size;
   }
 
-  /** Where each bundle of a group is; undefined for those that are being placed. */
+  /** Returns the node of each bundle of a group; undefined for those that are being placed. */
   nodesOf(group: string): readonly (NodeId | undefined)[] | undefined {
     return this.#groups.get(group)?.nodeIds;
   }
@@ -288,7 +288,8 @@ export class GroupReservation {
       const mayCollect = this.#collecting === undefined && nowMs >= group.collectAtMs;
       if (group.attempt !== undefined || (nowMs < group.notBeforeMs && !mayCollect)) continue;
       left -= 1;
-      // A free amount may consist of parts of several GPUs: the node refuses until a whole one is free, and collects for it only when asked to.
+      // A free amount may consist of parts of several GPUs. The node then refuses until a whole one is free, and collects for it only on
+      // request.
       if (!group.wasRefused || nowMs >= group.notBeforeMs) this.#try(group, nowMs);
       if (group.attempt === undefined && mayCollect) this.#collect(group, nowMs);
     }
@@ -302,7 +303,7 @@ export class GroupReservation {
       return;
     }
     this.#backOff(group, nowMs);
-    // Nodes that are still to come may hold it.
+    // Nodes that are still to register may hold it.
     if (placement.kind === "pending" || group.hasWarned || !this.#view.isComplete) return;
     group.hasWarned = true;
     this.#effects.push({ kind: "infeasible", group: group.id });

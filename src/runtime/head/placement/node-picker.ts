@@ -21,14 +21,14 @@ export interface PickHints {
 
 type Pick =
   | { kind: "node"; row: NodeRow }
-  /** A node that is there, or may come, could hold the request, and none has room for it now. */
+  /** A present or expected node could hold the request, and none has room now. */
   | { kind: "wait" }
   /** No node could ever hold it as they are. */
   | { kind: "infeasible" }
   /** A hard affinity to a node that is not there. */
   | { kind: "noSuchNode"; nodeId: string };
 
-/** Up to so many nodes are all compared. */
+/** Number of nodes up to which all are compared. */
 const EXACT_MAX = 32;
 const SAMPLES = 8;
 /** Below this use nodes are packed, above it spread. */
@@ -76,7 +76,7 @@ export class NodePicker {
     return waits ?? INFEASIBLE;
   }
 
-  /** Whether the node could ever be given such a lease. */
+  /** Whether the node could ever get such a lease. */
   suits(shape: Shape, row: NodeRow): boolean {
     const { spec, need, alternatives } = shape;
     if (alternatives !== undefined) return alternatives.some((alternative) => this.suits(alternative, row));
@@ -140,7 +140,7 @@ export class NodePicker {
     return undefined;
   }
 
-  /** Where most of the arguments lie. */
+  /** Picks the node with most of the arguments. */
   #nearest(shape: Shape, { argumentBytes }: PickHints): NodeRow | undefined {
     let nearest: NodeRow | undefined;
     let most = NEAR_FROM_BYTES - 1;
@@ -227,7 +227,7 @@ function score(row: NodeRow, need: Need): number {
   return use < PACK_UNTIL ? 0 : use;
 }
 
-/** The use of the scarcest resource once the lease is there, from 0 to 1. */
+/** The use of the scarcest resource with the lease, from 0 to 1. */
 function useWith(row: NodeRow, need: Need): number {
   let most = 0;
   for (let resource = 0; resource < row.total.length; resource += 1) {

@@ -37,14 +37,17 @@ const REMOVED_MAX = 1000;
 export class PlacementGroupTable {
   readonly #groups = new Map<string, GroupRecord>();
   readonly #removed: string[] = [];
-  /** Removed before they were known, with the reason: by a handle that came before the creation, or under a head without tables, before the nodes had told it. */
+  /**
+   * Groups removed before they were known, with the reason: by a handle that arrived before the creation, or under a head without tables,
+   * before the nodes reported them.
+   */
   readonly #removedAhead = new Map<string, string>();
 
   get(id: string): GroupRecord | undefined {
     return this.#groups.get(id);
   }
 
-  /** Whether somebody has removed it, be it known or not. */
+  /** Whether a group was removed, known or not. */
   isRemoved(id: string): boolean {
     return this.#removedAhead.has(id) || this.#groups.get(id)?.header.state === "removed";
   }
@@ -73,7 +76,7 @@ export class PlacementGroupTable {
     return Array.from(this.#groups.values(), (group) => group.header);
   }
 
-  /** The processes of a node that made a group which is still there. Actors end with their own process, which the actor table knows. */
+  /** Processes of a node that own a remaining group. Actors end with their own process, which the actor table knows. */
   ownersOf(tag: NodeTag): Set<ProcessId> {
     const owners = new Set<ProcessId>();
     for (const { owner, header } of this.#groups.values())

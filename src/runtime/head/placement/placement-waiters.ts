@@ -53,7 +53,7 @@ export function actorKeyOf(actor: ActorId): string {
 }
 
 export class PlacementWaiters {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #all = new Map<string, Waiter>();
   readonly #byShape = new Map<string, Map<string, Waiter>>();
   readonly #byGroup = new Map<string, Map<string, Waiter>>();

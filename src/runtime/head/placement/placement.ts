@@ -44,7 +44,7 @@ export interface Placement {
   processGone(process: ProcessId): void;
   leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void;
   place(actor: ActorRecord): void;
-  /** A node has it already, which an earlier head chose. */
+  /** Reports an actor that an earlier head has placed on this node. */
   adopt(actor: ActorRecord, node: NodeServices): void;
   /** Reports that the actor no longer needs its place. */
   gone(actor: ActorRecord): void;

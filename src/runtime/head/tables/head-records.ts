@@ -74,7 +74,7 @@ const RECORDS = {
     info: orUndefined(nodeInfo),
     /** Time at which a head found the node dead, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
     goneMs: optional(number),
-    /** Whether the node is to leave. */
+    /** Whether the node is draining. */
     isDraining: optional(flag),
   }),
   value: fields({ namespace: text, key: text, form: exactly("bytes", "json"), by: text }),
@@ -83,7 +83,7 @@ const RECORDS = {
 type Headers = HeadersOf<typeof RECORDS>;
 type RecordKind = keyof Headers;
 
-/** A life of a node's daemon. The dead ones are kept, so that none returns. */
+/** An incarnation of a node's daemon. Dead ones are kept, so that none returns. */
 export type NodeRecord = Headers["node"];
 
 /** Tables that an earlier head kept. */
@@ -108,7 +108,7 @@ interface StoredRecord<Header> {
 const NOTHING = new Uint8Array(0);
 
 export class HeadRecords {
-  /** How many more keys a record has, where it is not none. */
+  /** Number of further keys of a record, if not zero. */
   readonly #furtherParts = new Map<string, number>();
   #order = 0;
   readonly #orders = new Map<ActorId, number>();

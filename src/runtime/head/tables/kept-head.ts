@@ -37,7 +37,7 @@ export class KeptHead {
   readonly tables: RecordedTables;
   /** Contents that an earlier head kept, with its nodes. */
   readonly kept: HeadTables;
-  /** Tells all nodes that a process has ended. Without it they are told one by one. */
+  /** Tells all nodes at once that a process has ended. Without it they are told one by one. */
   onProcessGone: ((process: ProcessId) => void) | undefined;
   readonly #journal: Journal;
   readonly #gate: OutputGate;
@@ -69,7 +69,7 @@ export class KeptHead {
     });
   }
 
-  /** @param options.onLost this head leads no more: nothing that it says after this goes out */
+  /** @param options.onLost called when this head has lost its leadership: no later output leaves */
   static async open(options: {
     store: ControlStore;
     leadership: Leadership;
@@ -98,7 +98,7 @@ export class KeptHead {
   /** A node that has registered with this head for the first time in its present life. */
   addNode(node: NodeServices, digest: Registered, life: NodeLife): void {
     const record: NodeRecord = { nodeId: node.nodeId, state: "alive", reason: undefined, ...life };
-    // Every node that has actors was registered before: tables without it are not those of the head that had placed them.
+    // Every node with actors was registered before. If the tables lack it, they are not those of the head that placed the actors.
     const hasLostTables = !this.#living.has(node.nodeId);
     this.#living.set(node.nodeId, record);
     const gated = this.#gate.node(node);
@@ -122,7 +122,7 @@ export class KeptHead {
     });
   }
 
-  /** A process that was not there any more when its node came. */
+  /** Whether a process had ended when its node registered. */
   #hasEnded(process: ProcessId | ActorId): boolean {
     return this.#processes.get(nodeTagOf(process))?.has(process) === false;
   }
@@ -154,7 +154,7 @@ export class KeptHead {
     }, then);
   }
 
-  /** The node is to leave. It says so to each head that it comes to; the record is for the time before. */
+  /** Records that a node drains. The node reports it to each head; the record is for the time before that. */
   nodeDrains(nodeId: NodeId): void {
     const record = this.#living.get(nodeId);
     if (record === undefined || record.isDraining === true) return;
@@ -163,7 +163,7 @@ export class KeptHead {
     this.run(() => this.tables.node(changed));
   }
 
-  /** Nodes of an earlier head that have not come to this one. */
+  /** Nodes of an earlier head that have not registered with this one. */
   get missing(): NodeRecord[] {
     return Array.from(this.#living.values()).filter(({ nodeId }) => !this.#nodes.has(nodeId));
   }
@@ -184,7 +184,7 @@ export class KeptHead {
     else for (const node of this.#nodes.values()) node.processGone(process);
   }
 
-  /** Nothing that waits is said any more. */
+  /** Drops waiting output. */
   end(): void {
     this.head.close();
     this.#journal.end();

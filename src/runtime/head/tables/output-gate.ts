@@ -48,7 +48,7 @@ export class OutputGate {
     }
   }
 
-  /** A node as the head is to see it. */
+  /** Wraps a node for the head. */
   node(node: CommandsWithAnswer extends never ? NodeServices : never): NodeServices {
     return new Proxy(node, {
       get: (target, name) => {
@@ -66,7 +66,7 @@ export class OutputGate {
     this.#hold([], action);
   }
 
-  /** A process as the head is to see it. */
+  /** Wraps a process for the head. */
   peer(peer: HeadPeer): HeadPeer;
   peer(peer: HeadPeer | undefined): HeadPeer | undefined;
   peer(peer: HeadPeer | undefined): HeadPeer | undefined {

@@ -1,5 +1,5 @@
 /**
- * The head's tables, which note what each event changed, as writes of the control store.
+ * The head's tables, which record the changes of each event as writes of the control store.
  *
  * A head of a cluster has these in place of the plain ones; that of one machine, which ends with its node, has nothing to remember and pays nothing. Which records an event changed follows
  * from the event and its effects, so the tables know nothing of this. Invariant: between an event and the `takeWrites` after it nothing else is handled.
@@ -46,14 +46,14 @@ export class RecordedTables {
     return tables;
   }
 
-  /** Actors of which no table is left, as a node that runs them tells; those that are known stay as they are known. */
+  /** Adds actors that a node reports and no table has; known ones stay unchanged. */
   adopt(actors: readonly ActorRecord[]): void {
     const unknown = actors.filter(({ id }) => this.actors.get(id) === undefined);
     this.actors.restore(unknown, new Map());
     for (const { id } of unknown) this.actors.note(id, true);
   }
 
-  /** Groups of which no table is left. @returns those that were not known */
+  /** Adds groups that no table has. @returns the unknown ones */
   adoptGroups(groups: readonly GroupRecord[]): GroupRecord[] {
     const unknown = groups.filter(({ header: { id } }) => this.groups.get(id) === undefined && !this.groups.isRemoved(id));
     this.groups.restore(unknown);

@@ -37,7 +37,10 @@ interface Known {
   readonly owners: Iterable<ProcessId>;
 }
 
-/** For the tables as they were read: actors that have no worker are to be placed. One that has a worker nevertheless, on a node that has not come yet, keeps the one that tells first. */
+/**
+ * For restored tables: places actors without a worker. If one has a worker nevertheless, on a node that has not registered yet, the first
+ * report wins.
+ */
 export function unplaced(actors: ActorTable): RecoveryStep[] {
   const isUnplaced = ({ phase, worker }: ActorRecord): boolean => phase !== "dead" && worker === undefined;
   return Array.from(actors.all())
@@ -95,7 +98,7 @@ export function actorsOfDigests(digests: readonly NodeDigest[]): ActorRecord[] {
   return Array.from(found.values());
 }
 
-/** The groups with bundles on a node when the tables are lost, but for those whose owner is known to have ended. */
+/** The groups with bundles on a node when the tables are lost, except those whose owner is known to have ended. */
 export function groupsOfDigest({ groups = [], bundles }: NodeDigest, hasEnded: (owner: ProcessId | ActorId) => boolean): GroupRecord[] {
   const there = new Set(bundles.filter(([, , attempt]) => attempt === 0).map(([group]) => group));
   const isWanted = ({ id, owner }: GroupCreateHeader): boolean => there.has(id) && (owner === undefined || !hasEnded(owner));

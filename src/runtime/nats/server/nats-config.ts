@@ -63,7 +63,7 @@ export function natsServerConfig(settings: NatsServerSettings): string {
   if (portsFolder !== undefined) lines.push(`ports_file_dir: ${quote(portsFolder)}`);
   if (token !== undefined) lines.push(`authorization { token: ${quote(token)} }`);
   if (authority !== undefined) lines.push(...authorityLines(authority));
-  // From the first byte: a client that learns only from the server's greeting that there is TLS can be told that there is none.
+  // From the first byte: an attacker can tell a client that waits for the greeting that there is no TLS.
   if (tls !== undefined) lines.push(`tls { ${tlsFields(tls)}, handshake_first: true, timeout: 5 }`);
   if (log !== undefined) {
     lines.push(`logfile: ${quote(log.file)}`, `logfile_size_limit: ${log.sizeBytesMax}`, `logfile_max_num: ${log.filesMax}`);
@@ -101,7 +101,7 @@ function withSecret(route: string, secret: string | undefined): string {
   return secret === undefined ? route : route.replace("://", `://${ROUTE_USER}:${encodeURIComponent(secret)}@`);
 }
 
-/** NATS's strings have JSON's escapes for all that can stand in a path or a token. */
+/** NATS's strings have JSON's escapes for every character of a path or a token. */
 function quote(text: string): string {
   return JSON.stringify(text);
 }

@@ -1,8 +1,8 @@
 /**
- * Why a nats-server does not start or ended, from the lines that it wrote last: the known causes, each with what to do.
+ * Explains why a nats-server does not start or ended, from its last lines: the known causes, each with a remedy.
  *
- * Pure text. Decides which lines mean a full disk while the server runs on without its state: JetStream turns itself off then, and comes back only
- * with a new start. Called by `nats-process.ts`.
+ * Pure text. Decides which lines mean a full disk while the server runs on without storage: JetStream turns itself off then, and returns
+ * only with a new start. Called by `nats-process.ts`.
  */
 import { ShoalError } from "../../base/errors.ts";
 import { FREE_BYTES_MIN } from "./limits.ts";

@@ -13,7 +13,7 @@ import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../os/f
 
 interface NatsIdentity {
   readonly cluster: string;
-  /** Public key of the account in which the state lies; "" where servers ask for a token only. */
+  /** Public key of the account with the state; "" if servers ask for a token only. */
   readonly account: string;
 }
 
@@ -58,7 +58,7 @@ export class NatsFolder {
     return bavail * bsize;
   }
 
-  /** Waits for a server that is just ending. @throws NatsServerFailedError when one goes on running on this folder */
+  /** Waits for a server that is just ending. @throws NatsServerFailedError when one keeps running on this folder */
   async awaitUnused(signal?: AbortSignal): Promise<void> {
     const giveUpAt = performance.now() + PREDECESSOR_ENDS_WITHIN_MS;
     for (;;) {

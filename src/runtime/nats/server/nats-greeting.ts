@@ -10,7 +10,7 @@ import { parseNetworkAddress } from "../../os/network/network-address.ts";
 
 const GREETING_BYTES_MAX = 16 * 1024;
 
-/** The name of the server that greets. @throws Error when nobody answers in time, or something that is no nats-server */
+/** Returns the name of the server that greets. @throws Error when nobody answers in time, or the answer is not a nats-server's */
 export function serverNameAt(place: { host: string; port: number; caPem?: string | undefined; timeoutMs: number }): Promise<string> {
   const { host, port, caPem, timeoutMs } = place;
   // The certificate has to be the cluster's. Code that sends data checks the server's name in it.

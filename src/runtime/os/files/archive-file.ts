@@ -12,7 +12,7 @@ const TAR_BLOCK = 512;
 /** Bounds the unpacked size. Programs unpack to a few tens of megabytes, so a larger archive is the wrong one. */
 const UNPACKED_BYTES_MAX = 256 * 1024 * 1024;
 
-/** @throws Error when the archive does not hold such a file, or cannot be read */
+/** @throws Error when the archive has no such file, or cannot be read */
 export function fileInArchive(archive: Uint8Array, name: RegExp): Uint8Array {
   let bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) bytes = gunzipSync(bytes, { maxOutputLength: UNPACKED_BYTES_MAX });

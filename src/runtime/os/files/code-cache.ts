@@ -53,7 +53,7 @@ export function pruneCodeCache(
     }
     if (bytes > maxBytes) rmSync(folder, { recursive: true, force: true });
   } catch {
-    // There is none, or another process removes it at this moment.
+    // The file does not exist, or another process removes it at this moment.
   }
 }
 

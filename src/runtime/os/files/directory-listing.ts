@@ -24,13 +24,13 @@ export interface ListedEntry {
 
 export interface ListingOptions {
   readonly from: string;
-  /** In the form of a .gitignore file, besides those found in the folder. */
+  /** Patterns in the form of a .gitignore file, in addition to those in the folder. */
   readonly excludes: readonly string[];
   readonly sizeBytesMax: number;
   readonly filesMax: number;
 }
 
-/** Never part of a project's own files: installed packages and history, be they folders or, as in a second work tree, links or files that name one. */
+/** Never part of a project's own files: installed packages and history, as folders, links, or, in a second work tree, files. */
 const ALWAYS_EXCLUDED = ["node_modules", ".git"];
 const RULE_FILES = [".gitignore", ".shoalignore"];
 const LARGEST_NAMED_MAX = 5;
@@ -97,7 +97,7 @@ function list(walk: Walk, folder: string, outer: readonly Rules[]): boolean {
   return true;
 }
 
-/** The innermost file that says anything decides, as in git. */
+/** The innermost file with a matching rule decides, as in git. */
 function isExcluded(path: string, isFolder: boolean, rules: readonly Rules[]): boolean {
   for (let index = rules.length - 1; index >= 0; index -= 1) {
     const { prefix, rules: own } = rules[index] as Rules;

@@ -37,9 +37,9 @@ const WATCH_MS = 4 * TOUCH_EVERY_MS;
 const LOOK_EVERY_MS = 50;
 
 /**
- * Takes the lock of a folder, which is made where there is none. The process that holds it may use its event loop late, but has to use it.
+ * Takes the lock of a folder, and makes the folder if needed. The holder may be late in using its event loop, but has to use it.
  *
- * @param what names the folder's use in the message: `a head of the name "default"`
+ * @param what - names the folder's use in the message: `a head of the name "default"`
  * @param options.watchMs how long a holder that cannot be looked up is watched
  * @throws FolderLockedError when another process holds it
  */

@@ -1,7 +1,7 @@
 /**
- * Finds the node of this machine that an address means, or the only one where none is given.
+ * Finds the node of this machine for an address, or the only node without one.
  *
- * The error for a missing node says what runs on this machine instead, and which command starts one. Called when a driver connects to a running
+ * The error for a missing node lists the nodes of this machine, and the command to start one. Called when a driver connects to a running
  * node, and by the commands that ask a cluster.
  */
 import { ShoalError } from "../../base/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * Reads what another program appends to its log, line by line, also when it renames the file and begins a new one.
+ * Reads the lines that another program appends to its log, even when it renames the file and begins a new one.
  *
  * Looks at the file at intervals instead of watching it. It can miss the end of a renamed file, which no caller needs for certain.
  */

@@ -17,7 +17,7 @@ import type { TlsIdentity } from "../network/tls-identity.ts";
 
 /** Facts that a driver needs about its node. */
 export interface NodeFile {
-  /** The head's, by which clusters are told apart; of several heads all, with commas. */
+  /** The head's address, which identifies the cluster; several heads are separated by commas. */
   clusterAddress: string;
   nodeId: NodeId;
   daemonId: ProcessId;
@@ -38,7 +38,7 @@ export interface NodeFile {
   isDraining?: boolean | undefined;
 }
 
-/** As it lies there: numbers of processes are used again, so who wrote it is told apart by more. */
+/** As stored: numbers of processes are used again, so the writer's identity has more. */
 interface StoredNodeFile extends NodeFile {
   owner: string;
 }
@@ -58,7 +58,7 @@ function pathOf(nodeId: string): string {
   return join(folder(), `${nodeId}.json`);
 }
 
-/** A file that somebody removes, as those do who clean the temporary folder, is written again until this process removes it. */
+/** A removed file, as by a cleaner of the temporary folder, is written again until this process removes it. */
 export function writeNodeFile(file: NodeFile): void {
   write(file);
   keeping?.stop();

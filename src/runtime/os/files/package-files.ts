@@ -21,7 +21,7 @@ type UnpackedEntry =
   | { readonly kind: "folder"; readonly path: string }
   | { readonly kind: "link"; readonly path: string; readonly target: string };
 
-/** The bytes are not what their manifest says. */
+/** The bytes do not match the manifest. */
 export class DamagedContentsError extends Error {
   override readonly name = "DamagedContentsError";
 }
@@ -31,7 +31,10 @@ export function pieceBuffer(): Uint8Array {
   return Buffer.allocUnsafeSlow(PIECE_BYTES);
 }
 
-/** Calls back with each piece of a file; the piece is valid during the call only. Returns how many bytes there were. One that grows meanwhile ends where it ended when it was opened. */
+/**
+ * Calls back with each piece of a file; the piece is valid during the call only. Returns the number of bytes. A growing file ends at its
+ * size when it was opened.
+ */
 function readPieces(file: string, buffer: Uint8Array, onPiece: (piece: Uint8Array) => void): number {
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
@@ -164,7 +167,7 @@ function freshName(to: string): string {
   return `${to}.${process.pid}-${randomBytes(4).toString("hex")}.new`;
 }
 
-/** Where somebody was faster, theirs is as good. */
+/** If a parallel process was faster, its folder is as good. */
 function moveInto(fresh: string, to: string): void {
   try {
     renameSync(fresh, to);

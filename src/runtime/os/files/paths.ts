@@ -16,7 +16,7 @@ export function resolvePath(path: string): string {
   return resolve(path);
 }
 
-/** Without links on the way; as it is where nothing lies there. */
+/** Resolves links on the way; returns a path that does not exist unchanged. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path);

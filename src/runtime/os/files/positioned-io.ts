@@ -7,7 +7,7 @@
  */
 import { read, write } from "node:fs";
 
-/** @throws ENOSPC and whatever else the system says */
+/** @throws ENOSPC and the system's other errors */
 export function writeAt(fd: number, bytes: Uint8Array, position: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const next = (done: number): void => {

@@ -7,7 +7,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rm
 import { dirname } from "node:path";
 import { ShoalError } from "../../base/errors.ts";
 
-/** A secret lies open to other users of this machine. */
+/** A secret is readable for other users of this machine. */
 export class OpenSecretError extends ShoalError {
   static override readonly code = "SECRET_FILE_OPEN";
 }

@@ -1,8 +1,8 @@
 /**
  * Folders for as long as the program that makes them lives: for test clusters, which remove theirs at their end.
  *
- * A program that ends without that (an error that nobody catches, `process.exit`) has them removed as it ends. Folders of a program that was killed are removed by the next
- * session on this machine, which finds their maker dead (`session-sweep.ts`).
+ * If a program ends otherwise (by an uncaught error, or `process.exit`), they are removed as it ends. Folders of a program that was killed
+ * are removed by the next session on this machine, which finds their maker dead (`session-sweep.ts`).
  */
 import { rmSync } from "node:fs";
 import { claimDirectory } from "./session-sweep.ts";

@@ -1,4 +1,4 @@
-/** Lines are kept in order over several files, and the oldest file goes. */
+/** Tests that lines keep their order over several files, and that the oldest file is dropped. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * A log file that lines are appended to, each with its time, and that never grows without end: beyond its size it is renamed, and the oldest goes.
+ * A log file for lines with their times, of bounded size: a full file is renamed, and the oldest is dropped.
  *
  * A full disk or a removed folder loses lines and causes no error: the caller has more important things to do.
  */
@@ -25,7 +25,7 @@ export class RotatingLog {
       appendFileSync(this.file, line, { mode: 0o600 });
       this.#sizeBytes += line.length;
     } catch {
-      // Nothing can be said where nothing can be written.
+      // A log that cannot be written cannot report that.
     }
   }
 

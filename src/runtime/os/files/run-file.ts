@@ -50,7 +50,7 @@ export function runProcess(what: string, pid: number): RunProcess {
   return { what, pid, identity: processIdentity(pid) };
 }
 
-/** A file that somebody removes, as those do who clean the temporary folder, is written again until `removeRunFile`. */
+/** A removed file, as by a cleaner of the temporary folder, is written again until `removeRunFile`. */
 export function writeRunFile(file: Omit<RunFile, "pid" | "identity">): void {
   const text = JSON.stringify({ ...file, pid: process.pid, identity: processIdentity() });
   const write = (): void => writeInSharedFolder(folder(), () => writePrivateFile(pathOf(file.id), text));
@@ -66,7 +66,7 @@ export function removeRunFile(id: string): void {
   leaveSharedFolder(folder(), pathOf(id));
 }
 
-/** The oldest first; those whose supervisor has ended are in `ended`, and their files are still there. */
+/** Oldest first; `ended` has those whose supervisor has ended and whose files still exist. */
 export function readRunFiles(): { running: RunFile[]; ended: RunFile[] } {
   const running: RunFile[] = [];
   const ended: RunFile[] = [];

@@ -1,8 +1,9 @@
 /**
  * Places a session's sockets and files, and removes them all again.
  *
- * A session has one folder for sockets (mode 0700, below the temporary folder), one for shared memory and one for spilled objects. The node daemon
- * removes them at its end; a driver whose daemon was killed does it instead; and what both left behind is swept by the next session.
+ * A session has one folder for sockets (mode 0700, below the temporary folder), one for shared memory and one for spilled objects. The node
+ * daemon removes them at its end; a driver whose daemon was killed does it instead. The next session sweeps up folders that both left
+ * behind.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -68,7 +69,7 @@ export function claimSessionDirectories(directories: SessionDirectories): void {
   for (const directory of new Set(Object.values(directories))) claimDirectory(directory);
 }
 
-/** Again where it fails: a worker that is ending may write a file meanwhile, and descriptors may be free only in a moment. */
+/** Repeats a failed removal: a worker that is ending may still write a file, and descriptors may be short for a moment. */
 export function removeSessionDirectories(directories: SessionDirectories): void {
   for (const directory of Object.values(directories))
     rmSync(directory, { recursive: true, force: true, maxRetries: REMOVE_TRIES_MAX, retryDelay: REMOVE_AGAIN_MS });
@@ -87,7 +88,7 @@ export function touchSessionDirectories({ sockets, spill }: SessionDirectories):
   }
 }
 
-/** Kept up to date by the daemon, so that somebody can end its workers when it was killed. */
+/** Kept up to date by the daemon, so that its workers can be ended after it was killed. */
 export function writeWorkerPids(directories: SessionDirectories, pids: readonly number[]): void {
   try {
     writeFileSync(join(directories.sockets, WORKER_PIDS), pids.join("\n"), { mode: 0o600 });
@@ -96,7 +97,7 @@ export function writeWorkerPids(directories: SessionDirectories, pids: readonly 
   }
 }
 
-/** Ends the workers of a daemon that was killed; they are process groups of their own. */
+/** Ends the workers of a daemon that was killed, with their process groups. */
 export function killLeftWorkers(directories: SessionDirectories): void {
   let pids: string;
   try {
@@ -115,7 +116,7 @@ export function killLeftWorkers(directories: SessionDirectories): void {
   }
 }
 
-/** Deletes one file of the store. Its name may have come from another machine: a path is none. */
+/** Deletes one file of the store. The name may come from another machine, so paths are refused. */
 export function removeArenaFile(directories: SessionDirectories, arena: string, kind: "memory" | "disk"): void {
   if (!/^[\w.-]+$/.test(arena) || arena.startsWith(".")) return;
   rmSync(join(kind === "memory" ? directories.memory : directories.spill, arena), { force: true });

@@ -42,7 +42,7 @@ export function claimDirectory(directory: string): void {
   appendFileSync(join(directory, CLAIM_FILE), `${processIdentity()}\n`, { mode: 0o600 });
 }
 
-/** Where sessions keep their folders unless they are told otherwise. */
+/** Default folders of sessions. */
 export function sessionRoots(): string[] {
   return [memoryRoot(), temporaryRoot(), socketRoot()];
 }
@@ -81,7 +81,7 @@ function namesIn(root: string): string[] {
 function isStale(directory: string): boolean {
   try {
     const status = lstatSync(directory);
-    // Never another user's folder, and never through a link that somebody put there.
+    // Never another user's folder, and never through a link.
     if (!status.isDirectory() || status.uid !== process.getuid?.()) return false;
     const claim = readClaim(directory);
     if (claim !== undefined) return claim.length > 0 && claim.every(isProcessGone);

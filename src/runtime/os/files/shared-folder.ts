@@ -1,13 +1,13 @@
 /**
  * A folder in the temporary folder that all Shoal processes of a user share: made by the first that writes there, removed by the last that leaves.
  *
- * Any number of processes may come and go at once. Removing takes an empty folder only, so nobody's file is lost; a writer whose folder vanished before it
- * had written begins again. Used for the files of nodes and of supervisors.
+ * Any number of processes may use it at once. Only an empty folder is removed, so no file is lost; a writer whose folder vanished before
+ * its write begins again. Used for the files of nodes and of supervisors.
  */
 import { rmdirSync, rmSync, utimesSync } from "node:fs";
 import { makePrivateFolder } from "./private-files.ts";
 
-/** Each further one takes another process that left at that very moment: more than all processes of a machine is none of these. */
+/** Each further attempt needs another process that left at that very moment, so this is more than a machine's processes can cause. */
 const ATTEMPTS_MAX = 1000;
 
 /**
@@ -26,7 +26,7 @@ export function writeInSharedFolder(folder: string, write: () => void): void {
   }
 }
 
-/** How long the programs of a user may miss a file that somebody removed. */
+/** Longest time that a user's programs miss a removed file. */
 const LOOK_EVERY_MS = 5_000;
 
 /**

@@ -1,8 +1,8 @@
 /**
- * Copies objects of the store into fused files on the spill disk, beside the event loop of the process that asks for it.
+ * Copies objects of the store into fused files on the spill disk, without blocking the event loop.
  *
- * Decides how: reads and writes of a few megabytes in the thread pool, one after the other, neighbours in one piece. A file is complete or it does not exist.
- * Owns the files only while it writes them. Called by the node daemon, which must answer others meanwhile.
+ * Reads and writes go through the thread pool in a few megabytes, one after the other, neighbours in one piece. A file is complete or it
+ * does not exist. Owns the files only while it writes them. Called by the node daemon, which must answer others meanwhile.
  */
 import { writeFileSync, renameSync } from "node:fs";
 import { type FileHandle, open, readdir, rm, statfs } from "node:fs/promises";
@@ -26,7 +26,7 @@ export async function spillRoomBytes(directory: string): Promise<number> {
   return roomBytes({ freeBytes: bavail * bsize, totalBytes: blocks * bsize });
 }
 
-/** The names in a folder of the store; none when it is gone, as at the end of the session. */
+/** Returns the names in a folder of the store; none if it was deleted, as at the end of the session. */
 export async function namesIn(directory: string): Promise<string[]> {
   try {
     return await readdir(directory);
@@ -64,7 +64,7 @@ export async function writeFused(path: string, pieces: readonly CopyPiece[]): Pr
   }
 }
 
-/** Small, and read by processes that may look at any moment: it is there in full or not at all. */
+/** Writes a small file that readers see in full or not at all. */
 export function writeWhole(directory: string, name: string, text: string): void {
   const path = join(directory, name);
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
@@ -93,7 +93,7 @@ async function copyPiece(source: FileHandle, target: FileHandle, { piece, chunk 
   }
 }
 
-/** Small objects lie side by side in an arena as in a fused file. */
+/** Joins small objects that are neighbours in an arena and in the fused file. */
 function joinNeighbours(pieces: readonly CopyPiece[]): CopyPiece[] {
   const joined: CopyPiece[] = [];
   for (const piece of pieces) {

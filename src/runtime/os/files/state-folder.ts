@@ -31,5 +31,5 @@ export function newLogFolder(environment: Readonly<Record<string, string | undef
 }
 
 const RUNS_KEPT = 20;
-/** A run may last long without a word, and its folder looks old; one that is this young is kept besides. */
+/** Age up to which a run's folder is kept in any case, since a long silent run looks old. */
 const YOUNG_MS = 14 * 86_400_000;

@@ -1,5 +1,5 @@
 /**
- * A file of the store is written and read in full, or the caller is told.
+ * Tests that a file of the store is written and read in full, or the caller gets an error.
  */
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -24,7 +24,7 @@ export interface StoreFile {
   /** Fills the target from `offset` on. @returns whether the file had that much */
   read(offset: number, target: Uint8Array): boolean;
   truncate(sizeBytes: number): void;
-  /** How long the file is; undefined once somebody deleted it. */
+  /** The length of the file; undefined once it was deleted. */
   linkedBytes(): number | undefined;
   close(): void;
 }
@@ -87,7 +87,7 @@ export function roomBytes({ freeBytes, totalBytes }: { freeBytes: number; totalB
   return freeBytes - totalBytes * (1 - DISK_USE_MAX);
 }
 
-/** A file that is there, to be mapped and written by several processes. @throws ENOENT */
+/** Opens an existing file, to be mapped and written by several processes. @throws ENOENT */
 export function openToShare(path: string): StoreFile {
   return new OpenFile(openSync(path, "r+"));
 }

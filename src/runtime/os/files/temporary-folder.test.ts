@@ -1,4 +1,4 @@
-/** Where temporary files and sockets lie when the system's temporary folder serves for neither. */
+/** Tests the places of temporary files and sockets when the system's temporary folder serves for neither. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 const OTHERS = ["/tmp", "/var/tmp", "/dev/shm"];
 /** A path of a socket ends with a zero byte in 108 bytes, on Darwin in 104. */
 const SOCKET_PATH_BYTES_MAX = process.platform === "darwin" ? 103 : 107;
-/** The longest that lies below: the folder of a session, and the socket of a process that forks workers. */
+/** The longest path below: the folder of a session, and the socket of a process that forks workers. */
 const BELOW = "/shoal-0123456789ab/w9999999-fork";
 
 /** The folder for temporary files. */

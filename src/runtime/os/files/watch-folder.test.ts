@@ -29,7 +29,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Resolves when the change is told. */
+/** Resolves when the change is reported. */
 async function after(change: () => void): Promise<void> {
   noticed = Promise.withResolvers();
   change();

@@ -16,8 +16,8 @@ const NO_FOLDER = ["ENOTDIR", "ENOENT", "ELOOP", "EACCES", "EPERM"];
 
 /**
  * @param changed called once for each burst of changes, until the watch is disposed of
- * @param failed called where a folder that came later cannot be watched, such as at a limit of the system on watches
- * @throws where the folder is none, or the system watches no more folders
+ * @param failed called if a later folder cannot be watched, such as at a system limit on watches
+ * @throws if the path is no folder, or the system watches no more folders
  */
 export function watchFolder(folder: string, changed: () => void, failed: (error: Error) => void): Disposable {
   const watchers = new Map<string, FSWatcher>();
@@ -27,7 +27,7 @@ export function watchFolder(folder: string, changed: () => void, failed: (error:
       if (name === null || IGNORED.test(name)) return;
       clearTimeout(timer);
       timer = setTimeout(changed, SETTLES_AFTER_MS);
-      // A file or a folder of this name came or went.
+      // A file or a folder of this name appeared or disappeared.
       if (event !== "rename") return;
       try {
         followAnew(join(path, name));
@@ -46,7 +46,7 @@ export function watchFolder(folder: string, changed: () => void, failed: (error:
       readdirSync(path);
       follow(path);
     } catch (error) {
-      // A limit of the system on watches is told, as changes would be missed without a word.
+      // A system limit on watches is reported, as changes would be missed silently.
       if (!NO_FOLDER.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
     }
   };

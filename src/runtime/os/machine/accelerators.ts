@@ -32,7 +32,7 @@ export function setVisibleGpus(ids: readonly string[] | undefined): void {
   else process.env[VISIBLE_DEVICES] = value;
 }
 
-/** As CUDA reads it: the list ends at the first entry that is none. */
+/** Parses as CUDA does: the list ends at the first invalid entry. */
 function visibleIds(text: string): string[] {
   const ids: string[] = [];
   for (const part of text.split(",").map((id) => id.trim())) {

@@ -20,10 +20,10 @@ interface ProcessMemory {
   usedBytes: number;
 }
 
-/** How the memory of this machine is looked at; tests have machines of their own. */
+/** Measures the memory of this machine; tests replace the machine. */
 export interface MemoryProbe {
   machine(): MachineMemory | undefined;
-  /** Memory that would be free if this process ended: its own pages, without files and shared memory. */
+  /** Memory that would be freed if this process ended: its own pages, without files and shared memory. */
   processBytes(pid: number): number | undefined;
   /** The largest processes of the machine, this user's or not. */
   largest(count: number): ProcessMemory[];
@@ -42,7 +42,7 @@ export function createMemoryProbe(root = ""): MemoryProbe {
   };
 }
 
-/** Memory that would be free if this process ended, as {@link MemoryProbe.processBytes} has it. */
+/** Memory that would be freed if this process ended, as in {@link MemoryProbe.processBytes}. */
 export function ownMemoryBytes(): number | undefined {
   return statusOf("", process.pid)?.usedBytes;
 }
@@ -76,7 +76,7 @@ function cgroupMemory(root: string): MachineMemory | undefined {
   const v1 = /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$/m.exec(groups)?.[1];
   let tightest: MachineMemory | undefined;
   const look = (path: string, names: { limit: string; used: string; cache: RegExp }): void => {
-    // A limit of any group above holds, too; the root group of a container is the container's own.
+    // A limit of any group above applies, too; the root group of a container is the container's own.
     for (let group = path; ; group = group.slice(0, Math.max(0, group.lastIndexOf("/")))) {
       tightest = tighter(tightest, groupMemory(`${root}${CGROUP_ROOT}${group}`, names));
       if (group === "" || group === "/") return;

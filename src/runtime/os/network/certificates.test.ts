@@ -53,7 +53,7 @@ test("no certificate outlives its authority, nor speaks for two nodes", () => {
   const cert = new X509Certificate(certifyNode(short, { nodeId: NODE, publicKey: node.publicKey, nowMs: NOW }));
   expect(Date.parse(cert.validTo)).toBe(NOW + DAY);
   expect(certifiedName(`DNS:${NODE}.node.shoal, DNS:${OTHER}.node.shoal`).nodeId).toBeUndefined();
-  // A name that only contains one, or that comes as another kind of name.
+  // A name that only contains a valid one, or that has another kind.
   expect(certifiedName(`DNS:${NODE}.node.shoal.example.org, URI:${NODE}.node.shoal, IP Address:1.2.3.4`).nodeId).toBeUndefined();
 });
 

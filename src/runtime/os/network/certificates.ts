@@ -54,7 +54,7 @@ export function newAuthority(options: { nowMs: number; validForMs?: number }): A
   return { ca, key: privateKey.export({ type: "pkcs8", format: "pem" }) as string };
 }
 
-/** A key of a node's own; the private half never leaves the machine. */
+/** Makes a node's key; the private half never leaves the machine. */
 export function newNodeKey(): { key: string; publicKey: string } {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return {
@@ -69,7 +69,7 @@ interface CertifyOptions {
   publicKey: string;
   /** Names the head, too: nodes send it data that they send to no other node. */
   isHead?: boolean;
-  /** Names and IP addresses for clients that look for those, such as the ones of NATS. */
+  /** Names and IP addresses for clients that check them, such as NATS's. */
   hosts?: readonly string[];
   nowMs: number;
   validForMs?: number;
@@ -78,7 +78,7 @@ interface CertifyOptions {
 /**
  * Makes the certificate of a node.
  *
- * @throws RangeError when the public key is none, or the node id is not one.
+ * @throws RangeError when the public key or the node id is invalid.
  */
 export function certifyNode(authority: Authority, options: CertifyOptions): string {
   const { nodeId, isHead, hosts = [], nowMs, validForMs = NODE_CERTIFICATE_MS } = options;

@@ -17,7 +17,7 @@ export class DeferredTransport implements Transport {
   #keepsAlive = false;
   readonly #startingKeepsAlive: (keeps: boolean) => void;
 
-  /** `startingKeepsAlive` holds the process while the other side starts and somebody waits for it. */
+  /** `startingKeepsAlive` keeps the process alive while the other side starts and somebody waits for it. */
   constructor(startingKeepsAlive: (keeps: boolean) => void) {
     this.#startingKeepsAlive = startingKeepsAlive;
   }

@@ -2,7 +2,7 @@
  * Addresses: where a process listens for direct calls, and how another one reaches it.
  *
  * An address is the path of a Unix domain socket, `tcp://host:port` for other machines, or `inprocess:<n>` for an end inside this process
- * (in-process mode). Callers of `listen` and `connect` need not know which; those who do name the node that is to answer.
+ * (in-process mode). Callers of `listen` and `connect` need not know which; callers that know the node name it.
  */
 import { isNetworkAddress } from "./network-address.ts";
 import { connectTcp, type ConnectOptions, listenTcp, type ListenOptions } from "./tcp-transport.ts";

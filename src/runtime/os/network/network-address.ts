@@ -1,8 +1,8 @@
 /**
  * Addresses of the network, `tcp://host:port`: how they are read and written, and which of them never leave the machine.
  *
- * IPv6 stands in brackets. Port 0 asks the system for any. A host of the loopback network is one that only processes of this machine can reach:
- * there a token is enough, everywhere else a connection is TLS.
+ * IPv6 is written in brackets. Port 0 lets the system choose. Only processes of this machine can reach a host of the loopback network, so a
+ * token is enough there; all other connections use TLS.
  */
 import { isIP } from "node:net";
 
@@ -41,7 +41,7 @@ export function readNetworkAddress(text: string): string {
   return formatNetworkAddress({ host: host.toLowerCase() === "localhost" ? "127.0.0.1" : host, port });
 }
 
-/** The usual slips, and what to write instead; undefined for anything else, wrong or not. */
+/** Returns the fault and the correction for common mistakes; undefined for all other texts. */
 function problemOf(text: string): readonly [problem: string, instead: string] | undefined {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\/(.*?)\/*$/i.exec(text);
   if (scheme !== null) return [`${scheme[1]}:// is not how a head is reached`, `the host and the port alone: ${scheme[2]}`];

@@ -21,7 +21,7 @@ const NETWORK_FAULTS_EVERY_MS = 50;
 export type Silence = readonly [from: string, to: string];
 
 export interface NetworkFaultsPlace {
-  /** By which the others know this process; its connections come from there. */
+  /** Host by which the others know this process; its connections come from there. */
   readonly host: string;
   readonly file: string;
 }
@@ -44,7 +44,7 @@ export class NetworkFaults {
     this.#look();
   }
 
-  /** Where connections to a host come from, so that it can tell whose they are. */
+  /** Returns the local address for connections to a host, by which the host identifies them. */
   localAddressFor(host: string): string | undefined {
     return isLoopbackHost(host) ? this.place.host : undefined;
   }
@@ -62,13 +62,13 @@ export class NetworkFaults {
     if (this.#nowMs() - this.#lookedMs >= NETWORK_FAULTS_EVERY_MS) this.#look();
   }
 
-  /** Whether both ends hear each other, as the file says now. */
+  /** Whether both ends hear each other, by the file's present content. */
   isConnected(peer: string): boolean {
     this.#look();
     return this.hears(peer) && this.reaches(peer);
   }
 
-  /** Resolves when both ends hear each other again; rejects when that takes too long. */
+  /** Resolves when both ends hear each other again; rejects after a time. */
   afterCut(peer: string, withinMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
@@ -88,7 +88,7 @@ export class NetworkFaults {
     });
   }
 
-  /** A connection that stands still while it is cut. */
+  /** Wraps a connection so that it stands still while it is cut. */
   cuttable(socket: net.Socket, transport: Transport): Transport {
     const peer = socket.remoteAddress ?? "";
     this.refresh();
@@ -124,7 +124,7 @@ export class NetworkFaults {
       this.#seen = seen;
       this.#silent = new Set((JSON.parse(readFileSync(file, "utf8")) as Silence[]).map(([from, to]) => `${from} ${to}`));
     } catch {
-      // No file: the cluster is gone, or nothing was ever cut.
+      // No file: the cluster has ended, or nothing was ever cut.
       if (this.#silent.size === 0) return;
       this.#silent.clear();
     }
@@ -151,13 +151,13 @@ class CuttableTransport implements Transport {
   readonly channel: string;
   readonly #options: CuttableOptions;
   #hears = true;
-  /** Came out of the kernel when it was not to be heard any more. */
+  /** Data that the kernel delivered during a cut. */
   readonly #unheard: Buffer[] = [];
   #held: Uint8Array[] = [];
   #heldBytes = 0;
   #isEnding = false;
   #isDestroyed = false;
-  /** The kernel tells at once when the other end has reset the connection. */
+  /** The kernel reports at once when the other end has reset the connection. */
   #unheardEnd: { reason: string; isWhole: boolean } | undefined;
 
   constructor(options: CuttableOptions) {
@@ -279,12 +279,12 @@ export function useNetworkFaults(place: NetworkFaultsPlace | undefined): void {
   own = place === undefined ? undefined : new NetworkFaults(place);
 }
 
-/** Given to a process that is to have it; its children inherit it. */
+/** Variables for a process in the simulation; its children inherit them. */
 export function networkFaultsEnvironment({ host, file }: NetworkFaultsPlace): Record<string, string> {
   return { [VARIABLE]: `${host} ${file}` };
 }
 
-/** Whether processes of this machine can each listen at an address of 127.0.0.0/8 of their own without anybody's help. */
+/** Whether each process of this machine can listen at a separate address of 127.0.0.0/8 without configuration. */
 export function hasManyLoopbackHosts(): boolean {
   return process.platform === "linux";
 }

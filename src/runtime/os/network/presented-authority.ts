@@ -1,4 +1,4 @@
-/** Asks an address for the authority behind its certificate, believing nothing: for who can tell from its hash whether it is the right one. */
+/** Fetches the authority behind the certificate of an address, without trusting it: the caller compares a hash. */
 import { X509Certificate } from "node:crypto";
 import { HANDSHAKE_WITHIN_MS } from "../limits.ts";
 import { parseNetworkAddress } from "./network-address.ts";

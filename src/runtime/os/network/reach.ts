@@ -1,8 +1,8 @@
 /**
- * Whether somebody listens at an address of the network, and by which address of this machine it is reached.
+ * Checks whether an address has a listener, and which address of this machine leads there.
  *
- * Asked before a node is started for a head, so that a wrong address or a closed port is said at once and in words. Whether a host is an address of this machine is
- * found by listening there for a moment, as the system alone knows.
+ * Called before a node is started for a head, so that a wrong address or a closed port is reported at once and in words. Whether a host is
+ * an address of this machine is found by listening there for a moment, as only the system knows.
  */
 import net from "node:net";
 import { networkInterfaces } from "node:os";
@@ -11,7 +11,7 @@ import { CONNECT_WITHIN_MS, REFUSES_WITHIN_MS } from "../limits.ts";
 import { networkFaults } from "./network-faults.ts";
 import { parseNetworkAddress, formatAddress } from "./network-address.ts";
 
-/** @returns this machine's address on the way there. @throws ShoalError that says why nobody is reached */
+/** @returns this machine's address on the way there. @throws ShoalError with the reason why nobody is reached */
 export function reach(address: string, what: string): Promise<string> {
   const { host, port } = parseNetworkAddress(address);
   return new Promise((resolve, reject) => {
@@ -31,7 +31,7 @@ export function reach(address: string, what: string): Promise<string> {
   });
 }
 
-/** Whether the system there refuses connections, as it does when the process that listened has ended. Undefined: nothing is heard from it. */
+/** Whether the system there refuses connections, as after the end of the listening process. Undefined without an answer. */
 export async function refusesConnections(address: string): Promise<boolean | undefined> {
   const { host, port } = parseNetworkAddress(address);
   if (networkFaults()?.isConnected(host) === false) return undefined;
@@ -62,7 +62,7 @@ const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>>
   EAI_AGAIN: ["the name could not be resolved", "Write the head's IP address."],
 };
 
-/** @throws ShoalError for a host that is no address of this machine, with what `option` takes */
+/** @throws ShoalError for a host that is no address of this machine, with the values that `option` takes */
 export async function assertOwnHost(host: string, option: string): Promise<void> {
   const server = net.createServer();
   try {

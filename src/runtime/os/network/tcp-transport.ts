@@ -136,7 +136,7 @@ class TcpCallers {
   readonly #onTransport: (transport: Transport) => void;
   readonly #options: ListenOptions;
   readonly #all = new UnfinishedConnections({ atOnceMax: UNFINISHED_AT_PORT_MAX });
-  /** By the other end: TLS gives another socket than the one that came. */
+  /** By the other end's address: TLS replaces the accepted socket by another. */
   readonly #unfinished = new Map<string, UnfinishedConnection>();
   readonly #unwatch: () => void;
   #identity: TlsIdentity | undefined;
@@ -259,7 +259,7 @@ function remoteEnd({ remoteAddress, remotePort }: net.Socket): string {
   return `${plainAddress(remoteAddress)} ${remotePort}`;
 }
 
-/** A listener for IPv6 and IPv4 sees those of IPv4 in another form. */
+/** A listener for IPv6 and IPv4 sees IPv4 addresses in another form. */
 function plainAddress(address: string | undefined): string {
   return (address ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
 }

@@ -72,7 +72,7 @@ export function watchTlsIdentity(watcher: (identity: TlsIdentity) => void): () =
   return () => watchers.delete(watcher);
 }
 
-/** For a driver that goes from one cluster to another, and for tests, which are many nodes in one process. */
+/** For a driver that moves between clusters, and for tests with many nodes in one process. */
 export function forgetTlsIdentity(): void {
   own = undefined;
 }

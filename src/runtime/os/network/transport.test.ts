@@ -54,7 +54,7 @@ describe("readInto", () => {
   });
 });
 
-/** Writes when it is told to, and ends at once. */
+/** Writes on command, and ends at once. */
 const SPEAKER = `
   const socket = require("node:net").connect(process.argv[1], () => socket.write("hello"));
   socket.on("data", () => {

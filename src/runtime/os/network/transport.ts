@@ -1,8 +1,8 @@
 /**
  * A two-way byte stream between two processes: the only thing that a connection needs.
  *
- * Three kinds: a Unix domain socket (`connectSocket`, `listenSocket`), a pair of ends inside one process (`loopbackPair`), which is what
- * in-process mode runs on, and TCP (`tcp-transport.ts`). All deliver chunks in order and tell once when the stream is over.
+ * Three kinds: a Unix domain socket (`connectSocket`, `listenSocket`), a pair of ends inside one process (`loopbackPair`), for in-process
+ * mode, and TCP (`tcp-transport.ts`). All deliver chunks in order and report the end of the stream once.
  */
 import { chmodSync, readSync, unlinkSync } from "node:fs";
 import net from "node:net";
@@ -24,7 +24,7 @@ export interface Transport {
   readonly channel: string;
   /** Node in the other end's certificate; undefined without TLS. */
   readonly certifiedNodeId?: NodeId | undefined;
-  /** The IP address of the other end; undefined where there is none. */
+  /** The IP address of the other end; undefined for other transports. */
   readonly remoteAddress?: string | undefined;
   write(chunk: Uint8Array): void;
   /**
@@ -43,7 +43,7 @@ export interface Transport {
   identified?(): void;
 }
 
-/** `ended`: nothing comes any more, or not without the event loop. */
+/** `ended`: nothing more arrives, or not without the event loop. */
 export type SyncRead = "read" | "empty" | "ended";
 
 const CLOSED = "the connection was closed";
@@ -89,7 +89,7 @@ export class SocketTransport implements Transport {
     });
   }
 
-  /** Node closes a socket at the first write that fails, as to a process that has ended, and would throw away what that process wrote before it ended. */
+  /** Node closes a socket at the first write that fails, as to a process that has ended, and would drop the last data of that process. */
   #readLastWords(): void {
     while (this.readSync() === "read") {}
   }
@@ -193,7 +193,7 @@ export interface Listener {
   close(): void;
 }
 
-/** Only the owner of the process may connect: the file mode is 0600, and both ends prove besides that they know the token. */
+/** Only the owner of the process may connect: the file mode is 0600, and both ends also prove that they know the token. */
 export function listenSocket(path: string, onTransport: (transport: Transport) => void): Promise<Listener> {
   return new Promise((resolve, reject) => {
     const all = new UnfinishedConnections();

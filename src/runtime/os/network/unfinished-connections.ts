@@ -23,7 +23,7 @@ interface Entry extends UnfinishedConnection {
 }
 
 export class UnfinishedConnections {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #entries = new Set<Entry>();
   /** Connections that have not begun. */
   readonly #silent = new Set<Entry>();

@@ -10,7 +10,7 @@ test("what is started has this process's variables and others, and no secret, wh
   const environment = childEnvironment({ MORE: "yes", SHOAL_TOKEN: "SHOAL1-other" });
   expect(environment).toMatchObject({ PATH: process.env["PATH"], MORE: "yes" });
   expect(JSON.stringify(environment)).not.toContain("SHOAL1-");
-  // A program's own environment is its own.
+  // A program keeps its own environment.
   expect(process.env["SHOAL_TOKEN"]).toBe("SHOAL1-secret");
 });
 

@@ -1,5 +1,5 @@
 /**
- * The environment of the processes that are started here: that of this process, without what no other is to know.
+ * The environment of started processes: that of this process, without its secrets.
  *
  * A join token is for the command that was given it. Environments are inherited by all children of a task, and are printed by tools that
  * report failures, so no process of ours has a secret of Shoal in its environment. Secrets travel on inherited descriptors
@@ -11,7 +11,7 @@ const SECRETS: readonly string[] = ["SHOAL_TOKEN"];
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @param more variables besides, which go before those of this process */
+/** @param more additional variables, which override those of this process */
 export function childEnvironment(more: Environment = {}): Record<string, string | undefined> {
   const environment: Record<string, string | undefined> = { ...process.env, ...more };
   for (const name of SECRETS) delete environment[name];

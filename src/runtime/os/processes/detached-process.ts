@@ -43,13 +43,13 @@ export function startDetached({ entry, configuration, outputFile, onMessage, onE
     stdio: ["ignore", output, output, "pipe"],
   });
   closeSync(output);
-  // Without a free descriptor there are no streams, and an error comes.
+  // Without a free descriptor there are no streams, and an error follows.
   const line = (child.stdio as typeof child.stdio | undefined)?.[PARENT_FD] as net.Socket | undefined;
   line?.on("error", () => {});
   line?.write(`${JSON.stringify(configuration)}\n`);
   if (line !== undefined) createInterface({ input: line }).on("line", onMessage);
   child.once("error", (error) => onExit(`it could not be started: ${error.message}`));
-  // "close" comes after its last message.
+  // "close" follows the last message.
   child.once("close", (code, signal) => onExit(signal === null ? `exit code ${code ?? "unknown"}` : `signal ${signal}`));
   return {
     pid: child.pid ?? 0,

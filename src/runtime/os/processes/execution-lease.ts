@@ -1,5 +1,5 @@
 /**
- * A small file in which the daemon of a cluster node tells its workers until when they may run. Until then no other node runs their actors.
+ * A small file in which the daemon of a cluster node grants its workers time to run. Until then no other node runs their actors.
  *
  * A stopped daemon (SIGSTOP, a debugger) cannot end its workers before other nodes take over their work, so workers check for themselves. A worker whose lease
  * has expired blocks its thread until the daemon renews the lease, and ends after `EXECUTION_LEASE_GIVES_UP_MS`. It checks when the lease expires and before it

@@ -39,12 +39,12 @@ const ANCESTORS_AT = 128;
 const ANCESTORS_MAX = 100;
 /** Pairs of words: a connection's lease, and the call of the connection that began last. */
 const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
-/** After so many other connections the place of one is used again: its answers have long left. */
+/** After this many other connections a place is used again: its answers have long left. */
 const BEGUN_MAX = 64;
 const WORD = 4;
 const FILE_SIZE = BEGUN_AT + BEGUN_MAX * 2 * WORD;
 const NOTHING = Buffer.alloc(REQUEST_SIZE);
-/** A signal that was sent has come by then, or never will. */
+/** After this time a signal has arrived, or never will. */
 const SIGNAL_TAKES_MS = 40;
 
 /** The call to stop. */
@@ -52,7 +52,7 @@ export interface InterruptRequest {
   readonly recursive: boolean;
   /** Not the call that runs, but one that it was made for, on the same worker. */
   readonly isForAncestor: boolean;
-  /** No signal is coming: Shoal's own code ran when the daemon looked. */
+  /** No signal is coming: Shoal's own code was running when the daemon looked. */
   readonly isDeferred: boolean;
 }
 
@@ -113,7 +113,7 @@ export class WorkerInterruptSlot {
     this.#begun[place]?.placeTaken();
     this.#begun[place] = calls;
     const at = BEGUN_AT / WORD + 2 * place;
-    // At no time the call of one connection stands with the lease of another.
+    // Never shows the call of one connection with the lease of another.
     this.writeWord(at, 0);
     this.writeWord(at + 1, callId);
     this.writeWord(at, leaseId);
@@ -156,7 +156,7 @@ export class WorkerInterruptSlot {
     else this.writeWord(SHIELD_AT / WORD, value);
   }
 
-  /** Whether some request is there: a few nanoseconds, where `interruptRequest` takes a microsecond. */
+  /** Whether there is a request: a few nanoseconds, where `interruptRequest` takes a microsecond. */
   get hasRequest(): boolean {
     // The first word of the caller, which is text.
     if (this.#words !== undefined) return Atomics.load(this.#words, (REQUEST_AT + 4) / WORD) !== 0;
@@ -172,7 +172,7 @@ export class WorkerInterruptSlot {
     this.#ancestors = bytes.subarray(4);
   }
 
-  /** Whether the call that was entered last is to be stopped. */
+  /** Returns the request to stop the call that was entered last. */
   interruptRequest(): InterruptRequest | undefined {
     readSync(this.#fd, this.#request, 0, REQUEST_SIZE, REQUEST_AT);
     const recursive = this.#request[CALL_SIZE] === 1;
@@ -182,7 +182,7 @@ export class WorkerInterruptSlot {
     return recursive && includes(this.#ancestors, requested) ? { recursive, isForAncestor: true, isDeferred } : undefined;
   }
 
-  /** The signal has come. A request for another call stays. */
+  /** Handles the signal's arrival. A request for another call stays. */
   interrupted(): void {
     if (this.interruptRequest() !== undefined) writeSync(this.#fd, NOTHING, 0, REQUEST_SIZE, REQUEST_AT);
   }

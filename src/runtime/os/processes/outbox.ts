@@ -16,7 +16,7 @@ const HEAD_BYTES = 64;
 const READER_LENGTH = 32;
 const WORD_RANGE = 2 ** 32;
 
-/** Where slots lie. */
+/** Memory for slots. */
 export interface OutboxMemory {
   /** Adds zeroed memory at the end; undefined if there is none. */
   grow(sizeBytes: number): ArrayBuffer | undefined;
@@ -38,7 +38,7 @@ class Slot implements FrameSlot {
   }
 
   restart(offset: number): void {
-    // First nothing is in it: no bytes stand at an offset that is not theirs.
+    // The slot is emptied first: bytes must never appear at a wrong offset.
     this.words[HEAD.COMMITTED] = 0;
     this.words[HEAD.OFFSET_LOW] = offset % WORD_RANGE;
     this.words[HEAD.OFFSET_HIGH] = Math.floor(offset / WORD_RANGE);
@@ -86,7 +86,7 @@ class Outbox implements FrameOutbox {
 /** The slots of a worker: cut from its memory when they are needed, in sizes that double, and used again. */
 export class OutboxSlots {
   readonly #memory: OutboxMemory;
-  /** By size: slots that nobody has. */
+  /** Free slots, by size. */
   readonly #free = new Map<number, Slot[]>();
   #part: ArrayBuffer | undefined;
   /** The part that was added last: its beginning in the memory, and the length already cut. */

@@ -39,7 +39,7 @@ export class OwnedProgram {
     });
     this.#child = child;
     this.pid = child.pid ?? 0;
-    // Without a free descriptor there are no streams, and an error comes.
+    // Without a free descriptor there are no streams, and an error follows.
     const line = (child.stdio as typeof child.stdio | undefined)?.[GUARD_FD] as Writable | null | undefined;
     line?.on("error", () => {});
     const keep = (chunk: Buffer): void => {
@@ -57,7 +57,7 @@ export class OwnedProgram {
         line?.destroy();
         end({ exitCode: undefined, signal: undefined });
       });
-      // "close" comes after the last output, and the waiter's end of the line has to close for it.
+      // "close" follows the last output, but only after the waiter's end of the line has closed.
       child.once("exit", () => line?.end("ended\n"));
       child.once("close", (code, signal) => end({ exitCode: code ?? undefined, signal: signal ?? undefined }));
     });

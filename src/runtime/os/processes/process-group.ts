@@ -8,7 +8,7 @@
 
 /** Ends the rest of a group whose leader has just ended. */
 export function endProcessGroup(leader: number): void {
-  // 0 and 1 would be our own group and everybody's.
+  // 0 and 1 would mean our own group and all processes.
   if (!(leader > 1)) return;
   try {
     process.kill(-leader, "SIGKILL");

@@ -23,7 +23,7 @@ export function isProcessGone(identity: string): boolean {
   return parts.namespace === pidNamespace() && hasEnded(parts);
 }
 
-/** Whether the process of an identity still runs; undefined where that cannot be told, since it was written on another machine or in another container. */
+/** Whether the process of an identity still runs; undefined for an identity of another machine or container. */
 export function runsHere(identity: string): boolean | undefined {
   const parts = partsOf(identity);
   if (parts === undefined || parts.boot !== bootId() || parts.namespace !== pidNamespace()) return undefined;
@@ -49,7 +49,7 @@ function hasEnded({ pid, start }: Parts): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: a process of another user has the number now, whose start tells.
+    // EPERM: a process of another user has the number now, and its start time tells them apart.
     if ((error as NodeJS.ErrnoException).code === "ESRCH") return true;
   }
   const startNow = startOf(pid);

@@ -1,15 +1,17 @@
 /**
  * The end of a process's output, once the process itself has ended.
  *
- * A stream closes by itself at its end, but a program that the process had started may hold it open for ever. So the wait ends when nothing has
- * come for a while. A daemon that has much to read counts no time in which it was busy with that.
+ * A stream closes by itself at its end, but a program that the process had started may hold it open for ever. So the wait ends after a
+ * while without output. A daemon that is busy reading does not count that time.
  */
 import { timeoutAfterIo } from "../../base/timeout-after-io.ts";
 import { OUTPUT_AFTER_END_MAX_MS, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
 
 type Heard = Pick<NodeJS.ReadableStream, "on" | "off">;
 
-/** Calls back once none of the streams has given anything for `OUTPUT_OPEN_MAX_MS`, after `OUTPUT_AFTER_END_MAX_MS` at the latest. Keeps no process alive. */
+/**
+ * Calls back once no stream has had output for `OUTPUT_OPEN_MAX_MS`, after `OUTPUT_AFTER_END_MAX_MS` at the latest. Keeps no process alive.
+ */
 export function afterRemainingOutput(streams: readonly Heard[], callback: () => void): void {
   const sinceMs = performance.now();
   let heardMs = sinceMs;

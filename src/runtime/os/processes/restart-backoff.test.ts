@@ -1,4 +1,4 @@
-/** Delays grow to a bound while a program fails, and begin anew after it ran well. */
+/** Tests that delays grow to a bound while a program fails, and restart after it ran well. */
 import { expect, test } from "vitest";
 import { RestartBackoff } from "./restart-backoff.ts";
 

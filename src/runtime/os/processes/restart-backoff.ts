@@ -1,7 +1,7 @@
 /**
  * How long to wait before a program that ended is started again: at once after it ran well, longer and longer while it fails.
  *
- * Pure: the caller tells how long it ran. Never gives up, because a disk gets room and a port gets free while nobody looks.
+ * Pure: the caller passes the run time. Never gives up, because a disk gets room and a port gets free at any time.
  */
 const DELAY_MS_MIN = 100;
 const DELAY_MS_MAX = 5_000;

@@ -1,5 +1,5 @@
 /**
- * Why a process of ours could not start, told to who started it in place of the message that it has begun.
+ * Explains to the parent why a process of ours could not start, in place of the message that it has begun.
  *
  * An expected failure, such as a port that is taken or a head that refuses, is reported by its message and remedy; otherwise the parent
  * would see an exit code and a stack.
@@ -16,7 +16,7 @@ interface StartFailure {
 
 const MARK = "failed ";
 
-/** Until the returned function has told that the process has begun, an exception that nobody catches is told to the parent and ends it. */
+/** Reports an uncaught exception to the parent and ends the process, until the returned function has reported the start. */
 export function tellingStartFailures(send: (line: string, onWritten?: () => void) => void): (line: string) => void {
   const fail = (error: unknown): void => send(failureLine(error), () => process.exit(1));
   process.on("uncaughtException", fail);

@@ -1,5 +1,5 @@
 /**
- * Child processes of ours: how a worker or a node daemon is started, told its configuration, and heard when it ends.
+ * Child processes of ours: starts a worker or a node daemon, passes its configuration, and notices its end.
  *
  * A child gets its configuration as one JSON line on file descriptor 3, not in its environment, from which its children would inherit the
  * token. The descriptor stays open for life, and its end tells the child that its parent died, for every cause. Children are in separate
@@ -27,7 +27,7 @@ export interface ChildOptions {
   program?: string | undefined;
   execArgv: readonly string[];
   configuration: unknown;
-  /** Variables besides those of this process. */
+  /** Variables in addition to those of this process. */
   env?: Readonly<Record<string, string>>;
   /** Working directory of the child; that of this process by default. */
   cwd?: string | undefined;
@@ -53,7 +53,7 @@ export class Child {
     });
     this.#process = child;
     this.pid = child.pid ?? 0;
-    // Without a free descriptor Node makes no streams at all: an "error" and a "close" come, as where there is no such program.
+    // Without a free descriptor Node makes no streams at all: an "error" and a "close" follow, as for a missing program.
     const [, stdout, stderr, parentLine] = (child.stdio as typeof child.stdio | undefined) ?? [];
     this.#parentLine = parentLine as net.Socket | undefined;
     this.#parentLine?.on("error", () => {});
@@ -62,7 +62,7 @@ export class Child {
     if (stdout) onLines(stdout as net.Socket, (line) => options.onLine("stdout", line));
     if (stderr) onLines(stderr as net.Socket, (line) => options.onLine("stderr", line));
     child.on("error", (error) => options.onLine("stderr", `the process could not be started: ${describeSystemFailure(error)}`));
-    // "close" comes after the last output. A grandchild may hold the pipes open for ever, so "exit" bounds the wait.
+    // "close" follows the last output. A grandchild may hold the pipes open for ever, so "exit" bounds the wait.
     let isReported = false;
     const report = (code: number | null, signal: string | null): void => {
       if (isReported) return;
@@ -129,7 +129,7 @@ export interface ParentLine<Configuration> {
   configuration: Configuration;
   /** Calls back when it has been written, however long it is. */
   send(line: string, onWritten?: () => void): void;
-  /** The parent's next line, for a child that was started before it was known what for. */
+  /** The parent's next line, for a child that was started before its purpose was known. */
   next(): Promise<Configuration>;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Reads the plain forms of MessagePack from bytes that nobody vouches for: numbers, strings and lengths.
+ * Reads the plain forms of MessagePack from untrusted bytes: numbers, strings and lengths.
  *
- * Decides what a declared length may be: never more than the bytes that are left, checked before anything is allocated.
- * `ValueDecoder` extends it with everything that has structure. Owns the cache of short strings, which all readers of the process share.
- * Invariant: no read goes beyond `end`; every failure is a `DecodeError` that names the offset.
+ * A declared length is never more than the remaining bytes, checked before anything is allocated. `ValueDecoder` extends it with all
+ * structured values. Owns the cache of short strings, which all readers of the process share. Invariant: no read goes beyond `end`; every
+ * failure is a `DecodeError` that names the offset.
  */
 import { LOOP_BYTES_MAX } from "../../base/limits.ts";
 import { DecodeError } from "./decode-error.ts";
@@ -32,7 +32,7 @@ export class ByteReader {
   #text: Buffer | undefined;
   #view: DataView | undefined;
 
-  /** @param range what of the bytes is read; by default all of them */
+  /** @param range the part of the bytes to read; by default all */
   constructor(bytes: Uint8Array, range?: ByteRange) {
     this.bytes = bytes;
     this.position = range === undefined ? 0 : range.start;
@@ -44,7 +44,7 @@ export class ByteReader {
     throw new DecodeError(message, cause === undefined ? { reason } : { reason, cause });
   }
 
-  /** Moves on by so many bytes, and returns where they begin. */
+  /** Skips this many bytes, and returns their beginning. */
   take(size: number): number {
     const start = this.position;
     if (size > this.end - start) this.fail(`it is truncated: ${size} more bytes are declared`);
@@ -104,7 +104,7 @@ export class ByteReader {
     return this.#view.getFloat64(at);
   }
 
-  /** An unsigned number of 1, 2 or 4 bytes: what `writeExtensionNumber` wrote. */
+  /** Reads an unsigned number of 1, 2 or 4 bytes, as `writeExtensionNumber` writes it. */
   readNumberOfSize(size: number): number {
     if (size === 1) return this.readUint8();
     if (size === 2) return this.readUint16();
@@ -112,7 +112,7 @@ export class ByteReader {
     return this.fail(`a number has 1, 2 or 4 bytes: received ${size}`);
   }
 
-  /** UTF-8 text. Bytes that are none become U+FFFD, as everywhere in JavaScript. */
+  /** UTF-8 text. Invalid bytes become U+FFFD, as everywhere in JavaScript. */
   readText(size: number): string {
     return size > CACHED_VALUE_BYTES ? this.#slice(this.take(size), size) : this.#readCached(size);
   }

@@ -1,8 +1,8 @@
 /**
  * Reads the forms that `encode-built-in.ts` writes.
  *
- * Decides how each built-in type comes to life again, and which parts it must have for that. Called by the decoder alone.
- * Invariant: the object exists and is registered before its content is read, as the content may lead back to it.
+ * Revives each built-in type, and checks its required parts. Called by the decoder alone. Invariant: the object exists and is registered
+ * before its content is read, as the content may refer back to it.
  */
 import { SerializationError, withoutStack } from "../../base/errors.ts";
 import type { ByteReader } from "./byte-reader.ts";
@@ -184,7 +184,7 @@ for (const [name, kind] of Object.entries(BUFFER_KIND)) {
   if (name.endsWith("Array") && constructor !== undefined) elementConstructors.set(kind, constructor);
 }
 
-/** A view of the kind on the bytes themselves where they are aligned for it; on a copy of them elsewhere. */
+/** A view of this kind on the bytes themselves if they are aligned for it, else on a copy. */
 export function viewOf(decoder: ByteReader, kind: number, bytes: Uint8Array): object {
   const { buffer, byteOffset, byteLength } = bytes;
   if (kind === BUFFER_KIND.Buffer) return Buffer.from(buffer, byteOffset, byteLength);

@@ -1,9 +1,9 @@
 /**
- * Decodes what `encode.ts` wrote, and MessagePack of other writers.
+ * Decodes the output of `encode.ts`, and MessagePack of other writers.
  *
- * Decides what bytes from another process may do: at most `DECODE_DEPTH_MAX` levels, no allocation that the bytes present do not justify, no
- * code made from text, no getter or setter run (`__proto__` becomes a property). Anything malformed is a `DecodeError`.
- * Invariant: an object is registered under its id before its content is read, so that content can lead back to it.
+ * Bytes from another process may cause at most `DECODE_DEPTH_MAX` levels, no allocation that the present bytes do not justify, no code made
+ * from text, and no getter or setter (`__proto__` becomes a property). Anything malformed is a `DecodeError`. Invariant: an object is
+ * registered under its id before its content is read, so that content can refer back to it.
  */
 import { type ByteRange, ByteReader } from "./byte-reader.ts";
 import type { BuiltInDecoder } from "./decode-built-in.ts";
@@ -20,7 +20,8 @@ export interface DecodeHooks {
 }
 
 /**
- * Decodes one value, which is all of `bytes`. Small buffers are copied; large ones are views of `buffers`, on whose memory the caller decides.
+ * Decodes one value, which takes up all of `bytes`. Small buffers are copied; large ones are views of `buffers`, on whose memory the caller
+ * decides.
  *
  * @throws DecodeError for everything that is not one value of the format.
  */
@@ -28,7 +29,7 @@ export function decodeValue(bytes: Uint8Array, buffers: readonly Uint8Array[], h
   return decodedBy(new ValueDecoder(bytes, { buffers, hooks }));
 }
 
-/** Decodes one value, which is all of a range of `bytes` and has no large buffers: 60 ns less than with a view of that range. */
+/** Decodes one value, which takes up all of a range of `bytes` and has no large buffers: 60 ns less than with a view of that range. */
 export function decodeRange(bytes: Uint8Array, range: ByteRange, hooks: DecodeHooks): unknown {
   return decodedBy(new ValueDecoder(bytes, { buffers: NO_BUFFERS, hooks }, range));
 }
@@ -43,7 +44,7 @@ function decodedBy(decoder: ValueDecoder): unknown {
   }
 }
 
-/** Longer arrays grow as they are read: nested headers could otherwise each claim all of the bytes that are left. */
+/** Longer arrays grow as they are read: nested headers could otherwise each claim all remaining bytes. */
 const PREALLOCATED_ITEMS_MAX = 1024;
 const NO_ID = -1;
 const NO_BUFFERS: readonly Uint8Array[] = Object.freeze([]);
@@ -306,7 +307,7 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
     else this.fail("an array is missing");
   }
 
-  /** Whether an extension with the type of a marker comes next. */
+  /** Whether the next extension has the type of a marker. */
   #isMarkerNext(): boolean {
     const bytes = this.bytes;
     const at = this.position;

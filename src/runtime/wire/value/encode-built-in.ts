@@ -42,7 +42,7 @@ const writers = new Map<unknown, Write>([
   [Buffer.prototype, typedArrayWriter("Uint8Array", BUFFER_KIND.Buffer)],
   [AggregateError.prototype, errorWriter(AGGREGATE_ERROR_NAME)],
   [DOMException.prototype, writeDomException],
-  // Never written, but worth a reason of their own.
+  // Never written; listed for a specific error.
   [SharedArrayBuffer.prototype, () => SHARED_MEMORY],
   [Promise.prototype, () => "a promise belongs to its process, only what it resolves to can be sent"],
   [WeakMap.prototype, () => WEAK],
@@ -347,7 +347,7 @@ function writeErrorProperties(encoder: BuiltInEncoder, properties: ErrorProperti
   if (properties.names.length > 0) encoder.writeMap(properties.names, properties.values);
 }
 
-/** Hidden methods and symbols are left out: Node and tools put them on errors, and they say nothing elsewhere. */
+/** Hidden methods and symbols are left out: Node and tools put them on errors, and they mean nothing in another process. */
 function errorPropertiesOf(error: object): ErrorProperties | undefined {
   const found: ErrorProperties = { hiddenNames: [], hiddenValues: [], names: [], values: [] };
   for (const name of Reflect.ownKeys(error)) {

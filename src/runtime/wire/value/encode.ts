@@ -18,7 +18,7 @@ import { completeUnsupportedValueError, propertyStep, UnsupportedValueError, wit
 
 export { UnsupportedValueError } from "./unsupported-value-error.ts";
 
-/** A form of the caller's own: `kind` (0..63) says which, `payload` is any value that can be sent. */
+/** A custom form of the caller: `kind` (0..63) names it, `payload` is any value that can be sent. */
 export interface Reduced {
   kind: number;
   payload: unknown;
@@ -26,13 +26,13 @@ export interface Reduced {
 
 export interface EncodeHooks {
   /**
-   * Called for every object, function and symbol that the format has no form for, class instances among them. `undefined`: the caller
-   * has none either. A payload may not lead back to the value itself, as the reader could not have it yet.
+   * Called for every object, function and symbol without a form in the format, including class instances. `undefined`: the caller has none
+   * either. A payload may not refer back to the value itself, as the reader could not have it yet.
    */
   reduce(value: object | symbol): Reduced | undefined;
   /**
-   * Called for every object where it is there: how one that came from a process of Python goes back. One item of the payload, or the
-   * payload, is the object itself, which is written in the form that it has without this.
+   * If set, called for every object: how an object from a Python process is sent back. One item of the payload, or the payload, is the
+   * object itself, which is written in its usual form.
    */
   origin?: ((value: object) => Reduced | undefined) | undefined;
 }
@@ -51,7 +51,7 @@ interface EncodedValue {
 /**
  * Encodes a value.
  *
- * @throws UnsupportedValueError for what neither the format nor `reduce` knows; its `path` leads there.
+ * @throws UnsupportedValueError for a value that neither the format nor `reduce` knows; its `path` leads there.
  */
 export function encodeValue(value: unknown, hooks: EncodeHooks): EncodedValue {
   // `reduce` may call back into this function, so each level has separate scratch memory.
@@ -67,7 +67,7 @@ export function encodeValue(value: unknown, hooks: EncodeHooks): EncodedValue {
 const encoders: ValueEncoder[] = [];
 let nesting = 0;
 
-/** Up to so many objects are found by comparing with each; from there on by a Map, which costs half as much again from the first one on. */
+/** Number of objects up to which each is compared; beyond it a Map is used, which costs half as much again from the first one on. */
 const LINEAR_MAX = 8;
 /** Capacity that the list of positions keeps after a large value. */
 const STARTS_KEPT_MAX = 4096;
@@ -223,7 +223,7 @@ class ValueEncoder extends ByteWriter implements BuiltInEncoder {
     }
   }
 
-  /** The names as an array inside the extension: definitions are numbered in the order in which they stand in the bytes. */
+  /** Writes the names as an array inside the extension: definitions are numbered by their order in the bytes. */
   #writeShapeDefinition(names: readonly string[]): void {
     this.reserve(6);
     const start = this.position;

@@ -6,8 +6,8 @@
  */
 
 /**
- * Buffers from this size on are passed by reference and written next to the value, so that a reader can use them where they lie. Below it
- * a copy costs less (0.2 us) than one more part of a message.
+ * Buffers from this size on are passed by reference and written beside the value, so that a reader can use them in place. Below it a copy
+ * costs less (0.2 us) than one more part of a message.
  */
 export const OUT_OF_BAND_BYTES = 4096;
 
@@ -18,7 +18,7 @@ export const OUT_OF_BAND_BYTES = 4096;
  */
 export const DEPTH_MAX = 500;
 
-/** The decoder counts the parts of some forms as levels of their own, and must read all that was written. */
+/** The decoder counts the parts of some forms as separate levels, and must read everything that was written. */
 export const DECODE_DEPTH_MAX = DEPTH_MAX * 2;
 
 /** In-band bytes of one value; larger content belongs in buffers. Above this, V8's strings and Node's buffers reach their own limits. */
@@ -33,7 +33,7 @@ export const CUSTOM_KINDS_MAX = 64;
 /** How many steps of a path are kept: a message is read by people. */
 export const PATH_STEPS_MAX = 32;
 
-/** Whether V8 ran out of stack: callers deep in their own recursion leave less than {@link DEPTH_MAX} levels need. */
+/** Whether V8 ran out of stack: deeply recursive callers leave less than {@link DEPTH_MAX} levels need. */
 export function isStackOverflow(error: unknown): boolean {
   return error instanceof RangeError && error.message === "Maximum call stack size exceeded";
 }

@@ -1,5 +1,5 @@
 /**
- * Decides what a plain object is: one whose own properties are all enumerable data properties with string names.
+ * Recognizes plain objects, whose own properties are all enumerable data properties with string names.
  *
  * Called by the encoder for each object with a plain prototype or none, before it writes the first byte. Invariant: no getter of the object
  * runs.

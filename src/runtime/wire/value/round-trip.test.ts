@@ -20,7 +20,7 @@ function nullPrototype(properties: object): object {
   return Object.assign(Object.create(null) as object, properties);
 }
 
-/** Kinds of values for which `deepStrictEqual` tells every difference that matters. */
+/** Kinds of values for which `deepStrictEqual` finds every relevant difference. */
 const KINDS: Record<string, unknown> = {
   undefined: undefined,
   null: null,

@@ -21,7 +21,7 @@ export class ShapeTable {
   /** The number of a shape, or -1 while it has been met only once. */
   readonly #numbers: number[] = [];
 
-  /** The number of the shape with these names, or -1 where the object is to be written as a map. */
+  /** Returns the number of the shape with these names, or -1 if the object has to be written as a map. */
   meet(names: readonly string[]): number {
     const length = names.length;
     if (length === 0 || length > SHAPE_NAMES_MAX) return -1;

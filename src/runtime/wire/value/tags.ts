@@ -43,7 +43,7 @@ export const FORM = {
   SPARSE_ARRAY: 9,
 } as const;
 
-/** The first payload byte of both buffer extensions. Elements are little-endian, as they lie in memory on every platform of Node. */
+/** The first payload byte of both buffer extensions. Elements are little-endian, as in memory on every platform of Node. */
 export const BUFFER_KIND = {
   ArrayBuffer: 0,
   DataView: 1,

@@ -4,7 +4,7 @@
  * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has what users call; plans are in `plan/`, what runs them is in
  * `engine/`.
  */
-import { type ArrowData, get, getRuntimeContext, init, isInitialized, ready, remote } from "../core/index.ts";
+import { type ArrowData, get, getRuntimeContext, ready, remote } from "../core/index.ts";
 import { count as countOption, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, count, emptyResult, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import { nameOf, requireCount, requireFunction, requireNames, requireParts, seedOf } from "./arguments.ts";
@@ -39,9 +39,10 @@ import {
   sortStep,
 } from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
-import { knownRowCount, run, usableCpus } from "./engine/run.ts";
+import { knownRowCount, knownSchema, run, startSession, usableCpus } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
+import { writeRowless } from "./engine/write-transform.ts";
 import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { type Download, Expression, type NamedExpression, type Star, type Unnest } from "./expressions/expression.ts";
 import type { SumOf, ValueIn, WithColumn, WithColumns, WithFields } from "./expressions/expression-types.ts";
@@ -634,12 +635,18 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return new DatasetSummary<R>(plan, await this.aggregate(plan.aggregates, { signal }));
   }
 
-  /** The columns and their types, of the first block that has rows. Makes no more of the dataset than that. */
+  /**
+   * The columns and their types. Nothing runs where footers, or the beginnings of files, say them, and no function of a user's is between. Else they are those of the first block that has
+   * rows, and no more is made of the dataset than that.
+   */
   async schema(options: ConsumeOptions = {}): Promise<Schema> {
     return new Schema(await this.#fields(options));
   }
 
   async #fields(options: ConsumeOptions): Promise<readonly Field[]> {
+    options.signal?.throwIfAborted();
+    const known = await knownSchema(this.#plan, resolveSettings(this.#settings));
+    if (known !== undefined) return known;
     let fields: readonly Field[] = [];
     for await (const block of this.limit(1).#run(options)) {
       fields = block.schema;
@@ -826,7 +833,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   async streamingSplit(n: number, options: StreamingSplitOptions = {}): Promise<DataIterator<R>[]> {
     requireParts("streamingSplit", n);
     const read = readSplitOptions(n, options);
-    if (!isInitialized()) await init();
+    await startSession();
     const settings = resolveSettings(this.#settings);
     const { labelSelector } = settings;
     const plan = await portablePlan(physicalPlan(this.#plan), await usableCpus(settings));
@@ -961,11 +968,13 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   #write(name: string, folder: string, { mode, signal, filenameProvider, tasks, ...plan }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
+    const writeInto = (stagingFolder: string) => ({ kind: "write", name, stagingFolder, ...plan }) as const;
+    const writeEmpty = (stagingFolder: string, fields: readonly Field[]) => writeRowless(fields, writeInto(stagingFolder));
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> => {
-      const transform = { kind: "write", name, stagingFolder, ...plan } as const;
+      const transform = writeInto(stagingFolder);
       return this.#derived({ kind: "map", name, input: this.#plan, transform, ...tasks }).#run({ signal }, this);
     };
-    return writeDataset({ folder, mode, extension: plan.extension, filenameProvider, run: runInto });
+    return writeDataset({ folder, mode, extension: plan.extension, filenameProvider, run: runInto, writeEmpty });
   }
 
   /** @param owner - the dataset whose last run it is */

@@ -119,6 +119,8 @@ export const READ_BLOCK_BYTES: number = 8 * 1024 * 1024;
 export const FRAME_BYTES_MAX: number = 384 * 1024 * 1024;
 /** The beginning of a file from which the types of its columns are inferred. */
 export const INFERENCE_BYTES: number = 4 * 1024 * 1024;
+/** The beginning from which the columns of several JSON files are found before these are read. It is parsed twice, so it is shorter. */
+export const JSON_LOOK_BYTES: number = 1024 * 1024;
 /** Of one record of a text format. A quote that is never closed makes the rest of the file one record; this ends the search. */
 export const RECORD_BYTES_MAX: number = 256 * 1024 * 1024;
 

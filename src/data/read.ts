@@ -1,6 +1,6 @@
 /**
- * Datasets of files: CSV, JSON, Parquet, texts and bytes. Paths are files, folders, globs, or lists of them; files are read in the order of their paths, each by a task of its own, and
- * large Parquet files by several.
+ * Datasets of files: CSV, JSON, Parquet, texts and bytes. Paths are files, folders, globs, or lists of them; files are read in the order of their paths.
+ * Tasks read neighbouring small files together, and a large Parquet file in parts.
  *
  * `year=2026/month=1/` in a path gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  */
@@ -22,7 +22,7 @@ import type { ListedFile } from "../storage/file-system.ts";
 import { folderExists } from "../storage/folders.ts";
 import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
-import { alignBlock, type Block, schemaOf, vectorOf } from "./blocks/block.ts";
+import { type Block, conformBlock, schemaOf, vectorOf } from "./blocks/block.ts";
 import { keepOrigin, noteFile } from "./blocks/origin.ts";
 import { type DataType, type Field, INT64, NULL, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
 import type { Vector } from "./blocks/vector.ts";
@@ -45,15 +45,17 @@ import { type ColumnFacts, mayMatch } from "./expressions/may-match.ts";
 import { columnsOf, expressionText, type ExpressionNode } from "./expressions/nodes.ts";
 import { readAudioFile } from "./formats/audio.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
-import { readCsvFile } from "./formats/csv-reader.ts";
+import { csvFields, readCsvFile } from "./formats/csv-reader.ts";
 import { IMAGE_MODES, type ImageMode, readImageFile } from "./formats/images.ts";
-import { readJsonFile } from "./formats/json-reader.ts";
+import { jsonFields, readJsonFile } from "./formats/json-reader.ts";
 import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { type ParquetFooter, type ParquetPart, readParquetFooter, readParquetPart } from "./formats/parquet-reader.ts";
 import { ENCODINGS, isEncoding, UTF8 } from "./formats/text-encoding.ts";
 import { readTextFile } from "./formats/text-reader.ts";
 import { readVideoFile, VIDEO_MODES, type VideoMode } from "./formats/videos.ts";
-import { BLOCK_BYTES_MAX, SMALL_FILE_TASKS_PER_CPU, SMALL_FILES_PER_TASK_MAX } from "./limits.ts";
+import { fieldsOfFiles, fieldsTogether, type Look } from "./file-schemas.ts";
+import { inGroups } from "./grouped-files.ts";
+import { BLOCK_BYTES_MAX, READ_BLOCK_BYTES, SMALL_FILE_TASKS_PER_CPU } from "./limits.ts";
 import { shuffled, type Source, type SourcePart, type Wanted } from "./plan/logical-plan.ts";
 import type { AnyRow } from "./row-types.ts";
 
@@ -300,7 +302,8 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
     files,
     tasks,
     reader: readCsvFile as Reader,
-    args: [definedOptions({ header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, encoding })],
+    options: definedOptions({ header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, encoding }),
+    look: csvFields,
   });
 }
 
@@ -324,21 +327,32 @@ function definedOptions(options: Readonly<Record<string, unknown>>): Record<stri
 export function readJson<R extends AnyRow = AnyRow>(paths: Paths, options: ReadJsonOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, JSON_FILES);
   const { columns, schema, ...files } = readOptions(own, { of: "readJson", otherNames: OTHER_NAMES, options: JSON_FILES });
-  return fileDataset("readJson", paths, { files, tasks, reader: readJsonFile as Reader, args: [definedOptions({ columns, schema })] });
+  return fileDataset("readJson", paths, {
+    files,
+    tasks,
+    reader: readJsonFile as Reader,
+    options: definedOptions({ columns, schema }),
+    look: jsonFields,
+  });
 }
 
 /** The lines of text files, as the column `text`. */
 export function readText(paths: Paths, options: ReadTextOptions = {}): Dataset<{ text: string }> {
   const { own, tasks } = splitOptions(options, TEXT);
   const { dropEmptyLines, encoding, ...files } = readOptions(own, { of: "readText", options: TEXT });
-  return fileDataset("readText", paths, { files, tasks, reader: readTextFile as Reader, args: [{ dropEmptyLines, encoding }] });
+  return fileDataset("readText", paths, {
+    files,
+    tasks,
+    reader: readTextFile as Reader,
+    options: { dropEmptyLines, encoding } as ReaderOptions,
+  });
 }
 
 /** Whole files, a row each, as the column `bytes`. */
 export function readBinaryFiles(paths: Paths, options: ReadFilesOptions = {}): Dataset<{ bytes: Uint8Array }> {
   const { own, tasks } = splitOptions(options, FILES);
   const files = readOptions(own, { of: "readBinaryFiles", options: FILES });
-  return fileDataset("readBinaryFiles", paths, { files, tasks, reader: readBinaryFile as Reader, args: [{}] });
+  return fileDataset("readBinaryFiles", paths, { files, tasks, reader: readBinaryFile as Reader, options: {} });
 }
 
 /**
@@ -351,7 +365,12 @@ export function readBinaryFiles(paths: Paths, options: ReadFilesOptions = {}): D
 export function readNumpy<R extends AnyRow = { data: any }>(paths: Paths, options: ReadNumpyOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, NUMPY);
   const { schema, ...files } = readOptions(own, { of: "readNumpy", options: NUMPY });
-  return fileDataset("readNumpy", paths, { files, tasks, reader: readNumpyFile as Reader, args: [{ bigintColumns: Object.keys(schema) }] });
+  return fileDataset("readNumpy", paths, {
+    files,
+    tasks,
+    reader: readNumpyFile as Reader,
+    options: { bigintColumns: Object.keys(schema) } as ReaderOptions,
+  });
 }
 
 /**
@@ -364,8 +383,8 @@ export function readNumpy<R extends AnyRow = { data: any }>(paths: Paths, option
 export function readImages(paths: Paths, options: ReadImagesOptions = {}): Dataset<{ image: NdArray<Uint8Array>; path?: string }> {
   const { own, tasks } = splitOptions(options, IMAGES);
   const { size, mode, ...files } = readOptions(own, { of: "readImages", options: IMAGES });
-  const args = [definedOptions({ size, mode })];
-  return fileDataset("readImages", paths, { files, tasks, reader: readImageFile as Reader, args, isManySmall: true });
+  const sizes = definedOptions({ size, mode });
+  return fileDataset("readImages", paths, { files, tasks, reader: readImageFile as Reader, options: sizes, isManySmall: true });
 }
 
 /**
@@ -401,10 +420,17 @@ function parquetSource(read: ParquetRead): Source {
     ...(wanted.columns === undefined ? [] : [`columns: ${wanted.columns.length === 0 ? "none" : wanted.columns.join(", ")}`]),
     ...(wanted.filters.length === 0 ? [] : [`where: ${wanted.filters.map(expressionText).join(", ")}`]),
   ];
+  /** Finds the schema of the files that were listed last. */
+  let fields: () => Promise<readonly Field[] | undefined> = () => Promise.resolve(undefined);
   return {
     name: `readParquet${only.length === 0 ? "" : `(${only.join("; ")})`}`,
     reader: readWithColumns as Reader,
-    parts: (_cpus, leavesOut) => parquetParts(read, leavesOut),
+    parts: async (_cpus, leavesOut) => {
+      const found = await parquetParts(read, leavesOut);
+      ({ fields } = found);
+      return found.parts;
+    },
+    fields: () => fields(),
     shuffle: files.shuffle,
     files: () => shownFiles("readParquet", paths, files),
     knowsRowCounts: true,
@@ -420,7 +446,7 @@ function parquetSource(read: ParquetRead): Source {
 async function parquetParts(
   { paths, files, columns, decimal, wanted }: ParquetRead,
   leavesOut: (error: unknown) => boolean,
-): Promise<SourcePart[]> {
+): Promise<{ readonly parts: SourcePart[]; readonly fields: () => Promise<readonly Field[] | undefined> }> {
   const { listed, columnsOfPath } = await filesToRead("readParquet", paths, files);
   await refuseTables(paths, listed);
   const asked = wanted.filters.flatMap(columnsOf);
@@ -441,27 +467,32 @@ async function parquetParts(
     const present = read === undefined ? undefined : columnsInFile(read, footer);
     return [readParquetPart, [part, present, wide, decimal], columnsOfPath(footer.path)] as const;
   };
+  const fieldsOf = async (footer: ParquetFooter): Promise<readonly Field[]> => {
+    const [reader, args, added] = argsOf(footer, withoutRows(footer));
+    for await (const block of readWithColumns(reader as Reader, args, added))
+      return schemaOf(block).filter(({ name }) => read?.includes(name) !== false);
+    return [];
+  };
   const fields = await commonFields(
     footers.map((footer) => ({
       kind: JSON.stringify([footer.kind, columnsOfPath(footer.path).map(([name, value]) => [name, value === null || typeof value])]),
       file: shownPath(footer.path),
-      fields: async () => {
-        const [reader, args, added] = argsOf(footer, withoutRows(footer));
-        for await (const block of readWithColumns(reader as Reader, args, added))
-          return schemaOf(block).filter(({ name }) => read?.includes(name) !== false);
-        return [];
-      },
+      fields: () => fieldsOf(footer),
     })),
   );
+  const inOrder = async (): Promise<readonly Field[] | undefined> => {
+    const found = fields ?? (first && (await fieldsOf(first)));
+    return read === undefined ? found : found?.toSorted((a, b) => read.indexOf(a.name) - read.indexOf(b.name));
+  };
   const partsOf = (footer: ParquetFooter, parts: readonly ParquetPart[]): SourcePart[] =>
     parts.map((part) => ({ args: [...argsOf(footer, part), read, fields], rowCount: part.rowCount }));
   const all = footers.flatMap((footer) => {
     const excluded = excludedGroups(footer, columnsOfPath(footer.path), wanted.filters);
     return partsOf(footer, partsOfFooter(footer, excluded));
   });
-  if (all.length > 0 || first === undefined) return all;
+  if (all.length > 0 || first === undefined) return { parts: all, fields: inOrder };
   // A dataset of Spark without rows leaves no part with rows: one without rows still says which columns there are.
-  return partsOf(first, [withoutRows(first)]);
+  return { parts: partsOf(first, [withoutRows(first)]), fields: inOrder };
 }
 
 /** The part of a file that has its columns alone. */
@@ -628,8 +659,8 @@ export function readVideos(
   if (endMs !== undefined && endMs <= (startMs ?? 0))
     throw new RangeError(`readVideos takes an endMs behind startMs (${startMs ?? 0}): received ${endMs}`);
   const decoder = ffmpegOptions({ ffmpegPath, damaged }, tasks);
-  const args = [definedOptions({ resize, mode, fps, startMs, endMs, keyFramesOnly, includeTimestamps, ...decoder })];
-  return fileDataset("readVideos", paths, { files, tasks, reader: readVideoFile as Reader, args });
+  const frames = definedOptions({ resize, mode, fps, startMs, endMs, keyFramesOnly, includeTimestamps, ...decoder });
+  return fileDataset("readVideos", paths, { files, tasks, reader: readVideoFile as Reader, options: frames });
 }
 
 /**
@@ -646,8 +677,8 @@ export function readAudio(
 ): Dataset<{ amplitude: NdArray<Float32Array>; sampleRate: number; path?: string }> {
   const { own, tasks } = splitOptions(options, AUDIO);
   const { sampleRate, channels, ffmpegPath, damaged, ...files } = readOptions(own, { of: "readAudio", options: AUDIO });
-  const args = [definedOptions({ sampleRate, channels, ...ffmpegOptions({ ffmpegPath, damaged }, tasks) })];
-  return fileDataset("readAudio", paths, { files, tasks, reader: readAudioFile as Reader, args });
+  const sound = definedOptions({ sampleRate, channels, ...ffmpegOptions({ ffmpegPath, damaged }, tasks) });
+  return fileDataset("readAudio", paths, { files, tasks, reader: readAudioFile as Reader, options: sound });
 }
 
 function ffmpegOptions(
@@ -661,28 +692,93 @@ interface FileRead {
   readonly files: FilesOptions;
   readonly tasks: TaskOptions<1>;
   readonly reader: Reader;
-  /** What the reader is called with after the path. */
-  readonly args: readonly unknown[];
-  /** Whether a task reads several files that follow each other, as each is small. Default: a task a file. */
+  /** The options that the reader is called with after the path. */
+  readonly options: ReaderOptions;
+  /** Looks at the columns of a file. Default: all files have the same, but for those of their paths. */
+  readonly look?: Look | undefined;
+  /** Whether a task reads several files that follow each other, however many bytes they have. Default: those of few bytes. */
   readonly isManySmall?: boolean;
 }
 
-function fileDataset<R extends AnyRow>(
-  name: string,
-  paths: Paths,
-  { files, tasks, reader, args, isManySmall = false }: FileRead,
-): Dataset<R> {
+interface ReaderOptions {
+  readonly columns?: readonly string[] | undefined;
+  readonly schema?: SchemaOption | undefined;
+}
+
+/** A file to read. */
+interface FileToRead extends ListedFile {
+  readonly columns: PathColumns;
+  /** The columns in the file, where it was looked at. */
+  readonly fields?: readonly Field[] | undefined;
+}
+
+function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: FileRead): Dataset<R> {
+  const { files, tasks, reader, options, look, isManySmall = false } = read;
   checkPaths(name, paths, files);
+  /** Finds the schema of the files that were listed last. */
+  let common: () => Promise<readonly Field[] | undefined> = () => Promise.resolve(undefined);
   const parts = async (cpus: number): Promise<SourcePart[]> => {
     const { listed, columnsOfPath } = await filesToRead(name, paths, files);
-    if (!isManySmall) return listed.map(({ path }) => ({ args: [reader, [path, ...args], columnsOfPath(path)] }));
+    const plain = listed.map((file): FileToRead => ({ ...file, columns: columnsOfPath(file.path) }));
+    const looked = async (): Promise<FileToRead[]> => {
+      const found = await fieldsOfFiles(
+        look as Look,
+        listed.map(({ path }) => path),
+        { name, options, tasks, cpus },
+      );
+      return plain.map((file, i) => ({ ...file, fields: found[i] }));
+    };
+    const withFields = look === undefined || plain.length < 2 ? undefined : await looked();
+    const fields = withFields && (await commonOf(withFields, options));
+    common = async () => fields ?? (look && plain.length > 0 ? commonOf(await looked(), options) : undefined);
+    // JSON may have further columns behind the beginning that was looked at.
+    const wanted = options.columns && fields?.map((field) => field.name);
+    const known = new Set(withFields?.flatMap((file) => file.fields?.map((field) => field.name) ?? []));
+    const argsOf = (file: FileToRead) => [reader, [file.path, optionsFor(file, options, known)], file.columns, wanted, fields] as const;
     // Tasks read neighbours, so the files are mixed before they are neighbours.
-    const read = shuffled(listed, files.shuffle).map(({ path }) => [path, columnsOfPath(path)] as const);
-    return inGroups(read, cpus * SMALL_FILE_TASKS_PER_CPU).map((group) => ({ args: [reader, args, group] }));
+    const ordered = shuffled(withFields ?? plain, files.shuffle);
+    const bytes = isManySmall ? undefined : { of: ({ sizeBytes }: FileToRead) => sizeBytes, max: READ_BLOCK_BYTES };
+    return inGroups(ordered, cpus * SMALL_FILE_TASKS_PER_CPU, bytes).map((group) => ({ args: [group.map(argsOf)] }));
   };
-  const read = (isManySmall ? readFilesWithColumns : readWithColumns) as Reader;
-  const source: Source = { name, reader: read, parts, shuffle: files.shuffle, files: () => shownFiles(name, paths, files) };
+  const source: Source = {
+    name,
+    reader: readSeveral as Reader,
+    parts,
+    fields: () => common(),
+    shuffle: files.shuffle,
+    files: () => shownFiles(name, paths, files),
+  };
   return newDataset({ kind: "read", name, source, options: tasks, compute: taskLimit(files) });
+}
+
+/** The columns of all files that could be looked at, of which those are left that are asked for, and behind them those of the paths. */
+async function commonOf(files: readonly FileToRead[], { columns }: ReaderOptions): Promise<readonly Field[]> {
+  const places = new Map(columns?.map((column, place) => [column, place]));
+  const known = files.filter(({ fields }) => fields !== undefined);
+  const all = known.map(({ path, fields = [], columns: ofPath }) => {
+    const own = new Set(fields.map((field) => field.name));
+    const added = ofPath.filter(([column]) => !own.has(column)).map(([column, value]) => ({ name: column, type: typeOfConstant(value) }));
+    return { path, fields: [...fields.filter((field) => places.has(field.name) || columns === undefined), ...added] };
+  });
+  const placeOf = ({ name }: Field): number => places.get(name) ?? places.size;
+  return (await fieldsTogether(all)).toSorted((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** The options of a reader for one of several files: a column that another file has is no mistake. */
+function optionsFor({ fields }: FileToRead, options: ReaderOptions, known: ReadonlySet<string>): ReaderOptions {
+  if (fields === undefined) return options;
+  const own = new Set(fields.map(({ name }) => name));
+  // A name that no file has is left to the reader, which says that there is none.
+  const isFor = (name: string): boolean => own.has(name) || !known.has(name);
+  const { columns, schema = {} } = options;
+  const present = columns?.filter(isFor);
+  return {
+    ...options,
+    inferred: fields,
+    schema: Object.fromEntries(Object.entries(schema).filter(([name]) => isFor(name))),
+    // The rows have to be counted, so one column is read at least.
+    ...(present && { columns: present.length > 0 ? present : fields.slice(0, 1).map(({ name }) => name) }),
+  } as ReaderOptions;
 }
 
 /** The paths of files as they may be shown: what of a URL may be secret is in requests alone. */
@@ -690,23 +786,12 @@ async function shownFiles(of: string, paths: Paths, files: FilesOptions): Promis
   return (await chosenFiles(of, paths, files)).listed.map(({ path }) => shownPath(path));
 }
 
-/** About so many groups of neighbours, which are equally large. */
-function inGroups<T>(items: readonly T[], groups: number): T[][] {
-  const size = Math.max(1, Math.min(SMALL_FILES_PER_TASK_MAX, Math.ceil(items.length / groups)));
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
-}
-
-/** The rows of several small files, of which the next is read while the rows of one go on. Runs in workers. */
-export async function* readFilesWithColumns(
-  reader: Reader,
-  args: readonly unknown[],
-  files: readonly (readonly [path: string, columns: PathColumns])[],
-): AsyncGenerator<Block, void, undefined> {
+/** The rows of several files, each by the arguments of {@link readWithColumns}. The next file is opened while the rows of one go on. Runs in workers. */
+export async function* readSeveral(files: readonly Parameters<typeof readWithColumns>[]): AsyncGenerator<Block, void, undefined> {
   const begin = (index: number) => {
-    const file = files[index];
-    if (file === undefined) return undefined;
-    const [path, columns] = file;
-    const blocks = readWithColumns(reader, [path, ...args], columns);
+    const args = files[index];
+    if (args === undefined) return undefined;
+    const blocks = readWithColumns(...args);
     const first = blocks.next();
     // Its failure is thrown when its turn comes.
     first.catch(() => {});
@@ -747,7 +832,7 @@ export async function* readWithColumns(
     const vectors = added.map(([, value]) => buildVector(new Array(block.rowCount).fill(value), typeOfConstant(value)));
     const { rowCount } = block;
     const own: Block = { rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
-    const all = fields === undefined ? own : alignBlock(own, fields);
+    const all = fields === undefined ? own : conformBlock(own, fields, shownPath(String(args[0])));
     const asked = wanted === undefined ? all : { rowCount, names: wanted, vectors: wanted.map((name) => vectorOf(all, name) as Vector) };
     yield keepOrigin(asked, block);
   }

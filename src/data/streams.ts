@@ -24,5 +24,15 @@ async function* jsonOf(blocks: AsyncIterable<Block>): AsyncGenerator<Uint8Array,
 
 async function* csvOf(blocks: AsyncIterable<Block>): AsyncGenerator<Uint8Array, void, undefined> {
   const table = new CsvTable({ header: true });
-  for await (const block of blocks) if (block.rowCount > 0) yield table.add(block);
+  let [isEmpty, columns] = [true, undefined as Block | undefined];
+  for await (const block of blocks) {
+    if (block.rowCount === 0) {
+      if (block.names.length > 0) columns ??= block;
+      continue;
+    }
+    isEmpty = false;
+    yield table.add(block);
+  }
+  // A dataset without rows has its header.
+  if (isEmpty && columns !== undefined) yield table.add(columns);
 }

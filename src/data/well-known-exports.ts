@@ -47,10 +47,11 @@ import {
   uuid,
 } from "./expressions/expression.ts";
 import { readAudioFile } from "./formats/audio.ts";
+import { lookAtFiles } from "./file-schemas.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
-import { readCsvFile } from "./formats/csv-reader.ts";
+import { csvFields, readCsvFile } from "./formats/csv-reader.ts";
 import { readImageFile } from "./formats/images.ts";
-import { readJsonFile } from "./formats/json-reader.ts";
+import { jsonFields, readJsonFile } from "./formats/json-reader.ts";
 import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
@@ -59,7 +60,7 @@ import {
   readAudio,
   readBinaryFiles,
   readCsv,
-  readFilesWithColumns,
+  readSeveral,
   readImages,
   readJson,
   readNumpy,
@@ -125,8 +126,11 @@ registerExports("shoal/data", {
   readBinaryFiles,
   readCsv,
   readCsvFile,
+  csvFields,
+  jsonFields,
+  lookAtFiles,
   readDatasource,
-  readFilesWithColumns,
+  readSeveral,
   readImageFile,
   readImages,
   readJson,

@@ -12,6 +12,7 @@ import { shownPath } from "../storage/paths.ts";
 import { listFiles } from "../storage/list-files.ts";
 import { publishFile, removeFiles, resolveFolder } from "../storage/places.ts";
 import { rowsOf } from "./blocks/block.ts";
+import type { Field } from "./blocks/data-type.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import type { WrittenFile } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
@@ -40,10 +41,12 @@ interface WriteRequest {
   readonly filenameProvider: FilenameProvider | undefined;
   /** Runs the dataset with the write at its end: blocks of {@link WrittenFile}. */
   run(stagingFolder: string): AsyncIterable<BlockRef>;
+  /** Writes the file of a dataset without rows. */
+  writeEmpty(stagingFolder: string, fields: readonly Field[]): Promise<readonly WrittenFile[]>;
 }
 
 /** @throws DataError where the folder has files and the mode is `error`, or files of others and the mode is `overwrite` */
-export async function writeDataset({ folder, mode, extension, filenameProvider, run }: WriteRequest): Promise<WriteResult> {
+export async function writeDataset({ folder, mode, extension, filenameProvider, run, writeEmpty }: WriteRequest): Promise<WriteResult> {
   const target = await resolveFolder(folder);
   // Only names of the user's could be those of old files.
   const found =
@@ -79,28 +82,28 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
   });
   let rowCount = 0;
   let sizeBytes = 0;
+  let empty: string | undefined;
+  const place = async ({ staged, partition, ...facts }: WrittenFile): Promise<void> => {
+    const to = names.placeOf(target, { index: files.length, writeId: id, extension, partition, rowCount: facts.rowCount });
+    // Beside old files that are to go, new ones would be read together with them.
+    const file = { from: staged, to, sizeBytes: facts.sizeBytes, rowCount: facts.rowCount };
+    if (mode === "overwrite") kept.push(file);
+    else await publisher.publish(file);
+    files.push(to);
+    rowCount += facts.rowCount;
+    sizeBytes += facts.sizeBytes;
+  };
   try {
-    // Tasks do not make it: one that has not heard yet that the write has failed finds no folder, and leaves nothing behind.
-    await makeStagingFolder(staging).catch(async (cause: unknown) => {
-      if (!(await fileExists(target))) throw cause;
-      throw new DataError(`Cannot write to ${shownPath(target)}: it is a file, and a write makes a folder, with a file a task`, {
-        cause,
-        hint: 'for one file write the stream of toReadableStream({ format: "csv" }) into it',
-      });
-    });
+    await makeStaging(staging, target);
     for await (const block of run(staging)) {
-      for (const { staged, partition, ...facts } of rowsOf(await get(block.ref)) as WrittenFile[]) {
-        const place = names.placeOf(target, { index: files.length, writeId: id, extension, partition, rowCount: facts.rowCount });
-        // Beside old files that are to go, new ones would be read together with them.
-        const file = { from: staged, to: place, sizeBytes: facts.sizeBytes, rowCount: facts.rowCount };
-        if (mode === "overwrite") kept.push(file);
-        else await publisher.publish(file);
-        files.push(place);
-        rowCount += facts.rowCount;
-        sizeBytes += facts.sizeBytes;
+      for (const file of rowsOf(await get(block.ref)) as WrittenFile[]) {
+        if (file.staged !== "") await place(file);
+        else empty ??= file.columns ?? undefined;
       }
       block.release();
     }
+    if (files.length === 0 && empty !== undefined)
+      for (const file of await writeEmpty(staging, JSON.parse(empty) as readonly Field[])) await place(file);
     for (const file of kept) await publisher.publish(file);
     await publisher.end();
     await removeFiles(old.filter((path) => !names.has(path)));
@@ -114,6 +117,17 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
   }
   await removeStagingFolder(staging);
   return { files, rowCount, sizeBytes };
+}
+
+/** Tasks do not make the folder: one that has not heard yet that the write has failed finds none, and leaves nothing behind. */
+async function makeStaging(staging: string, target: string): Promise<void> {
+  await makeStagingFolder(staging).catch(async (cause: unknown) => {
+    if (!(await fileExists(target))) throw cause;
+    throw new DataError(`Cannot write to ${shownPath(target)}: it is a file, and a write makes a folder, with a file a task`, {
+      cause,
+      hint: 'for one file write the stream of toReadableStream({ format: "csv" }) into it',
+    });
+  });
 }
 
 interface Overwritten {

@@ -101,7 +101,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     const { signal } = readOptions(options, FIT);
     signal?.throwIfAborted();
     const runConfig = await readRunConfig<TrainCallback | Tracker>(this.#settings.runConfig, "train");
-    if (!isInitialized()) await init();
+    if (!isInitialized()) await init({ ignoreReinitError: true });
     // Serializes the loop once, so that a loop that cannot be sent fails before anything starts.
     if (this.#loop.kind === "typescript" && this.#settings.scaling.max > 0) put(this.#loop.fn)[Symbol.dispose]();
     const torchrun = this.#torchrunPlace();

@@ -1,5 +1,5 @@
 /** Files of one dataset with different columns and types, in in-process mode: their dataset has one schema, in every operator and in all files of a write. */
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type DataType,
@@ -177,4 +177,131 @@ test("a folder of Hive's null has the type of the other folders", async () => {
     { id: 2, n: null },
   ]);
   expect((await data.readParquet(path).schema()).types).toEqual(["float64", "int64"]);
+});
+
+/** A folder of text files. */
+function textsOf(extension: string, ...texts: readonly string[]): string {
+  const path = join(folder, `texts-${(folders += 1)}`);
+  mkdirSync(path);
+  for (const [i, text] of texts.entries()) writeFileSync(join(path, `${i}.${extension}`), text);
+  return path;
+}
+
+/** Files of the same rows, of which each lacks a column and has another type of one. */
+const UNEVEN: Readonly<Record<string, () => data.Dataset<any>>> = {
+  CSV: () => data.readCsv(textsOf("csv", "id,km\n1,5\n2,6\n", "id,city\n3.5,Rome\n4,\n")),
+  JSON: () => data.readJson(textsOf("jsonl", '{"id":1,"km":5}\n{"id":2,"km":6}\n', '{"id":3.5,"city":"Rome"}\n{"id":4,"city":null}\n')),
+  "a union": () =>
+    data
+      .fromItems<any>([
+        { id: 1, km: 5 },
+        { id: 2, km: 6 },
+      ])
+      .union(
+        data.fromItems<any>([
+          { id: 3.5, city: "Rome" },
+          { id: 4, city: null },
+        ]),
+      ),
+  "a mix": () =>
+    data
+      .readCsv<any>(textsOf("csv", "id,km\n1,5\n2,6\n"))
+      .mix(data.readJson<any>(textsOf("jsonl", '{"id":3.5,"city":"Rome"}\n{"id":4,"city":null}\n')))
+      .sort("id"),
+};
+
+describe.each(Object.entries(UNEVEN))("%s with different columns", (_, read) => {
+  const rows = [
+    { id: 1, km: 5, city: null },
+    { id: 2, km: 6, city: null },
+    { id: 3.5, km: null, city: "Rome" },
+    { id: 4, km: null, city: null },
+  ];
+
+  test("has the columns of all in the types that hold all values, in every operator", async () => {
+    const all = read();
+    expect(await all.takeAll()).toEqual(rows);
+    for (const row of await all.takeAll()) expect(Object.keys(row)).toEqual(["id", "km", "city"]);
+    expect((await all.schema()).names).toEqual(["id", "km", "city"]);
+    expect((await all.schema()).types[0]).toBe("float64");
+    expect(await all.selectColumns(["city", "km"]).takeAll()).toEqual(rows.map(({ city, km }) => ({ city, km })));
+    expect(await all.renameColumns({ km: "far" }).filter(data.col("far").isNull()).count()).toBe(2);
+    expect(await all.withColumn("town", data.col("city").fillNull("none")).takeAll()).toEqual(
+      rows.map((row) => ({ ...row, town: row.city ?? "none" })),
+    );
+    expect(await all.groupBy("city").aggregate({ n: data.count() }).sort("n").takeAll()).toEqual([
+      { city: "Rome", n: 1 },
+      { city: null, n: 3 },
+    ]);
+    expect(await all.map((row) => ({ keys: Object.keys(row).join() })).takeAll()).toEqual(rows.map(() => ({ keys: "id,km,city" })));
+  });
+
+  test("is written as files of one schema", async () => {
+    const [csv, parquet] = [1, 2].map(() => join(folder, `uneven-${(folders += 1)}`)) as [string, string];
+    await read().repartition(2).writeParquet(parquet);
+    await read().writeParquet(parquet, { mode: "append" });
+    const schemas = readdirSync(parquet).map(async (file) => String(await data.readParquet(join(parquet, file)).schema()));
+    expect(new Set(await Promise.all(schemas)).size).toBe(1);
+    await read().writeCsv(csv);
+    for (const file of readdirSync(csv)) expect(readFileSync(join(csv, file), "latin1")).toMatch(/^id,km,city\n/);
+  });
+});
+
+describe("files of text whose beginnings were looked at", () => {
+  test("name the column and both files where types do not meet", async () => {
+    const csv = textsOf("csv", "id\n1\n", "id\nx\n");
+    await expect(data.readCsv(csv).takeAll()).rejects.toThrow(`Column "id" is int64 in ${csv}/0.csv and string in ${csv}/1.csv`);
+    const json = textsOf("jsonl", '{"id":1}\n', '{"id":"x"}\n');
+    await expect(data.readJson(json).schema()).rejects.toThrow(`Column "id" is int64 in ${json}/0.jsonl and string in ${json}/1.jsonl`);
+    expect(await data.readCsv(csv, { schema: { id: "string" } }).takeAll()).toEqual([{ id: "1" }, { id: "x" }]);
+  });
+
+  test("give the columns that are asked for, and null where a file lacks one", async () => {
+    const path = textsOf("csv", "a,b\n1,2\n", "b,c\n3,4\n", "d\n5\n");
+    expect(await data.readCsv(path, { columns: ["c", "a"] }).takeAll()).toEqual([
+      { c: null, a: 1 },
+      { c: 4, a: null },
+      { c: null, a: null },
+    ]);
+    expect(await data.readCsv(path, { columns: ["c"], schema: { a: "string", c: "string" } }).takeAll()).toEqual([
+      { c: null },
+      { c: "4" },
+      { c: null },
+    ]);
+    await expect(data.readCsv(path, { columns: ["e"] }).takeAll()).rejects.toThrow('there is no column "e"');
+  });
+
+  test("have further columns and wider types of JSON behind the beginning", async () => {
+    const lines = Array.from({ length: 30_000 }, (_, n) => `{"n":${n},"text":"${"x".repeat(100)}"}\n`).join("");
+    const path = textsOf("jsonl", `${lines}{"n":0.5,"late":true}\n`, '{"n":1,"text":null}\n');
+    const last = (await data.readJson<any>(path).takeAll()).slice(-2);
+    expect(last).toEqual([
+      { n: 0.5, text: null, late: true },
+      { n: 1, text: null },
+    ]);
+  });
+});
+
+describe("a dataset without rows keeps its columns", () => {
+  const none = (): data.Dataset<any> => data.fromItems<any>([{ id: 1, city: "Rome" }]).filter(data.col("id").gt(1));
+
+  test.each<[string, (rows: data.Dataset<any>) => data.Dataset<any>, readonly string[]]>([
+    ["as they are", (rows) => rows, ["id", "city"]],
+    ["in groups", (rows) => rows.groupBy("city").aggregate({ n: data.count(), most: data.max("id") }), ["city", "n", "most"]],
+    ["sorted", (rows) => rows.sort("id"), ["id", "city"]],
+    ["joined", (rows) => rows.join(data.fromItems([{ id: 1, far: 2 }]), { on: "id" }), ["id", "city", "far"]],
+  ])("%s: in files, streams, schemas", async (_, change, names) => {
+    const rows = change(none());
+    expect((await rows.schema()).names).toEqual(names);
+    expect(await new Response(rows.toReadableStream({ format: "csv" })).text()).toBe(`${names.join()}\n`);
+    const arrow = new Uint8Array(await new Response(rows.toReadableStream({ format: "arrow" })).arrayBuffer());
+    expect((await data.fromArrow(arrow).schema()).names).toEqual(names);
+    const [csv, parquet] = [1, 2].map(() => join(folder, `none-${(folders += 1)}`)) as [string, string];
+    expect(await rows.writeCsv(csv)).toMatchObject({ files: [expect.any(String)], rowCount: 0 });
+    expect(readdirSync(csv).map((file) => readFileSync(join(csv, file), "latin1"))).toEqual([`${names.join()}\n`]);
+    await rows.writeParquet(parquet);
+    expect(readdirSync(parquet)).toHaveLength(1);
+    expect((await data.readParquet(parquet).schema()).names).toEqual(names);
+    expect(await data.readParquet(parquet).count()).toBe(0);
+  });
 });

@@ -275,3 +275,18 @@ test("a spill folder that cannot be made is named, and nothing is left of the at
     `ShoalError Cannot start Shoal: a folder of the session cannot be made: [^\\n]*${folder}[^\\n]* spillDirectory[^\\n]*\\n`;
   expect(run.stdout).toMatch(new RegExp(`^${refused("/dev/null/spill")}${refused("/proc/self/spill")}false\\n$`));
 });
+
+test("datasets that are consumed at once start Shoal once, and a shutdown meanwhile ends", async () => {
+  const run = await sandbox.run(`
+    import { shutdown } from "shoal";
+    import * as data from "shoal/data";
+    const count = (rows: number) => data.range(rows).map((row) => row).count();
+    console.log(await Promise.all([count(10), count(20), data.range(30).map((row) => row).schema().then(String).then((text) => text.length > 0)]));
+    await shutdown();
+    const late = count(10).catch(() => "failed");
+    await new Promise(setImmediate);
+    await shutdown();
+    console.log("ended", await late);
+  `);
+  expect(run).toEqual({ exitCode: 0, signal: null, stderr: expect.any(String), stdout: "[ 10, 20, true ]\nended failed\n" });
+});

@@ -137,7 +137,8 @@ export class Session {
         cause: error,
       });
     } finally {
-      this.runtime.daemon.setKeepsProcessAlive(false);
+      // An end that began meanwhile keeps the process until it is over.
+      if (this.#ending === undefined) this.runtime.daemon.setKeepsProcessAlive(false);
     }
   }
 

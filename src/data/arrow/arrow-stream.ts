@@ -5,7 +5,7 @@
  * metadata, the metadata, the body; a schema has no body, and the end is a message of length 0 (https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format).
  * Columns with dictionaries are written as their values: each block has a dictionary of its own, and not every reader takes another one amid a stream.
  */
-import { alignBlock, type Block, decodeBlock, schemaOf, unifySchemas } from "../blocks/block.ts";
+import { alignBlock, type Block, decodeBlock, EMPTY_BLOCK, schemaOf, unifySchemas } from "../blocks/block.ts";
 import { type Field, sameType } from "../blocks/data-type.ts";
 import { DataError } from "../errors.ts";
 import { arrowOfBlocks } from "./to-arrow.ts";
@@ -16,9 +16,13 @@ const PREFIX_BYTES = 8;
 export async function* arrowStreamOf(blocks: AsyncIterable<Block>): AsyncGenerator<Uint8Array, void, undefined> {
   let fields: readonly Field[] | undefined;
   let end: Uint8Array | undefined;
+  let columns: Block = EMPTY_BLOCK;
   for await (const block of blocks) {
     // A block of no rows may know no columns.
-    if (block.rowCount === 0) continue;
+    if (block.rowCount === 0) {
+      if (columns.names.length === 0) columns = block;
+      continue;
+    }
     const plain = decodeBlock(block);
     fields ??= schemaOf(plain);
     const stream = arrowOfBlocks([withColumns(plain, fields)]);
@@ -26,7 +30,7 @@ export async function* arrowStreamOf(blocks: AsyncIterable<Block>): AsyncGenerat
     end = stream.subarray(stream.length - PREFIX_BYTES);
     yield stream.subarray(start, stream.length - PREFIX_BYTES);
   }
-  yield end ?? arrowOfBlocks([{ rowCount: 0, names: [], vectors: [] }]);
+  yield end ?? arrowOfBlocks([decodeBlock(columns)]);
 }
 
 /** The block with the columns of the first one, which the stream has told already. */

@@ -68,8 +68,10 @@ export function takeBlock(block: Block, indices: Uint32Array): Block {
 export function mapVectors(blocks: readonly Block[], make: (vectors: readonly Vector[]) => Vector): Vector[] {
   const [first] = blocks as readonly [Block, ...Block[]];
   const made: Vector[] = [];
+  const places = new Map<Vector, number>();
   for (let i = 0; i < first.vectors.length; i += 1) {
-    const earlier = first.vectors.indexOf(first.vectors[i] as Vector);
+    const earlier = places.get(first.vectors[i] as Vector) ?? i;
+    if (earlier === i) places.set(first.vectors[i] as Vector, i);
     const isSame = earlier < i && blocks.every(({ vectors }) => vectors[earlier] === vectors[i]);
     made.push(isSame ? (made[earlier] as Vector) : make(blocks.map(({ vectors }) => vectors[i] as Vector)));
   }
@@ -128,17 +130,31 @@ export function unifySchemas(
   return fields;
 }
 
+/** A block with the columns alone. */
+export function rowlessBlock(fields: readonly Field[]): Block {
+  return { rowCount: 0, names: fields.map(({ name }) => name), vectors: fields.map(({ type }) => nullVector(type, 0)) };
+}
+
 /** The block with exactly these columns, which {@link unifySchemas} gave for its own and other ones. */
 export function alignBlock(block: Block, fields: readonly Field[]): Block {
   const isAligned =
     fields.length === block.names.length &&
     fields.every(({ name, type }, i) => block.names[i] === name && sameType((block.vectors[i] as Vector).type, type));
   if (isAligned) return block;
+  const vectorsByName = new Map(block.names.map((name, i) => [name, block.vectors[i] as Vector]));
   const vectors = fields.map(({ name, type }) => {
-    const own = vectorOf(block, name);
+    const own = vectorsByName.get(name);
     return own === undefined ? nullVector(type, block.rowCount) : namingColumn(name, () => widenVector(own, type));
   });
   return { rowCount: block.rowCount, names: fields.map(({ name }) => name), vectors };
+}
+
+/** Adds the columns that a block lacks, with nulls, and widens its own. Columns of the block alone stay, behind the others. */
+export function conformBlock(block: Block, fields: readonly Field[], file?: string): Block {
+  return alignBlock(
+    block,
+    unifySchemas([fields, schemaOf(block)], () => ["other files", file]),
+  );
 }
 
 /** Runs what reads or makes one column, and names the column in the error of a value that does not fit. */

@@ -1,7 +1,7 @@
 /**
  * Estimates how many bytes the rows have that a function of a user's or an iterator gives, before they are a block.
  *
- * A step that collects rows hands them on once they are large, so a worker never holds more than one such block, whatever a row weighs.
+ * A step that collects rows hands them on once they are large, so a worker never holds more than one such block.
  * Small rows are looked at now and then only: looking at each would cost as much as a small function.
  */
 import { NdArray } from "../../core/index.ts";

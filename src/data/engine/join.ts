@@ -52,7 +52,21 @@ export interface Join {
 export function* joinBlocks(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
   const [leftBins, rightBins] = [binsOf(left), binsOf(right)];
   const binCount = Math.max(leftBins.length, rightBins.length);
-  for (let bin = 0; bin < binCount; bin += 1) yield* joinBin(join, binAt(leftBins, bin), binAt(rightBins, bin));
+  let isEmpty = true;
+  for (let bin = 0; bin < binCount; bin += 1)
+    for (const block of joinBin(join, binAt(leftBins, bin), binAt(rightBins, bin))) {
+      isEmpty = false;
+      yield block;
+    }
+  if (isEmpty && left.length > 0 && right.length > 0) yield noRows(join, binAt(leftBins, 0), binAt(rightBins, 0));
+}
+
+/** The columns of a join that has no rows. */
+function noRows(join: Join, left: readonly Block[], right: readonly Block[]): Block {
+  const sides = sidesOf(join, left, right);
+  if (join.type.endsWith("Semi") || join.type.endsWith("Anti"))
+    return join.type.startsWith("left") ? sides.noLeft : sliceBlock(sides.right, 0, 0);
+  return joined(join, sides, sides.noLeft, singlePairs(new Uint32Array(0), false));
 }
 
 /** The same rows in fewer blocks: small ones are put together, since each bin has one of every partition task. A bin with a key that most rows have is copied piece by piece, and never as a whole. */

@@ -7,8 +7,10 @@
 import { clusterResources, init, isInitialized, type NodeInfo, nodes, objectStoreStatistics } from "../../core/index.ts";
 import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
 import { BLOCK_BYTES_MAX, POOL_LOOK_MS, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
+import type { Field } from "../blocks/data-type.ts";
 import { labelledPlan } from "../plan/labelled-plan.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
+import { physicalPlan } from "../plan/rules.ts";
 import { smallSideOf } from "../plan/small-sides.ts";
 import { allResources, largestTask, refuseBeyond, resourcesOf, scarceLimits, type StepResources } from "../plan/step-resources.ts";
 import { processBoard, showsProgress, type WorkOutcome } from "../../progress/progress-board.ts";
@@ -38,7 +40,8 @@ import { type BlockCut, combineTasks, joiningReadTasks, mapTasks, numberedTasks,
 import { TaskOperator, type TaskOperatorOptions } from "./task-operator.ts";
 import type { Transform } from "./transform.ts";
 import { isByBins } from "./whole-transforms.ts";
-import { type LogicalPlan, partsOf, rowCountOf, type SourcePart } from "../plan/logical-plan.ts";
+import { knownFields, withAlignedUnions } from "../plan/known-fields.ts";
+import { type LogicalPlan, partsOf, rowCountOf, type Source, type SourcePart } from "../plan/logical-plan.ts";
 
 /** What running pipelines of this process hold. */
 const budget = new MemoryBudget();
@@ -96,6 +99,11 @@ function watchLimits(limits: ResourceLimits, look: () => Promise<Amounts>, onCha
   return () => clearInterval(timer);
 }
 
+/** Starts Shoal where it does not run. Another dataset may be starting it at the same time. */
+export async function startSession(): Promise<void> {
+  if (!isInitialized()) await init({ ignoreReinitError: true });
+}
+
 /** How many CPUs a pipeline may use at a time, at least one. */
 export async function usableCpus(settings: Settings): Promise<number> {
   const { cpus, limits } = await roomOf(settings);
@@ -117,13 +125,23 @@ export async function knownRowCount(plan: LogicalPlan, settings: Settings): Prom
   // A run tells which files it leaves out.
   let isWhole = true;
   const rowCount = await rowCountOf(plan, async (source, name) => {
-    if (!isInitialized()) await init();
+    await startSession();
     return partsOf(source, await usableCpus(settings), (error) => {
       isWhole = false;
       return errored.leavesOut(name, error);
     });
   });
   return isWhole ? rowCount : undefined;
+}
+
+/** The schema of a plan, where that is known without running it; undefined elsewhere, and where a file is left out. */
+export async function knownSchema(plan: LogicalPlan, settings: Settings): Promise<readonly Field[] | undefined> {
+  const physical = physicalPlan(plan);
+  if (!readsOf(physical).every(({ source }) => source.fields !== undefined)) return undefined;
+  await startSession();
+  const cpus = await usableCpus(settings);
+  for (const { source } of readsOf(physical)) await partsOf(source, cpus);
+  return knownFields(physical);
 }
 
 /** How a plan is run. */
@@ -142,23 +160,23 @@ export async function* run(
   { settings, signal, name, onBegin }: RunOptions,
 ): AsyncGenerator<BlockRef, void, undefined> {
   signal?.throwIfAborted();
-  if (!isInitialized()) await init();
+  await startSession();
   const { labelSelector } = settings;
-  const plan = labelledPlan(given, labelSelector);
+  const labelled = labelledPlan(given, labelSelector);
   const room = await roomOf(settings);
-  const steps = allResources(plan);
+  const steps = allResources(labelled);
   refuseBeyond(room.limits, steps, room.from);
   const kept = keptLimits(room, steps);
   const limits = Object.keys(kept).length === 0 ? undefined : new ResourceLimits(kept, largestTask(steps));
   const cpus = cpusWithin(room.cpus, room.limits);
   const machines = settings.detectIssues ? Math.max(1, (await livingNodes(labelSelector)).length) : 1;
   const limitBytes = settings.memoryBytes ?? (await objectStoreStatistics()).quotaBytes * STORE_PART_OF_BUDGET;
-  const parts = new Map<PhysicalPlan, readonly SourcePart[]>();
+  const parts = new Map<Source, readonly SourcePart[]>();
   const errored = new ErroredBlocks(settings.maxErroredBlocks);
-  for (const read of readsOf(plan)) {
-    const leavesOut = (error: unknown): boolean => errored.leavesOut(read.name, error);
-    parts.set(read, await partsOf(read.source, cpus, leavesOut));
+  for (const { name: reader, source } of readsOf(labelled)) {
+    if (!parts.has(source)) parts.set(source, await partsOf(source, cpus, (error) => errored.leavesOut(reader, error)));
   }
+  const plan = await withAlignedUnions(labelled);
   const pools = new Pools(plan, room.cpus);
   const watched: WatchedOperator[] = [];
   const executor = new StreamingExecutor({ budget, limitBytes, limits }, (events) =>
@@ -227,7 +245,7 @@ function readsOf(plan: PhysicalPlan): ReadPlan[] {
 
 interface BuildOptions {
   readonly events: OperatorEvents;
-  readonly parts: ReadonlyMap<PhysicalPlan, readonly SourcePart[]>;
+  readonly parts: ReadonlyMap<Source, readonly SourcePart[]>;
   readonly cpus: number;
   readonly pools: Pools;
   readonly limits: ResourceLimits | undefined;
@@ -268,7 +286,7 @@ function buildOperator(
     case "read": {
       const { chain, source, cutFor, compute } = plan;
       const options = { name: plan.name, ...plan.options };
-      const reads = (parts.get(plan) as readonly SourcePart[]).map((part) => part.args);
+      const reads = (parts.get(source) as readonly SourcePart[]).map((part) => part.args);
       const cut = cutFor && cutOf(cutFor, reads.length, cpus);
       const startTask =
         side === undefined ? readTasks(source.reader, { chain, cut }, options) : joiningReadTasks(source.reader, { chain, side }, options);

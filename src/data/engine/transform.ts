@@ -8,7 +8,8 @@ import { isThenable } from "../../core/internal.ts";
 import { isArrow } from "../arrow/arrow-batch.ts";
 import { hasManyGroups } from "../aggregates/group-aggregate.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
-import { type Block, blockOfRows, blockReader, concatBlocks, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
+import { type Block, blockOfRows, blockReader, concatBlocks, conformBlock, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
+import type { Field } from "../blocks/data-type.ts";
 import { keepFile, keepOrigin, placeOf, rowPlace } from "../blocks/origin.ts";
 import { RowBytes } from "../blocks/row-bytes.ts";
 import { DataError } from "../errors.ts";
@@ -47,6 +48,8 @@ export type Transform =
   | { readonly kind: "withColumns"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
+  /** Gives each block the columns and types of the dataset. */
+  | { readonly kind: "conform"; readonly name: string; readonly fields: readonly Field[] }
   | HashSplitTransform
   /** Drops duplicates within each block, where that drops many: before an exchange, for what travels. */
   | { readonly kind: "distinctInBlock"; readonly name: string; readonly keys: readonly string[]; readonly keep: "first" | "last" }
@@ -82,6 +85,7 @@ const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
   "unnest",
   "project",
   "limit",
+  "conform",
   "hashSplit",
   "distinctInBlock",
   "partialAggregate",
@@ -148,6 +152,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : pickRows(block, hashSide(block, transform))));
     case "distinctInBlock":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : distinctInBlock(block, transform)));
+    case "conform":
+      return eachBlock(blocks, (block) => conformBlock(block, transform.fields));
     case "limit":
       return limitRows(blocks, transform.count);
     case "rebatch":

@@ -121,7 +121,9 @@ async function* byBins(blocks: Blocks, transform: WholeTransform, change: (block
     if (isOwnCode(transform) && !own.includes(block)) freeBuffers(buffersOf([block]), buffersOf([changed]));
     yield changed;
   }
-  if (isEmpty) yield withoutColumn(concatBlocks(bins[0] ?? []), HIDDEN_ORDER);
+  const empty = concatBlocks(bins[0] ?? []);
+  if (isEmpty && transform.kind === "mergeAggregates" && empty.names.length > 0) yield change(empty);
+  else if (isEmpty) yield withoutColumn(empty, HIDDEN_ORDER);
 }
 
 /** Applies the change to all rows of the task in one block; to nothing where there are none. */
@@ -181,8 +183,13 @@ async function* partialAggregates(
     if (freesBlocks) freeDecoded(rows, [states]);
     return states;
   });
+  let [isEmpty, columns] = [true, undefined as Block | undefined];
   for await (const block of blocks) {
-    if (block.rowCount === 0) continue;
+    if (block.rowCount === 0) {
+      if (block.names.length > 0) columns ??= block;
+      continue;
+    }
+    isEmpty = false;
     keyVectors(block, keys, use);
     // States come in the order of their rows, as lists of values have it.
     if (hasManyGroups(block, keys, aggregates)) {
@@ -197,6 +204,8 @@ async function* partialAggregates(
   }
   yield* aggregating.rest();
   yield* merging.rest();
+  // The results of no rows have their columns, too.
+  if (isEmpty && columns !== undefined) yield partialAggregate(columns, keys, aggregates);
 }
 
 /** Makes one block of several when they have many bytes. */

@@ -7,7 +7,19 @@
 import { FileWriter } from "../../storage/file-writer.ts";
 import { shownPath } from "../../storage/paths.ts";
 import { removeFiles } from "../../storage/places.ts";
-import { type Block, blockOfRows, columnReader, sliceBlock, takeBlock, unifySchemas, alignBlock, schemaOf } from "../blocks/block.ts";
+import {
+  alignBlock,
+  type Block,
+  blockOfRows,
+  columnReader,
+  rowlessBlock,
+  rowsOf,
+  schemaOf,
+  sliceBlock,
+  takeBlock,
+  unifySchemas,
+} from "../blocks/block.ts";
+import type { Field } from "../blocks/data-type.ts";
 import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { ByteSink } from "../formats/byte-sink.ts";
@@ -44,6 +56,8 @@ export interface WriteTransform {
   readonly minRowsPerFile?: number | undefined;
   /** The least bytes of a file, as its rows lie in memory. */
   readonly minBytesPerFile?: number | undefined;
+  /** Writes a file also where no row comes, for the columns. Default: a row with the columns tells that there is none. */
+  readonly isAlone?: boolean | undefined;
 }
 
 /** The row of a file that was written: its place in the staging folder, and the folders of its partition. */
@@ -52,6 +66,8 @@ export interface WrittenFile extends Record<string, unknown> {
   readonly partition: string;
   readonly rowCount: number;
   readonly sizeBytes: number;
+  /** In place of a file, where no row came: the columns, as JSON. `staged` is empty then. */
+  readonly columns?: string | null;
 }
 
 /** Rows of one partition as they come: one file, or one for each row. */
@@ -67,9 +83,13 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
   const open = new Map<string, OpenFile>();
   const written: WrittenFile[] = [];
   const { maxRowsPerFile = Number.POSITIVE_INFINITY } = transform;
+  let empty: Block | undefined;
   try {
     for await (const block of blocks) {
-      if (block.rowCount === 0) continue;
+      if (block.rowCount === 0) {
+        if (block.names.length > 0) empty ??= block;
+        continue;
+      }
       for (const { partition, rows } of partitionsOf(block, transform))
         for (let start = 0; start < rows.rowCount; ) {
           const file = open.get(partition) ?? (await openNext(partition, open, transform));
@@ -81,6 +101,10 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
           open.delete(partition);
         }
     }
+    if (written.length === 0 && open.size === 0 && empty !== undefined && hasEmptyFiles(transform)) {
+      if (transform.isAlone === true) await (await openNext("", open, transform)).add(empty);
+      else written.push({ staged: "", partition: "", rowCount: 0, sizeBytes: 0, columns: JSON.stringify(schemaOf(empty)) });
+    }
     for (const file of open.values()) written.push(...(await file.end()));
     open.clear();
     await checkIsAwaited(transform, written);
@@ -88,6 +112,20 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
   } finally {
     for (const file of open.values()) await file.abort();
   }
+}
+
+/** The file of a dataset without rows. */
+export async function writeRowless(fields: readonly Field[], transform: WriteTransform): Promise<readonly WrittenFile[]> {
+  const block = async function* rowless(): AsyncGenerator<Block, void, undefined> {
+    yield rowlessBlock(fields);
+  };
+  for await (const written of writeFiles(block(), { ...transform, isAlone: true })) return rowsOf(written) as WrittenFile[];
+  return [];
+}
+
+/** Whether a dataset without rows is a file with its columns: partitions have no folder then, and arrays and images no form. */
+function hasEmptyFiles({ partitionBy, format }: WriteTransform): boolean {
+  return partitionBy.length === 0 && format.kind !== "numpy" && format.kind !== "images";
 }
 
 async function openNext(partition: string, open: Map<string, OpenFile>, transform: WriteTransform): Promise<OpenFile> {
@@ -103,8 +141,9 @@ async function openNext(partition: string, open: Map<string, OpenFile>, transfor
 
 /** A write that has failed elsewhere has removed its staging folder: where the storage takes files all the same, they would stay. */
 async function checkIsAwaited({ name, stagingFolder }: WriteTransform, written: readonly WrittenFile[]): Promise<void> {
-  if (written.length === 0 || (await isStaging(stagingFolder))) return;
-  await removeFiles(written.map(({ staged }) => staged));
+  const staged = written.map((file) => file.staged).filter((path) => path !== "");
+  if (staged.length === 0 || (await isStaging(stagingFolder))) return;
+  await removeFiles(staged);
   throw new DataError(`${name} has ended meanwhile: ${shownPath(stagingFolder)} is removed`);
 }
 

@@ -7,7 +7,7 @@
 import { shownPath } from "../../storage/paths.ts";
 import { readTextChunks } from "../../storage/read-file.ts";
 import type { Block } from "../blocks/block.ts";
-import { type DataType, parseType, STRING, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
+import { type DataType, type Field, parseType, STRING, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
 import { DataError } from "../errors.ts";
 import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
@@ -28,7 +28,7 @@ export interface CsvOptions {
   /** Types of columns by name, in place of those that would be inferred: `{ zip: "string", id: "int64 as bigint" }`. */
   readonly schema?: Readonly<Record<string, string>>;
   /** Only these columns are read, in this order. Default: all. */
-  readonly columns?: readonly string[];
+  readonly columns?: readonly string[] | undefined;
   /** Texts without quotes that are null beside the empty one: `["NA", "NULL"]`. Default: none. */
   readonly nullValues?: readonly string[];
   /** A name or label of the Encoding Standard. A byte order mark in the file goes before it. Default: `utf-8`. */
@@ -37,6 +37,8 @@ export interface CsvOptions {
   readonly skipLines?: number;
   /** Default: `"error"`. */
   readonly raggedRows?: RaggedRows;
+  /** Types of columns that were inferred before, of the same file. Default: they are inferred. */
+  readonly inferred?: readonly Field[];
   /** About the size of a block in memory. Default: 8 MiB. */
   readonly blockBytes?: number;
 }
@@ -58,12 +60,25 @@ export function readCsvFile(path: string, options: CsvOptions = {}): AsyncGenera
   return csvBlocks(readTextChunks(path), shownPath(path), options);
 }
 
+/** The columns of a file and the types that its beginning says: all columns, of a file without a byte none. */
+export async function csvFields(path: string, options: CsvOptions): Promise<readonly Field[]> {
+  const { schema = {} } = options;
+  for await (const { fields } of openCsv(readTextChunks(path), shownPath(path), { ...options, columns: undefined, schema: {} }))
+    return fields.map(({ name, type }) => ({ name, type: (Object.hasOwn(schema, name) && parseType(schema[name] as string)) || type }));
+  return [];
+}
+
 /** {@link readCsvFile} for bytes from elsewhere. `file` names them in errors. */
 export async function* csvBlocks(
   chunks: AsyncIterable<Uint8Array>,
   file: string,
   options: CsvOptions,
 ): AsyncGenerator<Block, void, undefined> {
+  for await (const opened of openCsv(chunks, file, options)) yield* opened.blocks();
+}
+
+/** Opens a file, reads its beginning, and closes it at the end. A file without a byte gives nothing. */
+async function* openCsv(chunks: AsyncIterable<Uint8Array>, file: string, options: CsvOptions): AsyncGenerator<CsvBlocks, void, undefined> {
   const text = await utf8Text(chunks, file, options.encoding ?? UTF8);
   const window = new ByteWindow(text.chunks, file, text.encoding);
   try {
@@ -74,7 +89,7 @@ export async function* csvBlocks(
     await skip(window, skipLines);
     const form = formOf(window, options);
     const header = await readHeader(window, options, form);
-    if (header !== undefined) yield* new CsvBlocks(window, header, { options, form }).blocks();
+    if (header !== undefined) yield new CsvBlocks(window, header, { options, form });
   } finally {
     await window.close();
   }
@@ -226,7 +241,8 @@ class CsvBlocks {
   readonly #table: FieldTable;
   readonly #blockBytes: number;
   readonly #nullValues: readonly Uint8Array[];
-  readonly #inferredRows: number;
+  /** Undefined where the types were inferred before. */
+  readonly #inferredRows: number | undefined;
   #place: Place;
   #blockRows = 0;
   /** Records that were left out, and the line of the first. */
@@ -241,17 +257,23 @@ class CsvBlocks {
     this.#nullValues = (options.nullValues ?? []).map((text) => Buffer.from(text));
     this.#table = new FieldTable(names.length, form, FIELDS_AT_ONCE);
     const fixed = fixedTypes(window.file, names, options);
-    const inference = names.map((name) => (fixed.has(name) ? undefined : new ColumnInference()));
     const hasCommas = options.decimalSeparator === ",";
-    this.#inferredRows = this.#infer(inference, hasCommas);
+    const known = new Map(options.inferred?.map((one) => [one.name, one.type]));
+    const inference = names.map((name) => (fixed.has(name) || known.has(name) ? undefined : new ColumnInference()));
+    this.#inferredRows = options.inferred === undefined ? this.#infer(inference, hasCommas) : undefined;
+    const fields = new Map(names.map((name, field) => [name, field]));
     this.#columns = selectedColumns(window.file, names, options).map((name) => {
-      const field = names.indexOf(name);
-      const type = fixed.get(name) ?? inference[field]?.type(window.isLast, names.length === 1) ?? STRING;
+      const field = fields.get(name) as number;
+      const type = fixed.get(name) ?? known.get(name) ?? inference[field]?.type(window.isLast, names.length === 1) ?? STRING;
       const column = textColumn(type, !fixed.has(name));
       if (column === undefined) throw new DataError(`${window.file}: column ${JSON.stringify(name)} cannot be ${typeName(type)} in CSV`);
       const isText = valueType(type).kind === "string" || type.kind === "null";
       return { name, field, column, isInferred: !fixed.has(name), hasCommas: hasCommas && !isText };
     });
+  }
+
+  get fields(): readonly Field[] {
+    return this.#columns.map(({ name, column }) => ({ name, type: column.type }));
   }
 
   async *blocks(): AsyncGenerator<Block, void, undefined> {
@@ -379,7 +401,8 @@ class CsvBlocks {
     const row = this.#place.rows + Math.floor(field / columns) + 1;
     const line = this.#place.line + this.#window.countLines(starts[field] as number);
     const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
-    const origin = isInferred ? `, as the first ${this.#inferredRows} rows say` : "";
+    const inferredBy = this.#inferredRows === undefined ? "the beginning of the file says" : `the first ${this.#inferredRows} rows say`;
+    const origin = isInferred ? `, as ${inferredBy}` : "";
     const where = `${file}: row ${row} (line ${line}) has ${shown} in column ${JSON.stringify(name)}`;
     const other = remedy === ROUNDED ? `, or ${JSON.stringify("float64")}, which rounds it` : "";
     return new DataError(`${where}, and the column is ${typeName(column.type)}${origin}`, {
@@ -405,19 +428,21 @@ function isAt(bytes: Uint8Array, start: number, end: number, value: Uint8Array):
 }
 
 function fixedTypes(file: string, names: readonly string[], { schema = {} }: CsvOptions): ReadonlyMap<string, DataType> {
+  const known = new Set(names);
   return new Map(
     Object.entries(schema).map(([name, text]) => {
       const type = parseType(text);
       if (type === undefined)
         throw new DataError(`schema: ${JSON.stringify(text)} is no type for a column; there are ${TYPE_NAMES.join(", ")}`);
-      if (!names.includes(name)) throw unknownColumn(file, "schema", name, names);
+      if (!known.has(name)) throw unknownColumn(file, "schema", name, names);
       return [name, type];
     }),
   );
 }
 
 function selectedColumns(file: string, names: readonly string[], { columns = names }: CsvOptions): readonly string[] {
-  const missing = columns.find((name) => !names.includes(name));
+  const known = new Set(names);
+  const missing = columns.find((name) => !known.has(name));
   if (missing !== undefined) throw unknownColumn(file, "columns", missing, names);
   return columns;
 }

@@ -6,12 +6,12 @@
  */
 import { shownPath } from "../../storage/paths.ts";
 import { readTextChunks } from "../../storage/read-file.ts";
-import { type Block, sliceBlock } from "../blocks/block.ts";
-import { type DataType, parseType, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
+import { type Block, schemaOf, sliceBlock } from "../blocks/block.ts";
+import { type DataType, type Field, parseType, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
-import { INFERENCE_BYTES, JSON_SPARSE_KEYS_MAX, READ_BLOCK_BYTES } from "../limits.ts";
+import { INFERENCE_BYTES, JSON_LOOK_BYTES, JSON_SPARSE_KEYS_MAX, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { conform } from "./json-values.ts";
 import { isSparse, JsonInference } from "./json-inference.ts";
@@ -25,6 +25,8 @@ export interface JsonOptions {
   readonly columns?: readonly string[];
   /** About the size of a block, as text. Default: 8 MiB. */
   readonly blockBytes?: number;
+  /** The beginning of the file from which types are inferred. Default: 4 MiB. */
+  readonly inferenceBytes?: number;
 }
 
 /**
@@ -36,6 +38,13 @@ export function readJsonFile(path: string, options: JsonOptions = {}): AsyncGene
   return jsonBlocks(readTextChunks(path), shownPath(path), options);
 }
 
+/** The columns of a file and their types, as its beginning says: of a file without rows none. */
+export async function jsonFields(path: string, options: JsonOptions): Promise<readonly Field[]> {
+  const beginning = { blockBytes: JSON_LOOK_BYTES, inferenceBytes: JSON_LOOK_BYTES };
+  for await (const block of jsonBlocks(readTextChunks(path), shownPath(path), { ...options, ...beginning })) return schemaOf(block);
+  return [];
+}
+
 /** {@link readJsonFile} for bytes from elsewhere. `file` names them in errors. */
 export async function* jsonBlocks(
   chunks: AsyncIterable<Uint8Array>,
@@ -44,14 +53,14 @@ export async function* jsonBlocks(
 ): AsyncGenerator<Block, void, undefined> {
   const window = new ByteWindow(chunks, file);
   const columns = new JsonColumns(file, options);
-  const { blockBytes = READ_BLOCK_BYTES } = options;
+  const { blockBytes = READ_BLOCK_BYTES, inferenceBytes = INFERENCE_BYTES } = options;
   try {
-    await window.fill(INFERENCE_BYTES);
+    await window.fill(inferenceBytes);
     window.endLastLine();
     window.skipByteOrderMark();
     const reader = recordReader(window, columns.decimals);
     // The first block has all from which types are inferred, and is cut into smaller ones where those are wanted.
-    let wanted = Math.max(blockBytes, INFERENCE_BYTES);
+    let wanted = Math.max(blockBytes, inferenceBytes);
     while (await readRows(window, reader, columns, wanted)) {
       yield* cutBlock(columns, blockBytes);
       wanted = blockBytes;

@@ -6,6 +6,7 @@
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
+import type { Field } from "../blocks/data-type.ts";
 import type { Compute, TaskLimit } from "../engine/compute.ts";
 import type { Combine } from "../engine/combine.ts";
 import type { Mix } from "../engine/several-inputs.ts";
@@ -32,6 +33,8 @@ export interface Source {
   files?(): Promise<readonly string[]>;
   /** Columns that each of its blocks has, as far as that is known. */
   readonly columns?: readonly string[] | undefined;
+  /** The columns of all its blocks, of the parts that were listed last; undefined where they are not known. Absent where they never are. */
+  fields?(): Promise<readonly Field[] | undefined>;
   /** The source without what nobody asks for; undefined where that changes nothing. Absent where it cannot leave anything out. */
   pushDown?(wanted: Wanted): Source | undefined;
 }

@@ -76,6 +76,11 @@ function partitioningOf(combine: Combine, input: number): Partitioning {
   return { kind: "hash", keys: input === 0 ? combine.leftKeys : combine.rightKeys, use: "join on" };
 }
 
+/** The plan with one step of the engine's more. */
+export function appendedStep(input: PhysicalPlan, step: Transform): PhysicalPlan {
+  return fuse(input, step.name, step, {});
+}
+
 function fuse(input: PhysicalPlan, name: string, transform: Transform, options: TaskOptions<1>, compute?: Compute): PhysicalPlan {
   const fused = compute === undefined ? appended(input, transform, options) : undefined;
   return fused ?? { kind: "map", name: taskName(name), input: withCut(input, transform, compute), chain: [transform], options, compute };

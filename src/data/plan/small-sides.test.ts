@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Join } from "../engine/join.ts";
 import { labelledPlan } from "./labelled-plan.ts";
-import type { LogicalPlan, SourcePart } from "./logical-plan.ts";
+import type { LogicalPlan, Source, SourcePart } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";
 import { physicalPlan } from "./rules.ts";
 import { smallSideOf } from "./small-sides.ts";
@@ -29,8 +29,8 @@ function joinsWhereRead(
   const plan = labelledPlan(physicalPlan({ kind: "combine", name: "join", inputs, combine }), labels.selector);
   if (plan.kind !== "exchange") return expect.unreachable();
   const parts = new Map(
-    plan.inputs.map((input): [PhysicalPlan, SourcePart[]] => [
-      input.plan,
+    plan.inputs.map((input): [Source, SourcePart[]] => [
+      (input.plan as Extract<PhysicalPlan, { kind: "read" }>).source,
       [part(input.plan === plan.inputs[0]?.plan ? 1_000_000 : rightRows)],
     ]),
   );

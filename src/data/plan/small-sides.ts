@@ -9,10 +9,10 @@ import { wholeSides } from "../engine/join.ts";
 import { SmallSide } from "../engine/small-side.ts";
 import type { Transform } from "../engine/transform.ts";
 import { SMALL_SIDE_TABLE_ROWS, WHOLE_INPUT_ROWS_MAX } from "../limits.ts";
-import type { SourcePart } from "./logical-plan.ts";
+import type { Source, SourcePart } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";
 
-type Parts = ReadonlyMap<PhysicalPlan, readonly SourcePart[]>;
+type Parts = ReadonlyMap<Source, readonly SourcePart[]>;
 
 /** The small side of an exchange, where it is one that the tasks of the other side may join with. */
 export function smallSideOf(
@@ -26,8 +26,8 @@ export function smallSideOf(
   const rows = rowsAtMost(right, parts);
   if (rows === undefined || rows > WHOLE_INPUT_ROWS_MAX) return undefined;
   // Each task brings the small side into a table, which is worth it for as many rows of its own.
-  const tasks = parts.get(left)?.length ?? 0;
-  const leftRows = rowsIn(parts.get(left)) ?? 0;
+  const tasks = parts.get(left.source)?.length ?? 0;
+  const leftRows = rowsIn(parts.get(left.source)) ?? 0;
   return rows * tasks <= Math.max(leftRows, SMALL_SIDE_TABLE_ROWS) ? new SmallSide(combine, chain) : undefined;
 }
 
@@ -50,6 +50,7 @@ const ROWS_STAY: ReadonlySet<string> = new Set<Transform["kind"]>([
   "download",
   "hashSplit",
   "limit",
+  "conform",
 ]);
 
 /** The most rows that a plan gives, where that is known before it runs. */
@@ -59,7 +60,7 @@ function rowsAtMost(plan: PhysicalPlan, parts: Parts): number | undefined {
     case "stored":
       return plan.blocks.reduce((sum, { rowCount }) => sum + rowCount, 0);
     case "read":
-      return addsNoRows(plan.chain) ? rowsIn(parts.get(plan)) : undefined;
+      return addsNoRows(plan.chain) ? rowsIn(parts.get(plan.source)) : undefined;
     case "map":
       return addsNoRows(plan.chain) ? rowsAtMost(plan.input, parts) : undefined;
     case "limit":

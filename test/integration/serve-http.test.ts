@@ -87,6 +87,7 @@ beforeAll(async () => {
     answerTimeoutMs: 3_000,
     keepAliveTimeoutMs: 500,
     maxConnections: 1_500,
+    allowedHosts: [".example"],
   };
   await serve.start({ httpOptions });
   await serve.run(serve.deployment(Echo, { maxOngoingRequests: 1_000 }).bind(), { name: "echo", routePrefix: "/" });
@@ -153,6 +154,24 @@ test.each([
   const answer = await said(raw(text));
   expect(answer).toMatch(/^HTTP\/1\.1 400 /);
   expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
+});
+
+test("a proxy on loopback answers no domain that it was not told of: pages whose name is rebound to it get nothing", async () => {
+  const statusFor = (host: string, target = "/"): Promise<string> =>
+    statusOf(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  expect(await Promise.all(["evil.test", "evil.test:8000", "127.0.0.1.evil.test"].map((host) => statusFor(host)))).toEqual([
+    "403",
+    "403",
+    "403",
+  ]);
+  expect(await statusFor("localhost", "http://evil.test/")).toBe("403");
+  expect(await statusFor("evil.test", "/-/routes")).toBe("403");
+  expect(await Promise.all(["localhost:1", "127.0.0.1", "[::1]", "shop.example"].map((host) => statusFor(host)))).toEqual([
+    "200",
+    "200",
+    "200",
+    "200",
+  ]);
 });
 
 test("what is no answer is a 500 of its own, and the requests beside it are answered", async () => {

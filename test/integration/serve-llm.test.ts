@@ -75,6 +75,38 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => serve.shutdown());
 
+test("keys are asked for where the application has some, browsers of named origins may call it, and /health is open", async () => {
+  const app = serve.llm.buildOpenAIApp({
+    models: [{ id: "echo", engine: serve.llm.deterministic() }],
+    apiKeys: ["first-key", "second-key"],
+    corsOrigins: ["https://chat.example"],
+    ingress: { name: "KeyedIngress" },
+  });
+  await serve.run(app, { name: "keyed", routePrefix: "/keyed" });
+  const keyed = (apiKey: string): OpenAI => new OpenAI({ baseURL: `${address}/keyed/v1`, apiKey, maxRetries: 0 });
+  for (const key of ["first-key", "second-key"]) expect((await keyed(key).models.list()).data).toHaveLength(1);
+  expect(await failureOf(keyed("other").models.list() as unknown as Promise<unknown>)).toMatchObject({
+    status: 401,
+    code: "invalid_api_key",
+  });
+  const call = (path: string, init: RequestInit = {}): Promise<Response> => fetch(`${address}/keyed${path}`, init);
+  expect((await call("/v1/models")).status).toBe(401);
+  expect(await (await call("/health")).json()).toEqual({ status: "ok" });
+  const preflight = (origin: string): Promise<Response> =>
+    call("/v1/models", {
+      method: "OPTIONS",
+      headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": "authorization" },
+    });
+  const allowed = await preflight("https://chat.example");
+  expect([allowed.status, allowed.headers.get("access-control-allow-origin"), allowed.headers.get("access-control-allow-headers")]).toEqual(
+    [204, "https://chat.example", "authorization"],
+  );
+  expect((await preflight("https://evil.example")).status).toBe(403);
+  const refused = await call("/v1/models", { headers: { origin: "https://chat.example" } });
+  expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "https://chat.example"]);
+  await serve.delete("keyed");
+});
+
 test("openai's client lists models, chats, completes and embeds", async () => {
   const listed = [];
   for await (const { id, owned_by } of client.models.list()) listed.push([id, owned_by]);

@@ -101,7 +101,7 @@ const Base = serve.deployment(Chat, { maxOngoingRequests: 50, actorOptions: { nu
 
 beforeAll(async () => {
   log = new Log(folder);
-  await serve.start({ httpOptions: { port: 0, maxMessageBytes: 300_000 } });
+  await serve.start({ httpOptions: { port: 0, maxMessageBytes: 300_000, allowedOrigins: ["https://app.example"] } });
   await serve.run(Base.bind(log.file), { name: "chat", routePrefix: "/chat" });
   await serve.run(serve.deployment(Plain, { actorOptions: { numCpus: 0 } }).bind(), { name: "plain", routePrefix: "/plain" });
   address = (Object.values((await serve.status()).proxies)[0]?.address ?? "").replace("http", "ws");
@@ -204,6 +204,15 @@ test("the program's own close, its end and its failure have their codes", async 
   const throws = await connect("/chat/throws");
   expect(await throws.closed).toEqual([1011, "internal error"]);
   expect(throws.messages).toEqual(["one"]);
+});
+
+test("pages of other origins open no socket where allowedOrigins names those that may", async () => {
+  for (const origin of ["https://app.example", address.replace("ws", "http")]) {
+    const { socket } = await connect("/chat/echo", { headers: { origin } });
+    socket.close();
+  }
+  for (const headers of [{ origin: "https://evil.example" }, { origin: "null" }, { host: "evil.example" }])
+    await expect(connect("/chat/echo", { headers })).rejects.toThrow("403");
 });
 
 test("a handshake is refused with a status of HTTP", async () => {

@@ -89,7 +89,7 @@ class Echo {
 }
 
 beforeAll(async () => {
-  await serve.start({ httpOptions: { port: 0, maxBodyBytes: 50_000_000 } });
+  await serve.start({ httpOptions: { port: 0, maxBodyBytes: 50_000_000, allowedHosts: ["shop.example"] } });
   await serve.run(serve.deployment(Echo, { maxOngoingRequests: 20 }).bind(), { name: "echo", routePrefix: "/echo" });
   address = Object.values((await serve.status()).proxies)[0]?.address ?? "";
 });

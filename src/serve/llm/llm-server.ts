@@ -6,9 +6,10 @@
  */
 import { getRuntimeContext } from "../../core/index.ts";
 import { batch } from "../replica/batch.ts";
-import type { ChatRequest, CompletionRequest, Embedding, EmbedRequest, LLMEngine, Token } from "./engine.ts";
-import { createEngine, type EngineSource } from "./engine-source.ts";
+import type { ChatRequest, CompletionRequest, Embedding, EmbedRequest, LLMEngine, SamplingOptions, Token } from "./engine.ts";
+import { createEngine, type EngineSource, isBuiltIn } from "./engine-source.ts";
 import { LLMRequestError } from "./llm-errors.ts";
+import { limitedTokens } from "./token-limits.ts";
 
 /** Requests of embeddings that go to an engine together, and how long the first of them waits for others. */
 const EMBED_BATCH = 32;
@@ -16,6 +17,7 @@ const EMBED_WAIT_MS = 2;
 
 export class LLMServer {
   readonly #id: string;
+  readonly #isBuiltIn: boolean;
   readonly #engine: Promise<LLMEngine>;
   readonly #ends = new AbortController();
   readonly #embedAll = batch<EmbedRequest, readonly Embedding[]>(
@@ -28,6 +30,7 @@ export class LLMServer {
 
   constructor(id: string, source: EngineSource) {
     this.#id = id;
+    this.#isBuiltIn = isBuiltIn(source);
     this.#engine = this.#load(source);
     // `checkHealth` tells of it.
     this.#engine.catch(() => {});
@@ -36,13 +39,15 @@ export class LLMServer {
   async *chat(request: ChatRequest): AsyncGenerator<Token, void, undefined> {
     const engine = await this.#engine;
     if (engine.chat === undefined) throw this.#lacks("chat");
-    yield* whileWanted((signal) => (engine.chat as NonNullable<LLMEngine["chat"]>)(request, signal));
+    const chat = engine.chat.bind(engine);
+    yield* whileWanted((signal) => this.#limited(chat(request, signal), request));
   }
 
   async *complete(request: CompletionRequest): AsyncGenerator<Token, void, undefined> {
     const engine = await this.#engine;
     if (engine.complete === undefined) throw this.#lacks("completions");
-    yield* whileWanted((signal) => (engine.complete as NonNullable<LLMEngine["complete"]>)(request, signal));
+    const complete = engine.complete.bind(engine);
+    yield* whileWanted((signal) => this.#limited(complete(request, signal), request));
   }
 
   embed(request: EmbedRequest): Promise<readonly Embedding[]> {
@@ -58,6 +63,11 @@ export class LLMServer {
     this.#ends.abort();
     const engine = await this.#engine.catch(() => undefined);
     await engine?.[Symbol.asyncDispose]?.();
+  }
+
+  /** Engines of Shoal end at their limits by themselves. */
+  #limited(tokens: AsyncIterable<Token>, request: SamplingOptions): AsyncIterable<Token> {
+    return this.#isBuiltIn ? tokens : limitedTokens(tokens, request);
   }
 
   async #load(source: EngineSource): Promise<LLMEngine> {

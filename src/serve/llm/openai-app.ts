@@ -9,6 +9,7 @@ import { type Application, deployment } from "../deployment.ts";
 import type { BackpressureConfig, DeploymentOptions } from "../deployment-options.ts";
 import { type EngineSource, isBuiltIn, ongoingRequestsOf } from "./engine-source.ts";
 import { LLMServer } from "./llm-server.ts";
+import { keyHash } from "./openai-access.ts";
 import { OpenAIIngress, type ServedModel } from "./openai-ingress.ts";
 
 /** Options of a model. */
@@ -25,6 +26,10 @@ export interface ModelOptions {
 /** The options of `buildOpenAIApp`. */
 export interface OpenAIAppOptions {
   readonly models: readonly ModelOptions[];
+  /** Keys of which clients send one (`Authorization: Bearer …`). The application keeps their hashes alone. Default: no key is asked for. */
+  readonly apiKeys?: readonly string[] | undefined;
+  /** Origins of web pages that may call the API, such as "https://chat.example", or "*". Default: none. */
+  readonly corsOrigins?: readonly string[] | undefined;
   /** Options of the replicas that speak HTTP. Default: one, 1,000 requests at a time. */
   readonly ingress?: DeploymentOptions | undefined;
 }
@@ -35,6 +40,10 @@ const QUEUED = 1_000;
 
 const options = <T>(what: string): ReturnType<typeof custom<T | undefined>> =>
   custom<T | undefined>(`${what} is needed`, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
+const texts = (needed: string): ReturnType<typeof custom<readonly string[] | undefined>> =>
+  custom<readonly string[] | undefined>(needed, undefined, (value) =>
+    Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string" && one !== "") ? "ok" : "wrong type",
+  );
 const APP = {
   of: "an app with OpenAI's API",
   otherNames: { llmConfigs: "it is models", llm_configs: "it is models" },
@@ -42,6 +51,8 @@ const APP = {
     models: custom<readonly ModelOptions[]>("an array with at least one model is needed", [], (value) =>
       Array.isArray(value) && value.length > 0 && value.every(isPlainObject) ? "ok" : "wrong type",
     ),
+    apiKeys: texts("an array of texts, at least one, is needed"),
+    corsOrigins: texts('an array of origins such as "https://chat.example" is needed'),
     ingress: options<DeploymentOptions>("an object of options"),
   },
 };
@@ -61,7 +72,7 @@ const MODEL = {
 };
 
 /**
- * An application with OpenAI's API: `/v1/models`, `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings`.
+ * An application with OpenAI's API: `/v1/models`, `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings`; and `/health`, which asks for no key.
  *
  * @throws TypeError, RangeError that name the option; RangeError for two models of one id
  * @example
@@ -69,7 +80,7 @@ const MODEL = {
  * await serve.run(app); // curl http://127.0.0.1:8000/v1/models
  */
 export function buildOpenAIApp(given: OpenAIAppOptions): Application<typeof OpenAIIngress> {
-  const { models, ingress } = readOptions(given, APP);
+  const { models, apiKeys, corsOrigins = [], ingress } = readOptions(given, APP);
   if (models.length === 0) throw new TypeError("Cannot make an app with OpenAI's API: the option models is missing");
   const ids = new Set<string>();
   const served = models.map((model) => {
@@ -85,6 +96,7 @@ export function buildOpenAIApp(given: OpenAIAppOptions): Application<typeof Open
   return Ingress.bind(
     served.map(({ facts }) => facts),
     served.map(({ server }) => server),
+    { keyHashes: apiKeys?.map(keyHash), corsOrigins },
   );
 }
 

@@ -12,6 +12,7 @@ import { currentRequest } from "../replica/request-context.ts";
 import type { Token } from "./engine.ts";
 import { errorForClient, LLMRequestError, type OpenAIError, openAIError } from "./llm-errors.ts";
 import type { LLMServer } from "./llm-server.ts";
+import { type AccessRules, accessError, corsHeaders, preflightAnswer } from "./openai-access.ts";
 import { readChat, readCompletion, readEmbedding } from "./openai-requests.ts";
 import {
   type AnswerHead,
@@ -80,17 +81,34 @@ const CALLS_AT_A_TIME = 64;
 
 export class OpenAIIngress {
   readonly #models: ReadonlyMap<string, Found>;
+  readonly #access: AccessRules;
   readonly #created = Math.floor(Date.now() / 1000);
 
-  constructor(models: readonly ServedModel[], servers: readonly ServerHandle[]) {
+  constructor(
+    models: readonly ServedModel[],
+    servers: readonly ServerHandle[],
+    access: AccessRules = { keyHashes: undefined, corsOrigins: [] },
+  ) {
+    this.#access = access;
     this.#models = new Map(models.map((model, index) => [model.id, { ...model, server: servers[index] as ServerHandle }]));
   }
 
   async fetch(request: Request): Promise<Response> {
+    const preflight = preflightAnswer(this.#access, request);
+    if (preflight !== undefined) return preflight;
+    const response = await this.#answer(request);
+    for (const [name, value] of Object.entries(corsHeaders(this.#access, request) ?? {})) response.headers.set(name, value);
+    return response;
+  }
+
+  async #answer(request: Request): Promise<Response> {
     let found: Found | undefined;
     try {
       const { pathname } = new URL(request.url);
       const path = pathname.length > 1 ? pathname.replace(/\/+$/, "") : pathname;
+      if (path === "/health") return Response.json({ status: "ok" });
+      const refusal = accessError(this.#access, request);
+      if (refusal !== undefined) return failed(refusal);
       if (path === "/v1/models" || path.startsWith("/v1/models/")) return this.#list(request, path);
       const make = this.#routes[path];
       if (make === undefined) return failed(openAIError(404, `There is no ${request.method} ${path}`, { code: "not_found" }));

@@ -2,6 +2,7 @@
 import { PassThrough } from "node:stream";
 import { afterEach, expect, test, vi } from "vitest";
 import { BodyReceiver } from "../wire/body-receiver.ts";
+import { AllowedHosts } from "./allowed-hosts.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { ClientExchange, type HttpPorts } from "./client-exchange.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
@@ -48,6 +49,7 @@ function exchanged(started: (request: IncomingRequest, reply: ReplyPort) => void
   const ports: HttpPorts = {
     route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
     routes: () => ({}),
+    hosts: new AllowedHosts("0.0.0.0", undefined),
     isDraining: () => false,
     answers: new AnswersUnderWay({ pauseMs: 60_000, leastBytes: 1 }),
     served: () => {},

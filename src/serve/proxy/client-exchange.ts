@@ -11,10 +11,11 @@ import { errorBody } from "../replica/http-requests.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { FRAME, type ReceivedHead, type RequestHead, type ResponseHead } from "../wire/frames.ts";
 import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, PIPELINED_MAX } from "../limits.ts";
+import type { AllowedHosts } from "./allowed-hosts.ts";
 import type { AnswersUnderWay, AnswerUnderWay } from "./answers-under-way.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
-import { PREFIX_HEADER, type ReadHeaders, readTarget } from "./request-headers.ts";
+import { FOREIGN_HOST, PREFIX_HEADER, type ReadHeaders, readTarget } from "./request-headers.ts";
 
 /** Functions of the proxy that a front calls. */
 export interface HttpPorts {
@@ -23,6 +24,7 @@ export interface HttpPorts {
   routes(): Readonly<Record<string, string>>;
   isDraining(): boolean;
   readonly answers: AnswersUnderWay;
+  readonly hosts: AllowedHosts;
   /** Called at the end of each request. */
   served(entry: AccessEntry): void;
 }
@@ -141,6 +143,7 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     this.#target = target ?? request.target;
     if (read.mistake !== undefined) return this.refuse(400, { detail: read.mistake });
     if (target === undefined) return this.refuse(400, { detail: "its target is no path" });
+    if (!this.ports.hosts.allows(read.host)) return this.refuse(403, { detail: FOREIGN_HOST });
     if (!METHODS_TAKEN.has(request.method)) return this.refuse(501, { detail: "its method is none that is offered" });
     if (request.isCrowded) return this.refuse(429, { detail: `one connection may have ${PIPELINED_MAX} requests under way` });
     if (target.startsWith("/-/") && this.#answerItself(target)) return;

@@ -49,6 +49,10 @@ export interface HttpOptions {
   answerTimeoutMs?: number | undefined;
   /** What a client sends of a body, and takes of an answer, at least: within `bodyTimeoutMs` and `answerTimeoutMs` as much as that makes, or all there is. 0: any byte will do. Default: 240. */
   minBytesPerSecond?: number | undefined;
+  /** Hosts that requests may name: "shop.example", ".shop.example" for all below, "*" for any. Numbers and names without a dot are allowed always. Default: on loopback none but these, elsewhere any. */
+  allowedHosts?: readonly string[] | undefined;
+  /** Origins of pages that may open WebSockets, such as "https://shop.example", beside pages of the proxy itself. Default: any. */
+  allowedOrigins?: readonly string[] | undefined;
   /** Requests that one connection may bring before it is closed; 0 is any number. Default: 0. */
   maxRequestsPerConnection?: number | undefined;
   /** The largest message of a WebSocket; its client is closed with 1009 above it. Default: 1 MiB. */
@@ -79,11 +83,22 @@ export interface ResolvedHttpOptions {
   readonly bodyTimeoutMs: number;
   readonly answerTimeoutMs: number;
   readonly minBytesPerSecond: number;
+  readonly allowedHosts: readonly string[] | undefined;
+  readonly allowedOrigins: readonly string[] | undefined;
   readonly maxRequestsPerConnection: number;
   readonly maxMessageBytes: number;
   readonly accessLog: boolean;
   readonly drainGraceMs: number;
   readonly tls: ResolvedTlsOptions | undefined;
+}
+
+const names = (needed: string, isName: (name: string) => boolean): ReturnType<typeof custom<readonly string[] | undefined>> =>
+  custom<readonly string[] | undefined>(needed, undefined, (value) =>
+    Array.isArray(value) && value.every((name) => typeof name === "string" && name !== "" && isName(name)) ? "ok" : "wrong type",
+  );
+
+function isOrigin(name: string): boolean {
+  return name === "*" || (URL.canParse(name) && new URL(name).origin === name);
 }
 
 const HTTP = {
@@ -112,6 +127,8 @@ const HTTP = {
     bodyTimeoutMs: milliseconds(BODY_PAUSE_MS),
     answerTimeoutMs: milliseconds(ANSWER_PAUSE_MS),
     minBytesPerSecond: count({ min: 0, max: 1_000_000 }, CLIENT_BYTES_PER_SECOND_MIN),
+    allowedHosts: names('an array of hosts such as "shop.example" is needed', (name) => !/[/:\s]/.test(name)),
+    allowedOrigins: names('an array of origins such as "https://shop.example" is needed', isOrigin),
     maxRequestsPerConnection: count({ min: 0 }, 0),
     maxMessageBytes: count({ min: 1, max: 64 * 1024 * 1024 }, MESSAGE_BYTES_MAX),
     accessLog: flag(false),

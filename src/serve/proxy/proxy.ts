@@ -13,6 +13,7 @@ import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
+import { AllowedHosts } from "./allowed-hosts.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
@@ -101,8 +102,9 @@ export class ServeProxy {
 
   async #open(port: number): Promise<void> {
     if (this.#fronts !== undefined) return;
-    const { host, proxies, tls, answerTimeoutMs, minBytesPerSecond } = this.#options;
+    const { host, proxies, tls, answerTimeoutMs, minBytesPerSecond, allowedHosts } = this.#options;
     const ports: HttpPorts = {
+      hosts: new AllowedHosts(host, allowedHosts),
       answers: new AnswersUnderWay({ pauseMs: answerTimeoutMs, leastBytes: (minBytesPerSecond * answerTimeoutMs) / 1000 }),
       route: (target) => this.#route(target),
       routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),

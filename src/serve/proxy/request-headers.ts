@@ -10,6 +10,7 @@ import { isSessionHeader } from "../routing/sessions.ts";
 export const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::\d{0,5})?$/;
 const MODEL_HEADER = "serve_multiplexed_model_id";
+export const FOREIGN_HOST = "its host is none that allowedHosts of httpOptions names";
 export const PREFIX_HEADER = "x-forwarded-prefix";
 const MODEL_HEADER_AS_WELL = "serve-multiplexed-model-id";
 

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { BodyReceiver } from "../wire/body-receiver.ts";
 import type { Message } from "../wire/frames.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
+import { AllowedHosts } from "./allowed-hosts.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { resolveHttpOptions } from "./http-options.ts";
 import { WebSocketFront } from "./websocket-front.ts";
@@ -34,6 +35,7 @@ function upgraded(begin: (request: IncomingRequest, reply: ReplyPort) => Exchang
   const front = new WebSocketFront(server as Server, resolveHttpOptions({}), {
     route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
     routes: () => ({}),
+    hosts: new AllowedHosts("0.0.0.0", undefined),
     isDraining: () => false,
     answers: new AnswersUnderWay({ pauseMs: 60_000, leastBytes: 1 }),
     served: () => {},

@@ -17,7 +17,8 @@ import { FRAME, Message, type ResponseHead } from "../wire/frames.ts";
 import type { Exchange, ReplyPort, StreamedBody } from "./exchange.ts";
 import type { HttpPorts } from "./client-exchange.ts";
 import type { ResolvedHttpOptions } from "./http-options.ts";
-import { PREFIX_HEADER, readHeaders, readTarget } from "./request-headers.ts";
+import { allowsOrigin } from "./allowed-hosts.ts";
+import { FOREIGN_HOST, PREFIX_HEADER, readHeaders, readTarget } from "./request-headers.ts";
 
 /** The socket ended without a word of its client. */
 const ABNORMAL = 1006;
@@ -102,6 +103,9 @@ class ClientSocket implements ReplyPort {
     const target = readTarget(request.url ?? "/", read);
     this.#target = target ?? "";
     if (read.mistake !== undefined || target === undefined) return this.refuse(400, { detail: read.mistake ?? "its target is no path" });
+    if (!this.#ports.hosts.allows(read.host)) return this.refuse(403, { detail: FOREIGN_HOST });
+    if (!allowsOrigin(this.#options.allowedOrigins, request.headers.origin, read.host))
+      return this.refuse(403, { detail: "its origin is none that allowedOrigins of httpOptions names" });
     if (request.method !== "GET" || request.headers.upgrade?.toLowerCase() !== "websocket")
       return this.refuse(400, { detail: "only WebSockets can be upgraded to" });
     if (this.#isLate) return this.refuse(503, { detail: "the proxy ends" });

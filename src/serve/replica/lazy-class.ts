@@ -1,10 +1,10 @@
 /**
- * Parts that the lazy `Request` and the lazy `Response` share: members that only a real object has, headers that both sides change, and `instanceof`.
+ * Shares between the lazy `Request` and the lazy `Response` the members of a real object, the headers that both sides change, and `instanceof`.
  *
- * Node's classes look into private parts of their objects, so a member of theirs that is called on a lazy object throws. Each of them is replaced by one that asks the real object.
+ * Members of Node's classes read private parts, so they throw on a lazy object. A lazy class passes each such call on to its real object.
  */
 
-/** Defines all members of a class that another lacks, as those of the object that `realOf` gives. */
+/** Adds the members of a real class that a lazy class lacks; each asks the object that `realOf` returns. */
 export function passOn(own: object, real: object, realOf: (own: object) => object): void {
   for (const [name, { value, get }] of Object.entries(Object.getOwnPropertyDescriptors(real))) {
     if (Object.hasOwn(own, name)) continue;
@@ -33,7 +33,7 @@ export function shareHeaders(real: Headers, own: Headers): void {
   for (const [name, value] of own) real.append(name, value);
 }
 
-/** `instanceof` for a class that was derived from one with an answer of its own. */
+/** Decides `instanceof` for a derived class whose base class overrides it. */
 export function isInstance(derived: object, value: unknown): boolean {
   return Function.prototype[Symbol.hasInstance].call(derived as () => void, value);
 }

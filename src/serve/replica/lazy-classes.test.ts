@@ -1,4 +1,4 @@
-/** Lazy requests and responses beside those of Node's fetch: the same members, values and errors, whatever is done in whatever order. */
+/** Compares lazy requests and responses with Node's own: random steps give the same members, values and errors. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { lazyRequest, requestClass } from "./lazy-request.ts";
@@ -44,7 +44,7 @@ const STATUSES = [undefined, 200, 201, 204, 304, 404, 599, 600, 199, 99, 0, Numb
 const TEXTS = [undefined, "", "Fine", "ä", "a\nb", 5, null];
 const READERS = ["text", "json", "arrayBuffer", "bytes", "blob", "formData"] as const;
 
-/** The outcome of something: a comparable value, or the kind of its error. */
+/** Returns the outcome of a step: a comparable value, or an error as its name. */
 async function outcomeOf(work: () => unknown): Promise<unknown> {
   try {
     return await plain(await work());

@@ -99,7 +99,7 @@ let RealRequest: typeof Request;
 let isRequest = false;
 let isInUse = false;
 
-/** Members of the real class that the lazy one lacks are those of the request that is made. */
+/** Adds the members of the real class, which ask the real request. */
 function becomeRequest(): void {
   if (isRequest) return;
   isRequest = true;

@@ -12,7 +12,7 @@ import { executeGraph } from "./execute.ts";
 import { mermaidOf } from "./mermaid.ts";
 import { type ActorState, findNodes, nodeState, type NodeState, setNodeState } from "./node-state.ts";
 
-/** The class of what `bind` gives for a call; its type for users is `GraphNode`. */
+/** The result of `bind` for a call; its type for users is `GraphNode`. */
 class CallNode {
   execute(...input: unknown[]): unknown {
     return executeGraph(nodeState(this) as NodeState, input);

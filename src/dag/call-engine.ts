@@ -36,7 +36,7 @@ export class CallEngine implements GraphEngine {
     const refs = (root.kind === "outputs" ? executed : [executed]) as ObjectRef<unknown>[];
     for (const [index, result] of results.entries()) {
       this.#pending.add(result);
-      // A get of our own: nobody waits for the call, but for the result.
+      // An internal `get`: nobody waits for the call, but for the result.
       const call = get(refs[index] as ObjectRef<unknown>)
         .then(
           (value) => this.#settle(result, "value", value),

@@ -31,7 +31,7 @@ interface Output {
   isReading: boolean;
 }
 
-/** The event loop stands still meanwhile. */
+/** The event loop is blocked meanwhile. */
 const BLOCK_US_MAX = 200;
 
 /** A long batch begins to run while it is made. */
@@ -105,12 +105,12 @@ export class ChannelEngine implements GraphEngine {
         this.#hold(actor, plan, reject);
       }
     });
-    // Once all have joined nobody listens for this any more.
+    // Once all have joined, this promise has no listener any more.
     failed.catch(() => {});
     try {
       await runtime.holdWhile(Promise.race([this.#allJoined(), failed]));
     } finally {
-      // All have opened them, or nobody will.
+      // All have opened them, or none will.
       removeGraphFiles(this.#map);
     }
   }
@@ -201,7 +201,7 @@ export class ChannelEngine implements GraphEngine {
     if (this.#memory.hasHeldRings) this.#memory.flushRings();
   }
 
-  /** Inputs are made in batches: one ring for those of a tick, or for so many, or as soon as somebody waits. */
+  /** Inputs are made in batches: one ring for the inputs of a tick, for a number of them, or when somebody waits. */
   #ringSoon(): void {
     this.#unrung += 1;
     if (this.#unrung === 1) process.nextTick(this.#ringNow);

@@ -28,7 +28,7 @@ const RESULTS_A_CLOCK = 32;
 
 type Settled = "value" | "error";
 
-/** Failures that nobody had awaited when their result was collected as garbage. The end of a graph is told by other ways. */
+/** Failures whose result was collected as garbage before anybody awaited it. The end of a graph is reported in other ways. */
 const unseen = new FinalizationRegistry<{ error: unknown; report: (text: string) => void }>(({ error, report }) => {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   report(`An execution of a compiled graph failed and nobody awaited its result:\n${text}`);
@@ -113,7 +113,7 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** How many results of an execution are still to come. */
+/** Number of results of an execution that are still to come. */
 interface Execution {
   left: number;
 }
@@ -130,7 +130,7 @@ export interface GraphSignature {
   /** 1, or the number of outputs of a MultiOutputNode. */
   readonly outputCount: number;
   readonly isMultiOutput: boolean;
-  /** Tells the user of a failure that nobody has seen. */
+  /** Reports a failure that nobody has seen. */
   readonly report: (text: string) => void;
 }
 

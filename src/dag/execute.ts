@@ -1,8 +1,8 @@
 /**
  * Executes a graph by ordinary calls: every node once, after the nodes that it needs.
  *
- * Calls are submitted at once; the refs of one are arguments of the next, so nothing here waits. Actors that the graph creates are let go of
- * when all calls are submitted: they answer those, and end.
+ * Calls are submitted at once; the refs of one are arguments of the next, so nothing here waits. Handles of actors that the graph creates
+ * are dropped once all calls are submitted: the actors answer those, and end.
  */
 import { describeValue } from "../runtime/base/describe.ts";
 import { partAt, pathOf } from "./input-node.ts";

@@ -1,5 +1,6 @@
 /**
- * The plan of a compiled graph: which process does what in which order, and which channels join them. Pure: nodes in, plain data out.
+ * The plan of a compiled graph: the operations of each process in order, and the channels between processes. Pure: nodes in, plain data
+ * out.
  *
  * The input, and each result that another process needs, get one channel, with one writer and every process that needs it as a reader; a
  * process reads each record once. Values that an actor makes for itself stay with the actor. Its operations run in the order in which the

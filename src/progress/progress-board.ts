@@ -1,8 +1,10 @@
 /**
- * Shows long work of libraries: on a terminal some lines each, drawn in place, and elsewhere, where it is asked for, a line every few seconds. Each piece of work ends with a summary line.
+ * Shows long work of libraries: on a terminal some lines each, drawn in place, and on other outputs, on request, a line every few seconds.
+ * Each piece of work ends with a summary line.
  *
- * Each library provides the text: Data shows a line per operator, Train a line per rank, Tune a table, `shoal/util` a bar. Work that ends at once shows nothing, but for bars. While lines are drawn, the
- * program's output goes above them: its writes pass through the board, which erases the lines first. Clock, timer and streams are injected.
+ * Each library provides the text: Data shows a line per operator, Train a line per rank, Tune a table, `shoal/util` a bar. Work that ends
+ * at once shows nothing, except for bars. While lines are drawn, the program's output appears above them: its writes pass through the
+ * board, which erases the lines first.
  */
 import { PROGRESS_AFTER_MS, PROGRESS_DRAWN_EVERY_MS, PROGRESS_LINE_EVERY_MS } from "./limits.ts";
 
@@ -29,7 +31,7 @@ interface ProgressPlace {
 export interface ShownWork {
   /** The current state of the work, as lines without line feeds. */
   lines(nowMs: number): readonly string[];
-  /** The final line: the outcome of the work, and its duration in milliseconds. Undefined where a plain line has said so already. */
+  /** The final line: the outcome of the work, and its duration in milliseconds. Undefined if a plain line has already reported it. */
   summary(outcome: WorkOutcome, ms: number): string | undefined;
   /** Work that is over sooner is not shown. Default: half a second. */
   readonly afterMs?: number;

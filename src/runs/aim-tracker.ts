@@ -1,6 +1,6 @@
 /**
- * Follows runs in Aim, through its own Python library: parameters, metrics and texts by iteration, the state at the end. A run that goes on goes on there, too.
- * Aim keeps runs in a folder (`.aim`), or on its server (`aim://host:port`); `aim up` shows them.
+ * Follows runs in Aim, through its own Python library: parameters, metrics and texts by iteration, the state at the end. A continued run
+ * continues there, too. Aim keeps runs in a folder (`.aim`), or on its server (`aim://host:port`); `aim up` shows them.
  */
 import { readOptions, text, texts } from "../core/internal.ts";
 import { PythonRunsTracker, type PythonTrackerOptions, RUNTIME_ENV } from "./python-tracker.ts";

@@ -1,8 +1,8 @@
 /**
  * The file that makes a folder of files a complete checkpoint. The record is written last, in one step: a folder without a record belongs to a writer that died.
  *
- * The record lists the files and holds the metrics that were reported with them, so a run's folder alone tells its checkpoints. The record stays in the run's storage: copies of a
- * checkpoint do not have the record.
+ * The record lists the files and holds the metrics that were reported with them, so a run's folder alone describes its checkpoints. The
+ * record stays in the run's storage: copies of a checkpoint do not have it.
  */
 import { shownPath } from "../storage/paths.ts";
 import { RunError } from "./errors.ts";
@@ -11,8 +11,8 @@ import { type Metrics, metricsText, parseMetrics } from "./metrics.ts";
 export const CHECKPOINT_RECORD = ".checkpoint.json";
 
 /**
- * Lies in a checkpoint while its files are removed one by one: comes before the first goes, and goes after the last. So readers know what is left of a removed checkpoint from a whole
- * folder that never had a record.
+ * Marks a checkpoint while its files are removed one by one: appears before the first is removed, and disappears after the last. So readers
+ * can tell a half removed checkpoint from a whole folder that never had a record.
  */
 export const REMOVAL_MARK = ".checkpoint.removed";
 

@@ -1,4 +1,4 @@
-/** Readers of a checkpoint that its run removes meanwhile. */
+/** Tests readers of a checkpoint that its run removes meanwhile. */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -80,7 +80,7 @@ test("without renames, a mark is there before the first file is removed, until t
   const run = join(folder, "run");
   for (const removed of [0, 7, FILES]) {
     const breaksOff = async (paths: readonly string[]): Promise<void> => {
-      // The record alone goes first.
+      // Removes only the record at first.
       if (paths.length === 1) return await removeFiles(paths);
       await removeFiles(paths.slice(0, removed));
       throw AWAY;

@@ -62,10 +62,10 @@ export class Checkpoint {
   }
 
   /**
-   * Calls a function with a folder of this machine that holds the checkpoint: the checkpoint's own where it is local, else a copy that is removed afterwards. Processes of
-   * a machine that open the same checkpoint at the same time share one copy: it is there to be read.
+   * Calls a function with a folder of this machine that holds the checkpoint: its own folder if it is local, else a copy that is removed
+   * afterwards. Processes of a machine that open the same checkpoint at the same time share one read-only copy.
    *
-   * @throws RunError where the checkpoint is not there, or the function misses a file because the checkpoint was removed meanwhile
+   * @throws RunError if the checkpoint does not exist, or the function misses a file because the checkpoint was removed meanwhile
    * @example
    * const weights = await checkpoint.asDirectory((path) => readFile(join(path, "weights.json"), "utf8"));
    */
@@ -88,7 +88,7 @@ export class Checkpoint {
     }
   }
 
-  /** The metadata: values of JSON that lie beside the files. Empty where none were set. */
+  /** The metadata: values of JSON beside the files. Empty if none were set. */
   async getMetadata(): Promise<Metrics> {
     const path = joinPath(this.path, METADATA);
     const text = await readTextIfThere(path);
@@ -118,7 +118,8 @@ export class Checkpoint {
   }
 
   /**
-   * @returns tells whether the checkpoint was removed since, and the error that says so. The removal of a stored one begins with its record; one whose removal has begun before has its mark
+   * @returns functions for whether the checkpoint was removed since, and for the error. The removal of a stored one begins with its record;
+   * one whose removal has begun before has its mark
    * @throws RunError where there is no such folder, or its removal has begun
    */
   async #opened(): Promise<{ isGone: () => Promise<boolean>; removed: (cause?: unknown) => RunError }> {
@@ -131,7 +132,7 @@ export class Checkpoint {
     const mark = joinPath(this.path, REMOVAL_MARK);
     if (!isStored && (await fileExists(mark))) throw removedMeanwhile(this.path, { isStored: true, cause: undefined });
     return {
-      // The mark goes last, so the folder is looked for after it.
+      // The mark is removed last, so the folder is checked after it.
       isGone: async () => (isStored ? !(await fileExists(record)) : (await fileExists(mark)) || !(await folderExists(this.path))),
       removed: (cause) => removedMeanwhile(this.path, { isStored, cause }),
     };
@@ -175,7 +176,7 @@ function removedMeanwhile(path: string, { isStored, cause }: { isStored: boolean
   });
 }
 
-/** Whether an error, or what led to it, is that there is no such file. */
+/** Whether an error, or a cause behind it, is that a file does not exist. */
 function isOfMissingFile(error: unknown): boolean {
   return causesOf(error).some((each) => (each as NodeJS.ErrnoException).code === "ENOENT");
 }

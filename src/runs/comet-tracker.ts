@@ -1,6 +1,7 @@
 /**
- * Follows runs in Comet, through its own Python library: parameters, metrics by iteration, texts, the state at the end. A run that goes on becomes another experiment of the same name.
- * Credentials come from the actor's environment (`COMET_API_KEY`, `comet login`) and are in no option, so they get into no file of a run.
+ * Follows runs in Comet, through its own Python library: parameters, metrics by iteration, texts, the state at the end. A continued run
+ * becomes another experiment of the same name. Credentials come from the actor's environment (`COMET_API_KEY`, `comet login`) and are no
+ * options, so they get into no file of a run.
  */
 import { flag, readOptions, text, texts } from "../core/internal.ts";
 import { PythonRunsTracker, type PythonTrackerOptions, RUNTIME_ENV } from "./python-tracker.ts";
@@ -12,7 +13,7 @@ export interface CometLoggerOptions extends PythonTrackerOptions {
   readonly projectName?: string | undefined;
   /** Default: that of the credentials. */
   readonly workspace?: string | undefined;
-  /** For each experiment. Default: none. */
+  /** Tags of each experiment. Default: none. */
   readonly tags?: readonly string[] | undefined;
   /** Where the archives go. Default: `COMET_OFFLINE_DIRECTORY`, or `.cometml-runs` in the actor's working directory. */
   readonly offlineDirectory?: string | undefined;

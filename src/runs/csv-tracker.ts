@@ -1,8 +1,8 @@
 /**
  * Writes results as the rows of `progress.csv`, as Ray does: nested metrics are columns such as `eval/loss`, values are spelled as Python spells them.
  *
- * A metric that is first reported later becomes a column at the end: the file is written anew, and earlier rows are empty there. A row that a crash has torn is removed when the run
- * goes on.
+ * A metric that is first reported later becomes a column at the end: the file is rewritten, and earlier rows are empty there. A row that a
+ * crash has torn is removed when the run continues.
  */
 import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
 import { joinPath } from "../storage/paths.ts";
@@ -38,7 +38,7 @@ async function openProgress(file: AppendedFile): Promise<TrackedRun> {
       if (isFirst) await file.append(csvRow(names) + lines);
       else if (added.size === 0) await file.append(lines);
       else await file.replace(Buffer.concat([await widened(file, names), Buffer.from(lines)]));
-      // Not before: a call that fails comes again.
+      // Only after the write, since a failed call is repeated.
       for (const name of added) columns.add(name);
     },
     close: () => file.close(),

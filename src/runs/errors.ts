@@ -3,14 +3,17 @@ import { NodeDiedError, ShoalError } from "../core/index.ts";
 import { registerErrorClass } from "../core/internal.ts";
 import { CAUSES_MAX } from "./limits.ts";
 
-/** A run, its folder or a checkpoint cannot be used: it is another's, damaged, of a newer version, or not there. The message names it and what to do. */
+/**
+ * A run, its folder or a checkpoint cannot be used: it is another's, damaged, of a newer version, or missing. The message names it and the
+ * remedy.
+ */
 export class RunError extends ShoalError {
   static override readonly code: string = "RUN_FAILED";
 }
 
 registerErrorClass(RunError);
 
-/** An error and what led to it, the last cause at the end. An error may be its own cause. */
+/** Yields an error and its causes, the first cause last. An error may be its own cause. */
 export function* causesOf(error: unknown): Generator<object> {
   for (let each = error, depth = 0; typeof each === "object" && each !== null && depth < CAUSES_MAX; depth += 1) {
     yield each;

@@ -1,4 +1,7 @@
-/** Writes each result as a line of JSON into `result.json`, and the configuration into `params.json`: the files of Ray, and what `Result.fromPath` reads. */
+/**
+ * Writes each result as a line of JSON into `result.json`, and the configuration into `params.json`: Ray's files, which `Result.fromPath`
+ * reads.
+ */
 import { openAppended } from "../storage/appended-file.ts";
 import { writeWhole } from "../storage/folders.ts";
 import { joinPath } from "../storage/paths.ts";
@@ -18,7 +21,7 @@ export class JsonLoggerCallback implements Tracker {
     await writeWhole(joinPath(folder, PARAMS_FILE), metricsText(config), { isDurable: false });
     const file = await openAppended(joinPath(folder, RESULT_FILE), { isNew: !isResumed });
     const there = await file.contents();
-    // A crash may have cut off the last line, and the next one must not go on in it.
+    // A crash may have cut off the last line, and the next one must not continue it.
     const wholeBytes = there.lastIndexOf(LINE_FEED) + 1;
     if (wholeBytes < there.length) await file.replace(there.subarray(0, wholeBytes));
     return {

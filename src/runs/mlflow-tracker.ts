@@ -1,15 +1,18 @@
-/** Follows runs in MLflow, through its own Python client: parameters, metrics by iteration, the state at the end. A run that goes on continues its MLflow run. */
+/**
+ * Follows runs in MLflow, through its own Python client: parameters, metrics by iteration, the state at the end. A continued run continues
+ * its MLflow run.
+ */
 import { custom, flag, isPlainObject, readOptions, text } from "../core/internal.ts";
 import { PythonRunsTracker, type PythonTrackerOptions, RUNTIME_ENV } from "./python-tracker.ts";
 
 export interface MLflowLoggerOptions extends PythonTrackerOptions {
-  /** A folder, or the address of a server. Default: what MLflow takes, `MLFLOW_TRACKING_URI` or `./mlruns`. */
+  /** A folder, or the address of a server. Default: MLflow's own, `MLFLOW_TRACKING_URI` or `./mlruns`. */
   readonly trackingUri?: string | undefined;
   /** Default: as `trackingUri`. */
   readonly registryUri?: string | undefined;
   /** Default: the run's name. */
   readonly experimentName?: string | undefined;
-  /** For each run. Default: none. */
+  /** Tags of each run. Default: none. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Whether the files of the run's folder become artifacts at its end. Default: false. */
   readonly saveArtifact?: boolean | undefined;

@@ -6,7 +6,7 @@
 import type { JsonValue, Metrics } from "./metrics.ts";
 import { flatMetrics } from "./metrics.ts";
 
-/** Shown elsewhere in a line, or of no use while work goes on. */
+/** Shown in another part of a line, or useless while work continues. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "trainingIteration",
   "timeTotalMs",
@@ -20,7 +20,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "config",
 ]);
 
-/** Metrics in one line: `loss 0.1235, eval/acc 0.9`. Those that are named come first, the others after them up to `max` in all. */
+/** Metrics in one line: `loss 0.1235, eval/acc 0.9`. Named ones come first, the others after them up to `max` in all. */
 export function metricsLine(
   metrics: Metrics,
   { first = [], max = 6 }: { readonly first?: readonly string[]; readonly max?: number } = {},

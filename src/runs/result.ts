@@ -1,8 +1,8 @@
 /**
  * The result of a run or a trial: its last metrics, its checkpoints, its error.
  *
- * Train and Tune make a result from their state; `Result.fromPath` makes the same result from the files of a folder. Histories stay in the files until they are asked for,
- * so ten thousand results take little memory.
+ * Train and Tune make a result from their state; `Result.fromPath` makes the same result from the files of a folder. Histories stay in the
+ * files until they are requested, so ten thousand results take little memory.
  */
 import { describeValue } from "../core/internal.ts";
 import { joinPath, shownPath } from "../storage/paths.ts";
@@ -60,7 +60,7 @@ export class Result<M extends object = Metrics> {
   /**
    * Reads the result of a run, or of a trial, from its folder.
    *
-   * @throws RunError where the folder holds none
+   * @throws RunError if the folder holds none
    */
   static async fromPath<M extends object = Metrics>(path: string): Promise<Result<M>> {
     if (typeof path !== "string" || path === "")
@@ -69,9 +69,9 @@ export class Result<M extends object = Metrics> {
   }
 
   /**
-   * The kept checkpoint whose metrics are the best; undefined where none has the metric.
+   * The kept checkpoint with the best metrics; undefined if none has the metric.
    *
-   * @throws TypeError, RangeError for a metric or a mode that is none
+   * @throws TypeError, RangeError for an invalid metric or mode
    */
   getBestCheckpoint(metric: string, mode: "max" | "min"): Checkpoint | undefined {
     if (typeof metric !== "string")
@@ -133,7 +133,7 @@ async function readResult<M extends object>(folder: string): Promise<Result<M>> 
   });
 }
 
-/** The reports in order; undefined where there is no file. A last line that was not written to its end is none. */
+/** The reports in order; undefined without a file. An incomplete last line does not count. */
 async function readRows(folder: string): Promise<Metrics[] | undefined> {
   const path = joinPath(folder, RESULT_FILE);
   const lines = (await readTextIfThere(path))?.split("\n");

@@ -1,8 +1,8 @@
 /**
  * Options of a run: its name, its storage, how often it may fail, and which checkpoints stay. Train and Tune share most of them; some belong to one library only.
  *
- * `readRunConfig` checks all options before anything starts. Unknown names are refused; for an option of the other library the error says so. `storage/` decides whether a storage
- * is usable.
+ * `readRunConfig` checks all options before anything starts. Unknown names are refused; the error for an option of the other library says
+ * so. `storage/` decides whether a storage is usable.
  */
 import type { RuntimeEnv } from "../core/index.ts";
 import {
@@ -27,27 +27,33 @@ import { checkName } from "./run-names.ts";
 export interface FailureConfig {
   /** How often a failed run is restarted from its last checkpoint; -1: no limit. Default: 0. */
   maxFailures?: number | undefined;
-  /** A rank, or a trial, that reports nothing for so long counts as hung, and has failed. Default: never. */
+  /** Time without a report after which a rank, or a trial, counts as hung and fails. Default: never. */
   reportTimeoutMs?: number | undefined;
-  /** Train: how long the ranks may take to meet before their loops begin; later the ranks that stand still are named. Default: 600,000. */
+  /** Train: time for the ranks to meet before their loops begin. After it the missing ranks are named. Default: 600,000. */
   rendezvousTimeoutMs?: number | undefined;
-  /** Train: how long a group may take to get its room and its processes; later it has failed. Default: without limit, and a warning says what it waits for. */
+  /**
+   * Train: time for a group to get its resources and its processes. After it the group fails. Default: without limit, and a warning names
+   * the reason for the wait.
+   */
   startTimeoutMs?: number | undefined;
   /** Train: how often the processes of ranks are pinged. Default: 2000. */
   healthCheckIntervalMs?: number | undefined;
-  /** Train: a process that answers no ping for so long counts as hung. Default: 600,000 for loops of Python; never for those of TypeScript, which answer nothing while they compute. */
+  /**
+   * Train: time without an answer to a ping after which a process counts as hung. Default: 600,000 for loops of Python; never for those of
+   * TypeScript, which answer nothing while they compute.
+   */
   healthCheckTimeoutMs?: number | undefined;
   /** Train: time after which a warning names the ranks that a report waits for. Default: 60,000. */
   collectiveWarnIntervalMs?: number | undefined;
-  /** Train: how often a group of ranks may fail before its loops begin; -1: no limit. Default: such failures count as those of `maxFailures`. */
+  /** Train: number of failures of a group before its loops begin; -1: no limit. Default: such failures count towards `maxFailures`. */
   controllerFailureLimit?: number | undefined;
   /** Train: how often drained nodes may end an attempt; -1: no limit. Default: -1. */
   maxPreemptionFailures?: number | undefined;
-  /** Train: how long the other ranks may go on after ranks of a drained node are gone, to report a last checkpoint. Default: 0. */
+  /** Train: time for the other ranks to report a last checkpoint after ranks of a drained node have gone. Default: 0. */
   preemptionGraceMs?: number | undefined;
   /** Train: whether reports and barriers within that grace are made without the ranks that are gone, unless rank 0 is one. Default: false. */
   relaxCollectivesOnPreemption?: boolean | undefined;
-  /** Tune: whether the first failed trial ends the others; `"raise"` gives its own error. Default: false. */
+  /** Tune: whether the first failed trial ends the others; `"raise"` throws that trial's error. Default: false. */
   failFast?: boolean | "raise" | undefined;
 }
 
@@ -55,22 +61,22 @@ export interface FailureConfig {
 export interface CheckpointConfig {
   /** How many stay; the newest always does. Default: all. */
   numToKeep?: number | undefined;
-  /** The metric by which the best ones are kept. Default: none, the newest ones stay. */
+  /** Metric by which the best ones are kept. Default: none, the newest ones stay. */
   checkpointScoreAttribute?: string | undefined;
   /** Whether a high score is good. Default: `"max"`. */
   checkpointScoreOrder?: "max" | "min" | undefined;
-  /** Tune: a class makes a checkpoint each so many iterations; 0 is never. Default: 0. */
+  /** Tune: iterations from one checkpoint of a class to the next; 0 is never. Default: 0. */
   checkpointFrequency?: number | undefined;
   /** Tune: whether a class makes a checkpoint at its end. Default: false. */
   checkpointAtEnd?: boolean | undefined;
 }
 
-/** Levels of Python's loggers. Shoal's own lines are of `"INFO"` and `"WARNING"`. */
+/** Levels of Python's loggers. Shoal's own lines have `"INFO"` and `"WARNING"`. */
 export type LogLevel = "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
 
 /** Lines about a run on stderr, apart from the ranks' output. */
 export interface LoggingConfig {
-  /** The least important lines that are written: `"INFO"` has one for each attempt and checkpoint, `"ERROR"` none at all. Default: `"WARNING"`. */
+  /** Lowest level of written lines: `"INFO"` has one for each attempt and checkpoint, `"ERROR"` none at all. Default: `"WARNING"`. */
   logLevel?: LogLevel | undefined;
 }
 
@@ -82,7 +88,7 @@ export interface RunConfig<Callback = object> {
   storagePath?: string | undefined;
   failureConfig?: FailureConfig | undefined;
   checkpointConfig?: CheckpointConfig | undefined;
-  /** Callbacks and trackers that follow the run. Default: none besides the files. */
+  /** Callbacks and trackers that follow the run, in addition to the files. Default: none. */
   callbacks?: readonly Callback[] | undefined;
   /** Train: the environment of the ranks, over that of `python.task` and under `runtimeEnv` of the trainer. Default: none. */
   workerRuntimeEnv?: RuntimeEnv | undefined;
@@ -92,13 +98,16 @@ export interface RunConfig<Callback = object> {
   stop?: unknown;
   /** Tune: whether a run of this name is replaced. Default: false. */
   overwrite?: boolean | undefined;
-  /** Tune: how much is shown while it runs. 0: nothing, 1: the numbers of trials, 2: a table, 3: each result, too. Default: 2 on a terminal, 0 elsewhere. */
+  /**
+   * Tune: amount of output while it runs. 0: nothing, 1: the numbers of trials, 2: a table, 3: each result, too. Default: 2 on a terminal,
+   * otherwise 0.
+   */
   verbose?: 0 | 1 | 2 | 3 | undefined;
   /** Tune: the columns and rows of the table. */
   progressReporter?: unknown;
 }
 
-/** A run's options, all of them set. */
+/** A run's options, complete with defaults. */
 export interface ResolvedRunConfig<Callback = object> {
   readonly name: string | undefined;
   /** In full. */
@@ -168,7 +177,7 @@ function readFailureConfig(given: unknown, library: RunLibrary): ResolvedRunConf
 
 type Table = Readonly<Record<string, Option<unknown>>>;
 
-/** The options of one object: those of both libraries, and those that one of them has. */
+/** The options of one object: common ones, and those that only one library has. */
 interface LibraryOptions {
   readonly of: string;
   readonly otherNames?: Readonly<Record<RunLibrary, Readonly<Record<string, string>>>>;
@@ -177,7 +186,7 @@ interface LibraryOptions {
   readonly tune: Table;
 }
 
-/** The value of each option of both libraries. @throws TypeError, RangeError; for an option of the other library the message says whose it is */
+/** Reads each option of a library. @throws TypeError, RangeError; for an option of the other library the message names that library */
 function readFor(library: RunLibrary, given: unknown, { of, otherNames, both, train, tune }: LibraryOptions): object {
   const [own, others, owner] = library === "train" ? [train, tune, "Tune"] : [tune, train, "Train"];
   const notHere = Object.fromEntries(Object.keys(others).map((name) => [name, `it is an option of ${owner}`]));

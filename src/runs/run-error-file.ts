@@ -1,4 +1,4 @@
-/** The error of a run that failed, in its folder: `error.txt` as Ray has it, for people, and for `Result.fromPath`. */
+/** The error of a failed run in its folder: `error.txt` as in Ray, for people, and for `Result.fromPath`. */
 import { writeWhole } from "../storage/folders.ts";
 import { joinPath } from "../storage/paths.ts";
 import { removeFiles } from "../storage/places.ts";
@@ -12,7 +12,7 @@ export async function writeRunError(folder: string, error: Error): Promise<void>
   await writeWhole(joinPath(folder, ERROR_FILE), text);
 }
 
-/** A run that goes on has not failed. */
+/** A continued run has not failed. */
 export async function removeRunError(folder: string): Promise<void> {
   await removeFiles([joinPath(folder, ERROR_FILE)]);
 }

@@ -98,7 +98,7 @@ export class RunFolder implements AsyncDisposable {
     this.#record = record;
   }
 
-  /** Removes all that an earlier run of this name has left, so that it begins anew. */
+  /** Removes everything that an earlier run of this name has left, so that the run begins anew. */
   async clear(): Promise<void> {
     const { files, folders } = await folderNames(this.path);
     // Removes the record first: remains of an interrupted removal must not look like a run that can continue.
@@ -118,7 +118,7 @@ export class RunFolder implements AsyncDisposable {
   }
 }
 
-/** The record of a run's folder; undefined where there is none. @throws RunError for a record that is damaged or of a newer version */
+/** The record of a run's folder; undefined if there is none. @throws RunError for a record that is damaged or of a newer version */
 export async function readRunRecord(path: string): Promise<RunRecord | undefined> {
   const file = joinPath(path, RECORD);
   const text = await readTextIfThere(file);

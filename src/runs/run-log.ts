@@ -84,7 +84,7 @@ export class RunLog implements AsyncDisposable {
     this.#snapshotBytes = snapshotBytes;
   }
 
-  /** Opens a log, which is empty where there is none yet. @throws RunError that names a damaged file, or one of a newer version */
+  /** Opens a log, which may not exist yet. @throws RunError that names a damaged file, or one of a newer version */
   static async open(place: RunLogPlace): Promise<{ readonly log: RunLog } & LoggedState> {
     const files = await logFiles(place);
     const newest = files.filter(({ segment }) => segment === undefined).at(-1);
@@ -116,7 +116,7 @@ export class RunLog implements AsyncDisposable {
   /**
    * Replaces all records up to now by a state that they led to.
    *
-   * @param state - taken at once: records that are appended from now on come on top
+   * @param state - as of now: records that are appended from now on apply on top
    */
   async snapshot(state: JsonValue): Promise<void> {
     const text = `${metricsText({ format: FORMAT, version: VERSION, state })}\n`;
@@ -133,7 +133,7 @@ export class RunLog implements AsyncDisposable {
     try {
       await writing;
     } catch (error) {
-      // The records of the generation before still stand.
+      // The records of the previous generation remain.
       this.#logBytes += replacedBytes;
       throw error;
     }
@@ -163,7 +163,7 @@ export class RunLog implements AsyncDisposable {
   }
 
   async #drain(): Promise<void> {
-    // Records appended in the same turn share one write, and those of a short time where there are many.
+    // Records appended in the same turn share one write; if there are many, so do those of a short time.
     await Promise.resolve();
     for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
       await this.#gather();

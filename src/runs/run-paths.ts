@@ -1,5 +1,5 @@
 /**
- * Paths of a run as its log holds them: relative to the run's folder, so that a copied or moved run goes on with its own files.
+ * Paths of a run in its log: relative to the run's folder, so that a copied or moved run continues with its own files.
  *
  * A log may come from a stranger, or from the folder that a run was copied from. So a recorded path never leads out of the folder
  * unnoticed, and nothing outside the folder is ever removed because of the log.
@@ -16,7 +16,7 @@ export class RunPaths {
     this.folder = folder;
   }
 
-  /** Returns a path as the log holds it: relative inside of the run's folder, in full elsewhere. */
+  /** Returns a path for the log: relative inside the run's folder, absolute otherwise. */
   recorded(path: string): string {
     return this.#isInside(path) ? path.slice(this.folder.length + 1) : path;
   }

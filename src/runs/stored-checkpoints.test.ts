@@ -60,7 +60,7 @@ test("all files are there, hidden, nested and compressed ones byte for byte, and
     "deep/er/w.gz",
     "empty",
   ]);
-  // Reported again from a copy, or from the checkpoint's own folder, it has one record.
+  // A checkpoint reported again from a copy, or from its own folder, has one record.
   const again = await persistCheckpoint({ from: checkpoint.path, to: place(1) });
   expect(again.files).toHaveLength(5);
 });

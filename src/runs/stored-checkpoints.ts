@@ -113,7 +113,7 @@ function mergedFiles(parts: readonly CheckpointPart[], to: string): CopiedFile[]
 }
 
 /**
- * Makes a folder a complete checkpoint where it lies, as its writer has put it there whole.
+ * Makes a folder a complete checkpoint in place, since its writer has put it there whole.
  *
  * @throws RunError where there is no such folder
  */
@@ -143,7 +143,7 @@ export async function removeCheckpoint({ path }: Pick<Checkpoint, "path">, remov
   await removeFolder(isAside ? aside : path);
 }
 
-/** Removes the files one by one, while a mark says so. */
+/** Removes the files one by one, under a mark. */
 async function removeContents(path: string, remove: typeof removeFiles): Promise<void> {
   const files = (await folderFiles(path)).filter(({ name }) => name !== REMOVAL_MARK);
   if (files.length === 0) return;
@@ -157,7 +157,7 @@ export interface StoredCheckpoint extends CheckpointRecord {
   readonly checkpoint: Checkpoint;
 }
 
-/** The complete checkpoints that lie directly in a folder, in the order of their completion. */
+/** Returns the complete checkpoints directly in a folder, in order of completion. */
 export async function listCheckpoints(folder: string): Promise<StoredCheckpoint[]> {
   const { folders } = await folderNames(folder);
   const found = await Promise.all(folders.filter((name) => !name.startsWith(".")).map((name) => storedCheckpoint(folder, name)));
@@ -179,7 +179,7 @@ async function isComplete(path: string): Promise<boolean> {
   return (await recordAt(path)) !== undefined;
 }
 
-/** Removes what dead processes have left of checkpoints that were never completed. Nobody may be writing checkpoints of this folder meanwhile. */
+/** Removes remains of dead processes' checkpoints that were never completed. Nobody may write checkpoints of this folder meanwhile. */
 export async function removeUnfinishedCheckpoints(folder: string): Promise<void> {
   const { folders } = await folderNames(folder);
   for (const name of folders) {
@@ -192,12 +192,12 @@ export async function removeUnfinishedCheckpoints(folder: string): Promise<void>
 
 const CHECKPOINT_PREFIX = "checkpoint_";
 
-/** The name of a run's checkpoint by its number, as Ray has it: `checkpoint_000003`. */
+/** Name of a run's checkpoint by its number, as in Ray: `checkpoint_000003`. */
 export function checkpointName(index: number): string {
   return `${CHECKPOINT_PREFIX}${String(index).padStart(6, "0")}`;
 }
 
-/** Staging place of a checkpoint: beside it where the storage renames folders in one step, else its own place. */
+/** Staging place of a checkpoint: beside it if the storage renames folders in one step, else its own place. */
 function stagedPath(to: string): string {
   const cut = to.lastIndexOf("/");
   const name = to.slice(cut + 1);

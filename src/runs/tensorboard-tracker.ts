@@ -11,7 +11,7 @@ import { eventRecord, scalarsEvent, sessionEndEvent, sessionStartEvent, versionE
 import { flatMetrics, type Metrics, metricsText } from "./metrics.ts";
 import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
 
-/** Counted or shown elsewhere, so no curves: as in Ray. */
+/** Counted or shown in another form, so they have no curves, as in Ray. */
 const LEFT_OUT: ReadonlySet<string> = new Set(["config", "pid", "timestampMs", "timeTotalMs", "trainingIteration"]);
 
 export class TBXLoggerCallback implements Tracker {
@@ -31,7 +31,7 @@ export class TBXLoggerCallback implements Tracker {
           return eventRecord(scalarsEvent({ wallTime: timeOf(result) ?? now(), step, values: scalars(result) }));
         });
         await file.append(Buffer.concat([...start, ...records]));
-        // Not before: a call that fails comes again.
+        // Only after the write, since a failed call is repeated.
         reports += results.length;
         start = [];
       },

@@ -17,7 +17,7 @@ export interface TrackedRunInfo {
   /** The folder of the run or trial, which exists. */
   readonly folder: string;
   readonly config: Metrics;
-  /** Whether the run goes on after an interruption: its files exist already. */
+  /** Whether the run continues after an interruption: its files exist already. */
   readonly isResumed: boolean;
 }
 
@@ -27,9 +27,12 @@ export interface Tracker {
 }
 
 export interface TrackedRun {
-  /** Records the results since the last call, in order. Calls do not overlap. One that fails with a `StorageError` comes again, with the same results and those since. */
+  /**
+   * Records the results since the last call, in order. Calls do not overlap. One that fails with a `StorageError` is repeated with the same
+   * results and later ones.
+   */
   log(results: readonly Metrics[]): void | Promise<void>;
-  /** Ends it. A call that fails with a `StorageError` may come again. */
+  /** Ends it. A call that fails with a `StorageError` may be repeated. */
   close(state: "finished" | "failed"): void | Promise<void>;
 }
 

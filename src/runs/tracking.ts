@@ -54,7 +54,7 @@ class TrackerLane {
   readonly #info: TrackedRunInfo;
   #run: Promise<TrackedRun> | undefined;
   readonly #queue = new Fifo<Metrics>();
-  /** Results of a call that failed, which come again. */
+  /** Results of a failed call, which is repeated. */
   #unwritten: Metrics[] = [];
   #lost = 0;
   #timer: NodeJS.Timeout | undefined;

@@ -29,12 +29,12 @@ export interface TrainableResources {
 /** The view of a trial that trainables get. */
 export interface TrainableTrial {
   readonly config: Readonly<Record<string, unknown>>;
-  /** The checkpoint to go on from. */
+  /** Checkpoint to continue from. */
   readonly checkpoint?: Checkpoint | undefined;
   /** The trial's folder in the run's storage. */
   readonly folder: string;
   readonly name: string;
-  /** Aborts when the trial is to end at once. */
+  /** Aborts when the trial has to end at once. */
   readonly signal: AbortSignal;
   /** Resolves when Tune has decided. After `"stop"` the run ends without an error. */
   report(metrics: Metrics, checkpoint?: Checkpoint): Promise<"continue" | "stop">;

@@ -1,6 +1,6 @@
 /**
- * Follows runs in Weights & Biases, through its own Python library. Its credentials come from the actor's environment (`WANDB_API_KEY`, `wandb login`) and are in no option, so they get
- * into no file of a run.
+ * Follows runs in Weights & Biases, through its own Python library. Credentials come from the actor's environment (`WANDB_API_KEY`, `wandb
+ * login`) and are no options, so they get into no file of a run.
  */
 import { oneOf, readOptions, text, texts } from "../core/internal.ts";
 import { PythonRunsTracker, type PythonTrackerOptions, RUNTIME_ENV } from "./python-tracker.ts";

@@ -34,7 +34,7 @@ test.each([true, false])("an append that failed, and left a part, can be repeate
 /** A machine that does much else takes long for a request. */
 const WITHIN = { timeout: 10_000 };
 
-/** An S3 with the objects that were put into it, and the bytes of each `PUT`. `hold`: requests that come are answered when it resolves. */
+/** An S3 with its stored objects, and the bytes of each `PUT`. `hold`: requests are answered when it resolves. */
 async function fakeS3() {
   const fake = { puts: [] as string[], objects: new Map<string, Buffer>(), hold: Promise.resolve(), isAway: false };
   const server = createServer((request, response) => {

@@ -22,7 +22,7 @@ export interface AppendedFile {
   append(bytes: Uint8Array | string): Promise<void>;
   /** Appends, and makes it durable beyond a power cut. */
   appendDurably(bytes: Uint8Array | string): Promise<void>;
-  /** All bytes so far; none of a file that is not there yet. */
+  /** All bytes so far; none for a file that does not exist yet. */
   contents(): Promise<Uint8Array>;
   /** Sets all bytes, in one step. */
   replace(bytes: Uint8Array): Promise<void>;
@@ -40,7 +40,7 @@ interface AppendedFileOptions {
   readonly schedule?: UploadSchedule;
 }
 
-/** Goes on at the end of a file, or begins it. The folder is there. */
+/** Continues at the end of a file, or begins it. The folder exists. */
 export async function openAppended(
   path: string,
   { isNew = false, schedule = uploadSchedule }: AppendedFileOptions = {},

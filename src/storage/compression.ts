@@ -18,7 +18,7 @@ import { INFLATED_CHUNK_BYTES } from "./limits.ts";
 
 export interface Compression {
   readonly compress: () => Transform;
-  /** `bytesWritten` are those of the file that have been decompressed. */
+  /** `bytesWritten` counts the file's bytes that have been decompressed. */
   readonly decompress: () => Transform & { readonly bytesWritten: number };
   /** The data are frames of Zstandard, which the decoder takes one by one. */
   readonly isFramed?: boolean;
@@ -47,7 +47,7 @@ const BY_EXTENSION: Readonly<Record<string, Compression>> = {
   },
 };
 
-/** The compression that the file's name says; undefined where it says none. */
+/** Compression by the file's name; undefined without one. */
 export function compressionOf(path: string): Compression | undefined {
   const extension = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
   return Object.hasOwn(BY_EXTENSION, extension) ? BY_EXTENSION[extension] : undefined;

@@ -21,7 +21,7 @@ export interface SinkOptions {
   readonly isDurable?: boolean;
 }
 
-/** A file whose bytes are fetched as they are asked for. It may not change meanwhile. */
+/** A file whose bytes are fetched on demand. It may not change meanwhile. */
 export interface FileBytes extends AsyncDisposable {
   readonly sizeBytes: number;
   /** The bytes from `start` to before `end`, both within the file. */
@@ -31,9 +31,9 @@ export interface FileBytes extends AsyncDisposable {
 export interface FileSystem {
   /** The path in full, without a slash at its end. */
   fullPath(path: string): string;
-  /** The files that a path names: itself, all files of a folder, or those that match a glob. None where nothing is there. In no order. */
+  /** The files of a path: itself, all files of a folder, or the matches of a glob. None if nothing exists. In no order. */
   list(path: string): Promise<ListedFile[]>;
-  /** All files below a folder, hidden ones too; none where there is no such folder. In no order. */
+  /** All files below a folder, hidden ones too; none for a missing folder. In no order. */
   listAll(folder: string): Promise<ListedFile[]>;
   /** Whether there is a folder. Storages without folders know no empty ones. */
   hasFolder(path: string): Promise<boolean>;
@@ -42,13 +42,13 @@ export interface FileSystem {
   /** The raw bytes of a file, in chunks that the reader may keep. */
   read(path: string): AsyncGenerator<Uint8Array, void, undefined>;
   openBytes(path: string): Promise<FileBytes>;
-  /** Makes a folder, with those above it, where the storage has folders. */
+  /** Makes a folder and its parents, if the storage has folders. */
   makeFolder(path: string): Promise<void>;
-  /** Begins a file, in a folder that is there. */
+  /** Begins a file, in an existing folder. */
   openSink(path: string, options?: SinkOptions): Promise<FileSink>;
   /** Gives a whole file another name. The old name may stay until its folder is removed. */
   publish(file: StagedFile): Promise<void>;
-  /** Gives a folder another name, in one step, where nothing is there yet. Undefined where the storage cannot do that. */
+  /** Renames a folder in one step, if the new name is free. Undefined if the storage cannot do that. */
   readonly renameFolder: ((from: string, to: string) => Promise<void>) | undefined;
   remove(paths: readonly string[]): Promise<void>;
   /** Removes a folder with all that is in it, finished or not. */

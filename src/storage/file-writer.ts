@@ -59,7 +59,7 @@ export class FileWriter {
     });
   }
 
-  /** Puts the whole file at its place, in place of one that was there. */
+  /** Puts the whole file at its place, and replaces an existing one. */
   async commit(): Promise<{ path: string; sizeBytes: number }> {
     await this.#naming(async () => {
       this.#compressor?.end();

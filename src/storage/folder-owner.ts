@@ -40,7 +40,7 @@ export class FolderOwner implements AsyncDisposable {
   }
 
   /**
-   * Claims a folder that is there.
+   * Claims an existing folder.
    *
    * @param what - in messages: `the run "mnist"`
    * @throws StorageError while another process has it
@@ -100,7 +100,7 @@ export class FolderOwner implements AsyncDisposable {
   }
 }
 
-/** Returns the owner that a record names; undefined for a file that is no such record. Records appear whole, so nobody is writing one. */
+/** Returns the owner in a record; undefined for a file that is no record. Records appear whole, so an invalid one is not being written. */
 async function ownerAt(path: string): Promise<Owner | undefined> {
   const text = await readTextIfThere(path);
   if (text === undefined) return undefined;

@@ -30,7 +30,10 @@ export function expandBraces(pattern: string): string[] {
   return (braces[1] as string).split(",").flatMap((choice) => expandBraces(before + choice + after));
 }
 
-/** Tells which whole keys a pattern without braces names, by the rules that a walk through folders has: a folder that the last part matches stands for all that is in it. */
+/**
+ * Tests whole keys against a pattern without braces, by the rules of a walk through folders: a folder that the last part matches includes
+ * everything inside.
+ */
 export function keyMatcher(pattern: string): (key: string) => boolean {
   const parts = pattern.split("/").filter((part) => part !== "");
   const tests = parts.map((part) => (hasWildcard(part) ? wildcard(part) : undefined));

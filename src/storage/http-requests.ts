@@ -18,7 +18,7 @@ export interface HttpRequest {
   readonly body?: Uint8Array;
 }
 
-/** An answer: its body as a stream where the request succeeded and asked for one, else as text. */
+/** An answer: the body of a successful request as a stream if requested, else as text. */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -37,7 +37,7 @@ interface SendOptions {
 }
 
 const TRANSIENT_STATUS: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
-/** Codes of S3 that come with other statuses, with 200 even, where the work began well. */
+/** Codes of S3 that come with other statuses, even with 200, if the work began well. */
 const TRANSIENT_CODE = /<Code>(?:RequestTimeout|SlowDown|InternalError|ServiceUnavailable|OperationAborted)<\/Code>/;
 const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   "EAI_AGAIN",
@@ -57,9 +57,9 @@ export function isBrokenConnection(error: unknown): boolean {
 }
 
 /**
- * The answer to a request, once it is none of those that pass.
+ * Returns the answer to a request after its transient failures have been retried.
  *
- * @param prepare - makes the request, anew for each attempt, as signatures grow old
+ * @param prepare - makes the request again for each attempt, as signatures expire
  * @throws StorageError where the last attempt fails, too, or the server cannot be reached at all
  */
 export async function send(prepare: () => HttpRequest | Promise<HttpRequest>, options: SendOptions): Promise<HttpAnswer> {
@@ -127,7 +127,7 @@ function responseTo({ method, url, headers = {}, body }: HttpRequest, idleMs: nu
           : { "content-length": "0" }
         : { "content-length": `${body.length}` };
     const request = start(url, { method, headers: { "accept-encoding": "identity", ...headers, ...length }, signal });
-    // Holds for the body of the answer, too. One that nobody takes for so long is dropped as well, and fetched on from there.
+    // Applies to the body of the answer, too. A body that nobody reads for this long is dropped as well, and fetched again from there.
     request.setTimeout(idleMs, () => {
       request.destroy(Object.assign(new Error(`nothing came from ${url.host} for ${idleMs} ms`), { code: "ETIMEDOUT" }));
     });

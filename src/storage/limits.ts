@@ -1,4 +1,4 @@
-/** Limits of reading and writing files, here and elsewhere. */
+/** Limits of reading and writing files, local and remote. */
 
 /** Bytes of one read: large enough that a call costs little, small enough for many files at the same time. */
 export const READ_CHUNK_BYTES: number = 1024 * 1024;
@@ -15,7 +15,7 @@ export const REQUEST_ATTEMPTS_MAX = 8;
 export const RETRY_PAUSE_MS = 100;
 /** The longest pause, and the longest that a server's `Retry-After` is obeyed. */
 export const RETRY_PAUSE_MS_MAX = 10_000;
-/** A connection on which nothing happens for so long is given up and made anew. */
+/** Idle time after which a connection is given up and made again. */
 export const CONNECTION_IDLE_MS = 60_000;
 /** Redirects that a request over HTTP follows. */
 export const REDIRECTS_MAX = 5;
@@ -47,7 +47,7 @@ export const CLAIM_PAUSE_MS = 20;
 export const OWNER_RENEWED_EVERY_MS = 15_000;
 /** An owner on another machine that did not renew for this long is dead: several renewals may fail. */
 export const OWNER_SILENCE_MS_MAX: number = 4 * OWNER_RENEWED_EVERY_MS;
-/** Interval of looks at a claim whose time lies in the future, until two renewals would have changed it. */
+/** Interval of looks at a claim with a time in the future, until two renewals would have changed it. */
 export const FUTURE_CLAIM_LOOK_MS = 1000;
 
 /** Delay until a file that grows is sent to a storage without appends: a crash loses that much, and each file costs one request in that time. */

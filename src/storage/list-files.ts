@@ -1,8 +1,8 @@
 /**
  * Files that a user's paths name: files, folders with all that is in them, and globs.
  *
- * In folders, and where a wildcard stands, names that begin with `.` or `_` are skipped: they are markers and unfinished files (`_SUCCESS`, `.part.tmp`). A name such as
- * `_year=2026` is a partition and is not skipped. A path that names a hidden file itself is taken.
+ * Names that begin with `.` or `_` are skipped in folders and for wildcards: they are markers and unfinished files (`_SUCCESS`,
+ * `.part.tmp`). A name such as `_year=2026` is a partition and is not skipped. A path that names a hidden file itself is taken.
  */
 import { StorageError } from "./errors.ts";
 import type { FileSystem, ListedFile } from "./file-system.ts";
@@ -16,7 +16,7 @@ interface ListFilesOptions {
 }
 
 /**
- * The files that the paths name, sorted by path; one that two of the paths name comes twice.
+ * Returns the files of the paths, sorted by path; a file of two paths appears twice.
  *
  * @throws StorageError where a path names no file, or a folder may not be read
  */

@@ -1,7 +1,7 @@
 /**
  * Files for programs that open them by a path: a plain file of this machine as it is, any other one as a copy.
  *
- * A copy lies with the shared copies of remote folders, so the next process that opens one removes those of processes that have died.
+ * A copy is among the shared copies of remote folders, so the next process that opens one removes those of dead processes.
  */
 import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";

@@ -1,8 +1,8 @@
 /**
  * The files of this machine.
  *
- * A file that is written goes to a hidden name in its folder first; `commit` makes it durable and gives it its name. A process that dies before leaves nothing but the hidden
- * file, which no reader takes. Links are followed.
+ * A file is first written under a hidden name in its folder; `commit` makes it durable and renames it. A process that dies before leaves
+ * only the hidden file, which no reader takes. Links are followed.
  */
 import { randomBytes } from "node:crypto";
 import { type Dirent, readFileSync, type Stats } from "node:fs";
@@ -54,7 +54,10 @@ export const LOCAL_FILES: FileSystem = {
   },
 };
 
-/** Only the folder as a whole is tried again: retries of Node's own multiply with each level, and also wait for files that cannot be removed at all. */
+/**
+ * Only the removal of the whole folder is repeated: Node's own retries multiply with each level, and also wait for files that cannot be
+ * removed at all.
+ */
 async function removeAll(path: string): Promise<void> {
   for (let removals = 1; ; removals += 1) {
     try {
@@ -83,7 +86,7 @@ async function filesOf(path: string): Promise<ListedFile[]> {
   return [...files.values()];
 }
 
-/** The size of a file, or that it is a folder; undefined where nothing is there. */
+/** The size of a file, or that it is a folder; undefined if nothing exists. */
 async function sizeOrFolder(path: string): Promise<number | "folder" | undefined> {
   try {
     const found = await stat(path);
@@ -138,7 +141,7 @@ async function entriesOf(folder: string): Promise<Dirent[]> {
   }
 }
 
-/** The files below `folder` whose path matches the parts of a pattern. A folder that the last part matches stands for all that is in it. */
+/** The files below `folder` whose path matches the parts of a pattern. A folder that the last part matches includes everything inside. */
 async function matching(folder: string, parts: readonly string[], above: ReadonlySet<string>): Promise<ListedFile[]> {
   const [part, ...rest] = parts;
   if (part === undefined || part === "") return part === undefined ? filesAt(folder, above) : matching(folder, rest, above);
@@ -161,7 +164,7 @@ async function matching(folder: string, parts: readonly string[], above: Readonl
 // Reading
 
 /**
- * All bytes of a file at once. For workers, whose loop has nothing else to do: a small file costs a tenth of what reading it asynchronously costs.
+ * Reads all bytes of a file at once. For workers, whose loop has nothing else to do: a small file costs a tenth of an asynchronous read.
  *
  * @throws StorageError
  */
@@ -199,7 +202,7 @@ async function* readRaw(file: string): AsyncGenerator<Uint8Array, void, undefine
   }
 }
 
-/** Bytes for the next chunk: memory that a small file would leave empty is not asked for. Pipes and the like have the size 0. */
+/** Bytes for the next chunk, without memory that a small file would leave empty. Pipes and the like have the size 0. */
 function chunkBytes(size: number, at: number): number {
   if (size === 0) return READ_CHUNK_BYTES;
   return Math.min(READ_CHUNK_BYTES, Math.max(size - at, END_CHECK_BYTES));
@@ -310,10 +313,13 @@ class LocalSink implements FileSink {
   }
 }
 
-/** Makes a folder and those above it that are not there. Node's own `recursive` never ends where the kernel answers ENOENT in a folder that is there, as in /proc. */
+/**
+ * Makes a folder and its missing parents. Node's own `recursive` never ends if the kernel answers ENOENT in an existing folder, as in
+ * /proc.
+ */
 async function makeFolders(folder: string): Promise<void> {
   try {
-    // Mostly the folder above is there, and nothing else needs to be asked.
+    // Mostly the parent exists, and nothing else needs to be checked.
     return await makeOneFolder(folder);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
@@ -327,7 +333,7 @@ async function makeOneFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder);
   } catch (error) {
-    // The folder was there, or another process has made it meanwhile.
+    // The folder existed, or another process has made it meanwhile.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST" || (await sizeOrFolder(folder)) !== "folder") throw error;
   }
 }

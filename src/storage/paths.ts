@@ -46,7 +46,7 @@ export function joinPath(folder: string, ...names: readonly string[]): string {
   return [folder.replace(/\/+$/, ""), ...names].join("/");
 }
 
-/** A path in which `~` stands for the user's home, as in a shell. */
+/** Replaces `~` by the user's home, as in a shell. */
 export function withHome(path: string): string {
   return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
 }

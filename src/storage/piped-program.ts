@@ -1,8 +1,8 @@
 /**
  * A program that is not ours, whose output is read as a stream, and whose messages are read as lines.
  *
- * The program runs only as fast as its output is read, since a full pipe stops it. It is killed when its reader leaves. A program whose reader
- * was killed ends at its next write, as nobody holds the other end of the pipe.
+ * The program runs only as fast as its output is read, since a full pipe stops it. It is killed when its reader leaves. A program whose
+ * reader was killed ends at its next write, as the other end of the pipe is closed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -34,7 +34,7 @@ export async function removeFolder(path: string): Promise<void> {
   await (await fileSystemOf(path)).removeFolder(path);
 }
 
-/** Whether a path lies in a folder, also behind all symbolic links of this machine. Where either does not exist, the answer is no. */
+/** Whether a path is inside a folder, even behind symbolic links of this machine. If either does not exist, the answer is no. */
 export async function liesIn(folder: string, path: string): Promise<boolean> {
   if (!path.startsWith(`${folder}/`) || path.split("/").includes("..")) return false;
   if (schemeOf(path) !== "file") return true;
@@ -46,7 +46,7 @@ export async function liesIn(folder: string, path: string): Promise<boolean> {
   }
 }
 
-/** The bytes of a file, which are read as they are asked for. */
+/** The bytes of a file, read on demand. */
 export async function openBytes(path: string): Promise<FileBytes> {
   return (await fileSystemOf(path)).openBytes(path);
 }

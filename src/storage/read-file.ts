@@ -65,7 +65,7 @@ async function* decompressed(
     if (error instanceof StorageError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "Z_BUF_ERROR") throw input.cutOff(error);
-    // The damage lies somewhere behind the bytes that were decompressed before.
+    // The damage is after the bytes that were decompressed before.
     throw new StorageError(`Cannot decompress ${file}: ${message} (behind byte ${output.bytesWritten})`, {
       cause: error,
       hint: "does its extension name the compression that it has?",

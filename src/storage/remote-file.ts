@@ -22,7 +22,7 @@ interface Range {
   readonly start?: number;
   /** Behind the last byte. Default: the end of the file. */
   readonly end?: number;
-  /** The version that is to be read. Default: the one that is there. */
+  /** The version to read. Default: the present one. */
   readonly version?: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function* readRemote(file: RemoteFile, range: Range = {}): AsyncGen
       const chunk = await next;
       next = undefined;
       if (chunk === undefined) return;
-      // The next chunk comes while the reader works on this one.
+      // The next chunk is fetched while the reader works on this one.
       next = gathered(pieces);
       next.catch(() => undefined);
       yield chunk;
@@ -65,7 +65,7 @@ async function gathered(pieces: AsyncGenerator<Uint8Array, void, undefined>): Pr
   return taken.length <= 1 ? taken[0] : Buffer.concat(taken);
 }
 
-/** The bytes as they come from the network. */
+/** The bytes as the network delivers them. */
 async function* piecesOf(
   file: RemoteFile,
   { start = 0, end, version: wanted }: Range,
@@ -76,7 +76,7 @@ async function* piecesOf(
   for (let failures = 0; ; ) {
     const answer = await file.get(at === 0 && end === undefined ? undefined : `bytes=${at}-${end === undefined ? "" : end - 1}`, signal);
     const { stream } = answer;
-    // Nothing lies behind the last byte: the file had ended where the connection broke.
+    // No byte is missing: the file had ended where the connection broke.
     if (stream === undefined) return;
     try {
       refuseEncoding(file, answer);
@@ -112,7 +112,7 @@ async function* piecesOf(
   }
 }
 
-/** Files are decompressed by their names. One whose name says nothing, and that comes compressed all the same, would be taken for damaged. */
+/** Files are decompressed by their names. A file with a plain name that arrives compressed would be taken for damaged. */
 function refuseEncoding({ shown }: RemoteFile, { headers }: HttpAnswer): void {
   const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "";
   if (!/^(gzip|x-gzip|br|zstd|deflate)$/.test(encoding) || compressionOf(shown) !== undefined) return;
@@ -135,7 +135,7 @@ async function readRange(file: RemoteFile, start: number, end: number, version: 
   return whole;
 }
 
-/** Bytes of a remote file, which are fetched when they are asked for. */
+/** Bytes of a remote file, fetched on demand. */
 export class RemoteBytes implements FileBytes {
   readonly #file: RemoteFile;
   readonly #version: string | undefined;

@@ -71,7 +71,7 @@ async function collect(request: IncomingMessage): Promise<Buffer> {
 
 const BYTES = Buffer.from(Uint8Array.from({ length: 2_500_000 }, (_, i) => (i * i) >> 8));
 
-/** Serves bytes with ranges; `cut` ends the connection after so many bytes of a body. */
+/** Serves bytes with ranges; `cut` ends the connection after this many bytes of a body. */
 function serving(bytes: Buffer, { etag = '"v1"', cut }: { etag?: string; cut?: (count: number) => number | undefined } = {}): Answer {
   return ({ range, method }, response, count) => {
     const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(range ?? "") ?? [];

@@ -110,7 +110,7 @@ export function s3Url({ bucket, key }: S3Place, query: Readonly<Record<string, s
   if (endpoint !== undefined && !/^https?:\/\/[^/@?#]+\/?$/i.test(endpoint))
     throw new StorageError("AWS_ENDPOINT_URL is no endpoint of S3", { hint: "it is a URL without a path, such as http://localhost:9000" });
   const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
-  // A name with dots does not fit the certificate of AWS, which has one level below its own name.
+  // A name with dots does not fit AWS's certificate, which has one level below its own name.
   const isInPath = endpoint !== undefined || bucket.includes(".");
   const base = endpoint?.replace(/\/$/, "") ?? `https://${isInPath ? host : `${bucket}.${host}`}`;
   const search = Object.entries(query).map(([name, value]) => `${name}=${encoded(value)}`);

@@ -1,5 +1,6 @@
 /**
- * The credentials for S3: of the environment, else of profiles, roles and instances through AWS's own package, which is an optional peer.
+ * The credentials for S3: from the environment, else from profiles, roles and instances through AWS's own package, which is an optional
+ * peer.
  *
  * The process that makes the request looks them up, and no message carries them.
  */
@@ -18,7 +19,7 @@ const INSTALL = `npm install ${PACKAGE}@^3`;
 
 let provider: Promise<Provider> | undefined;
 
-/** @throws StorageError where there are none */
+/** @throws StorageError if there are none */
 export async function findCredentials(shown: string): Promise<Credentials> {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: sessionToken } = process.env;
   if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey, sessionToken: sessionToken || undefined };

@@ -1,8 +1,8 @@
 /**
  * The files of S3. A folder is the common beginning of keys up to a slash.
  *
- * S3 renames nothing: a staged object is copied to its place by the server, and goes with its staging folder. Copies appear whole, so a writer that dies between two leaves whole
- * objects, and hidden ones.
+ * S3 renames nothing: the server copies a staged object to its place, and the original is removed with its staging folder. Copies appear
+ * whole, so a writer that dies between two leaves whole objects, and hidden ones.
  */
 import { createHash } from "node:crypto";
 import { StorageError } from "./errors.ts";
@@ -75,7 +75,7 @@ async function filesOf(place: S3Place): Promise<ListedFile[]> {
   return [...files.values()];
 }
 
-/** The object of a key; undefined where there is none. */
+/** The object of a key; undefined if there is none. */
 async function objectAt(place: S3Place): Promise<ListedFile | undefined> {
   const request: S3Request = { method: "HEAD", place, attempt: `Cannot read ${shownPlace(place)}` };
   const answer = await sendToS3(request);
@@ -114,7 +114,7 @@ interface ListedObject {
   readonly sizeBytes: number;
 }
 
-/** All objects whose keys begin so, without the empty ones that stand for folders. */
+/** All objects with this prefix, without the empty ones that represent folders. */
 async function* objectsWith(place: S3Place, prefix: string): AsyncGenerator<ListedObject, void, undefined> {
   for await (const page of pagesOf(place, { prefix })) {
     const sizes = elements(page.text, "Contents").map((object) => Number(element(object, "Size")));

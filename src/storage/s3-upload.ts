@@ -53,7 +53,7 @@ export class S3Sink implements FileSink {
   async abort(): Promise<void> {
     this.#part = Buffer.alloc(0);
     await Promise.all(this.#underWay);
-    // The caller reports the first failure. Parts that stay are in no list, and are dropped as those of a killed process are.
+    // The caller reports the first failure. Remaining parts are in no list, and are dropped like those of a killed process.
     if (this.#uploadId !== undefined) await abortUpload(this.#place, this.#uploadId).catch(() => {});
     this.#uploadId = undefined;
   }

@@ -24,7 +24,7 @@ export function elements(xml: string, name: string): string[] {
   return texts;
 }
 
-/** The text of the first element of a name; undefined where there is none. */
+/** The text of the first element of a name; undefined if there is none. */
 export function element(xml: string, name: string): string | undefined {
   const [inner] = elements(xml, name);
   return inner === undefined ? undefined : unescaped(inner);

@@ -114,7 +114,7 @@ async function locked<T>(place: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A link appears with its contents, and only where there is none. */
+/** A link appears with its contents, and only if there is none yet. */
 async function claims(lock: string, { own, identity }: { own: string; identity: string }): Promise<boolean> {
   makePrivateFolder(root());
   try {
@@ -128,7 +128,10 @@ async function claims(lock: string, { own, identity }: { own: string; identity: 
   }
 }
 
-/** Removes the lock of a process that has died. Only the process that has made the second link to that very lock removes it, so nobody removes the lock of a successor. */
+/**
+ * Removes the lock of a dead process. Only the process that has made the second link to that very lock removes it, so nobody removes a
+ * successor's lock.
+ */
 async function takeOverDead(lock: string): Promise<void> {
   const owner = await identityIn(lock);
   if (owner === undefined || !isProcessGone(owner)) return;

@@ -319,7 +319,7 @@ test.each(["out.gz", "out.zst", "out.deflate"])("%s that was written here tells 
   const folder = folderWith({});
   const path = join(folder, name);
   await using writer = await FileWriter.open(path);
-  // Bytes that cannot be made smaller lie in the file as they are.
+  // Bytes that cannot be compressed are stored unchanged.
   await writer.write(Uint8Array.from({ length: 20_000 }, (_, i) => hashOf(i)));
   await writer.commit();
   const packed = readFileSync(path);
@@ -348,14 +348,14 @@ test("a folder into which others still put files is removed with these", async (
         await new Promise(setImmediate);
       }
     };
-    // A file that comes later has no folder.
+    // A file that is added later has no folder.
     await Promise.all([removeFolder(folder), adding().catch(() => {})]);
     expect(existsSync(folder)).toBe(false);
   });
   await Promise.all(removals);
 });
 
-// Node's own recursive mkdir turns round forever there.
+// Node's own recursive mkdir loops for ever there.
 test("a folder below /proc is refused", async () => {
   await expect(makeFolder("/proc/none/x")).rejects.toThrow("Cannot make the folder /proc/none/x: ");
 });

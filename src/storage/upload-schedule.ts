@@ -25,7 +25,7 @@ export interface GrowingFile {
   upload(): Promise<void>;
 }
 
-/** A listener for the files below a folder: it is told when the first of them cannot be sent, and when all can again. */
+/** A listener for the files below a folder: called when the first of them cannot be sent, and when all can again. */
 interface Watch {
   readonly folder: string;
   readonly tell: (text: string) => void;
@@ -36,7 +36,7 @@ interface Watch {
 export class UploadSchedule {
   /** Files that have grown since their last upload began. */
   readonly #timers = new Map<GrowingFile, NodeJS.Timeout>();
-  /** Files whose time has come, in this order. */
+  /** Due files, in this order. */
   readonly #due = new Set<GrowingFile>();
   readonly #underWay = new Map<GrowingFile, Promise<void>>();
   /** Files that have not grown since they ended. */
@@ -62,7 +62,7 @@ export class UploadSchedule {
       this.#due.add(file);
       this.#sendDue();
     };
-    // A file that nobody closes must not keep the program running.
+    // A file that is never closed must not keep the program running.
     this.#timers.set(file, setTimeout(becomeDue, waitMs).unref());
   }
 
@@ -96,7 +96,7 @@ export class UploadSchedule {
   #sendDue(): void {
     for (const file of this.#due) {
       if (this.#underWay.size >= GROWN_UPLOADS_AT_A_TIME) return;
-      // The turn of such a file comes again when the upload that is under way ends.
+      // Such a file gets its turn again when the running upload ends.
       if (!this.#underWay.has(file)) void this.#send(file);
     }
   }

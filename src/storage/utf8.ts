@@ -1,10 +1,10 @@
 /** Whether bytes are UTF-8, and where they cease to be. */
 import { isUtf8 } from "node:buffer";
 
-/** The place of the first byte that begins no character in UTF-8; -1 where there is none. */
+/** The position of the first invalid byte in UTF-8; -1 if there is none. */
 export function badUtf8At(bytes: Uint8Array): number {
   if (isUtf8(bytes)) return -1;
-  // Halves the range in which the bad byte lies. Cutting amid a character is mended by going back to its first byte.
+  // Halves the range with the bad byte. A cut inside a character moves back to its first byte.
   let good = 0;
   let bad = bytes.length;
   while (bad - good > 4) {

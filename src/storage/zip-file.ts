@@ -1,5 +1,5 @@
 /**
- * The files in a zip archive that lies in memory, stored or deflated, as NumPy writes them.
+ * The files in a zip archive in memory, stored or deflated, as NumPy writes them.
  *
  * The directory at the archive's end locates them. Each is decompressed on demand, to no more bytes than the directory states, and its
  * checksum is compared. Names are for messages and columns alone: nothing is unpacked to disk.
@@ -17,7 +17,7 @@ interface ZipEntry {
 const END_BYTES = 22;
 const COMMENT_BYTES_MAX = 0xffff;
 const SIGNATURE = { end: 0x06054b50, entry: 0x02014b50, local: 0x04034b50 } as const;
-/** A length of 64 bits stands elsewhere. */
+/** Marks a 64-bit length that is stored in another field. */
 const ELSEWHERE = 0xffffffff;
 
 /**

@@ -1,8 +1,8 @@
 /**
  * Finds where the frames of Zstandard data end (RFC 8878), so that a decoder which takes one frame gets one at a time.
  *
- * Only the headers of frames and blocks are read: the decoder checks everything else.
- * All bytes are passed on, those of skippable frames too.
+ * Only the headers of frames and blocks are read: the decoder checks everything else. All bytes are passed on, including those of skippable
+ * frames.
  */
 import { StorageError } from "./errors.ts";
 
@@ -35,9 +35,9 @@ export class ZstdFrames {
   }
 
   /**
-   * The next bytes of the file, in pieces of which none goes beyond the end of a frame.
+   * Passes on the next bytes of the file, in pieces that end at the end of a frame.
    *
-   * @throws StorageError where a frame ends and other bytes than those of a frame follow
+   * @throws StorageError if other bytes than a frame follow the end of a frame
    */
   *split(chunk: Uint8Array): Generator<Uint8Array, void, undefined> {
     let from = 0;

@@ -1,5 +1,5 @@
 /**
- * The interface of trial schedulers. A scheduler decides after each result whether a trial goes on, and which trial gets free resources.
+ * The interface of trial schedulers. A scheduler decides after each result whether a trial continues, and which trial gets free resources.
  *
  * Schedulers are pure: their decisions depend on the calls and on their own seeded generator, without a clock and without I/O, and they return every action that they want.
  * The same events therefore give the same decisions. Restoring a run relies on this: it loads the last saved state and replays the logged events.
@@ -16,16 +16,19 @@ export type SchedulerAction =
   | { readonly type: "stop"; readonly trialId: string }
   /** Pauses a trial that is running, after its next checkpoint or result. Of any other, nothing. */
   | { readonly type: "pause"; readonly trialId: string }
-  /** Saves a checkpoint of a running trial where it can save when asked (class trainables). A function's newest reported checkpoint is its checkpoint. */
+  /**
+   * Saves a checkpoint of a running trial that can save on request (class trainables). A function's newest reported checkpoint is its
+   * checkpoint.
+   */
   | { readonly type: "checkpoint"; readonly trialId: string }
   /**
    * Makes a trial go on from the newest checkpoint of another, with another configuration: a running trial is interrupted for it, a paused one stays paused
    * until it is chosen. A checkpoint of the donor that is being saved is waited for. `isLogged`: it becomes a line of the trial's `pbt_policy` file.
    */
   | { readonly type: "exploit"; readonly trialId: string; readonly donorId: string; readonly config: Config; readonly isLogged?: boolean }
-  /** The trial has no checkpoint where the scheduler would have used one. Nothing is done, but the user is told once. */
+  /** The trial has no checkpoint although the scheduler would have used one. Nothing is done, but the user is told once. */
   | { readonly type: "lacksCheckpoint"; readonly trialId: string }
-  /** Gives a trial other resources: a running one goes on with them from its newest checkpoint. */
+  /** Gives a trial other resources: a running one continues with them from its newest checkpoint. */
   | { readonly type: "resources"; readonly trialId: string; readonly resources: TrialResources };
 
 /** A verdict, with actions that are done before it, in their order. */
@@ -47,14 +50,14 @@ export interface TrialScheduler {
   /** Type and options that make an equal scheduler, if all options are JSON. Without a definition, `Tuner.restore` needs the object. */
   readonly definition?: Definition | undefined;
   /**
-   * How many trials are suggested before there is room for them: 1 (`true`) lets a scheduler that shares time out see that one waits, more let one form groups of trials.
-   * A searcher that learns is never asked for more than one. Default: 0 (`false`).
+   * Number of trials that are suggested before there is room for them: 1 (`true`) lets a scheduler with time slices see that one waits,
+   * more let one form groups of trials. A searcher that learns never gets more than one request ahead. Default: 0 (`false`).
    */
   readonly asksAhead?: boolean | number | undefined;
   /**
    * Told once, before all else. A metric and a mode that the scheduler was constructed with win.
    *
-   * @throws TypeError where it needs a metric and has none, naming `tuneConfig.metric`
+   * @throws TypeError if it needs a metric and has none, naming `tuneConfig.metric`
    */
   setSearchProperties(metric: string | undefined, mode: Mode | undefined): void;
   /** A trial was added. A scheduler that fixes parts of `config` returns the new one. */
@@ -70,11 +73,11 @@ export interface TrialScheduler {
   onTrialError(trial: Trial, view: SchedulerView): readonly SchedulerAction[] | void;
   /** A trial that was pending or paused was ended. */
   onTrialRemove(trial: Trial, view: SchedulerView): readonly SchedulerAction[] | void;
-  /** The id of a pending or paused trial that is to run next and `fits`, or undefined for none now. */
+  /** The id of a pending or paused trial to run next that `fits`, or undefined for none now. */
   chooseTrialToRun(view: SchedulerView): string | undefined;
   /**
-   * Called when nothing runs, nothing can be chosen and trials are paused: actions that get the run going, such as stopping those that lost.
-   * A run in which this gives nothing ends its paused trials.
+   * Called when nothing runs, nothing can be chosen and trials are paused: returns actions that restart the run, such as stopping the
+   * losers. Without any, the run ends its paused trials.
    */
   onIdle?(view: SchedulerView): readonly SchedulerAction[] | void;
   save(): JsonValue;

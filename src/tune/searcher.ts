@@ -8,7 +8,7 @@
 import type { SearchSpace } from "./space.ts";
 import type { Config, Definition, JsonValue, Mode, TrialResult } from "./trial.ts";
 
-/** A configuration; "later": ask again once a trial has reported or ended; "finished": there is none any more. */
+/** A configuration; "later": ask again once a trial has reported or ended; "finished": there are no more. */
 export type Suggestion = Config | "later" | "finished";
 
 export interface Searcher {
@@ -27,7 +27,7 @@ export interface Searcher {
   onTrialResult?(trialId: string, result: TrialResult): void | Promise<void>;
   /** The end of a trial: with its last result, which a trial that never reported has not; or with `error: true` where the trial failed. */
   onTrialComplete(trialId: string, result?: TrialResult, error?: boolean): void | Promise<void>;
-  /** All that `restore` needs to go on. */
+  /** State that `restore` needs to continue. */
   save(): JsonValue | Promise<JsonValue>;
   /** Called after `setSearchProperties`, on a searcher that was constructed with the same options. */
   restore(state: JsonValue): void | Promise<void>;

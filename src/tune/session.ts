@@ -68,7 +68,7 @@ async function reportNow(metrics: Metrics, options: ReportOptions | undefined): 
 
 const REPORT = { of: "report", options: { checkpoint: CHECKPOINT_OPTION } };
 
-/** The checkpoint to go on from: of the trial before it was paused or failed, or of another that it goes on from. Undefined for a trial that begins. */
+/** The checkpoint to continue from: the trial's own before it was paused or failed, or another's. Undefined for a trial that begins. */
 export function getCheckpoint(): Checkpoint | undefined {
   return currentSession("get a checkpoint").checkpoint;
 }

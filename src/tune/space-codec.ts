@@ -1,7 +1,8 @@
 /**
  * Spaces, and options that hold domains, in JSON and back.
  *
- * A domain becomes an object with a mark. Functions and objects of classes have no form in JSON: they leave a mark of their own, and the record is not whole.
+ * A domain becomes an object with a mark. Functions and objects of classes have no form in JSON: they leave another mark, and the record is
+ * incomplete.
  */
 import { isPlainObject } from "../core/internal.ts";
 import { choice, type DomainData, gridSearch, isDomain, type SearchSpace, toDomain } from "./space.ts";
@@ -10,7 +11,7 @@ import type { JsonValue } from "./trial.ts";
 const DOMAIN = "$domain";
 const FOREIGN = "$foreign";
 
-/** A space in JSON. @returns `isWhole: false` where it holds what JSON has no form for */
+/** Encodes a space in JSON. @returns `isWhole: false` if it holds values that JSON cannot represent */
 export function encodeSpace(space: SearchSpace): { readonly encoded: JsonValue; readonly isWhole: boolean } {
   let isWhole = true;
   const encode = (value: unknown): JsonValue => {

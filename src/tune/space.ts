@@ -69,13 +69,13 @@ interface GridDomain {
   readonly values: readonly unknown[];
 }
 
-/** Domains that a searcher decides: all but `sampleFrom`, and `gridSearch`, which none but random search takes. */
+/** Domains that a searcher decides: all but `sampleFrom`, and `gridSearch`, which only random search takes. */
 export type SearchedDomain = FloatDomain | NormalDomain | IntegerDomain | ChoiceDomain | GridDomain;
 
 /** A configuration with domains in it, nested as the user likes. */
 export type SearchSpace = Readonly<Record<string, unknown>>;
 
-/** The configuration that a trial of a space gets: each domain is its value, choices keep their literal types, and all else is as it stands. */
+/** The configuration of a trial: each domain is replaced by its value, choices keep their literal types, and everything else stays. */
 export type Sampled<S> =
   S extends Domain<infer T>
     ? T

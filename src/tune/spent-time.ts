@@ -1,7 +1,8 @@
 /**
  * The time that a run has spent in its sessions, each from its beginning to its last result. Time while no driver ran does not count.
  *
- * Pure: times are told, so the results of a run's log give the same time again in a restore. The clocks of two nodes may differ; the time never goes back.
+ * Pure: times are passed in, so the results of a run's log give the same time again in a restore. The clocks of two nodes may differ; the
+ * time never goes back.
  */
 export class SpentTime {
   #earlierMs: number;
@@ -16,7 +17,7 @@ export class SpentTime {
     return this.#earlierMs + (this.#session === undefined ? 0 : this.#session.untilMs - this.#session.sinceMs);
   }
 
-  /** Time goes on, in a session that begins now where none does. */
+  /** Advances the time, and begins a session if there is none. */
   see(atMs: number): void {
     if (this.#session === undefined) this.#session = { sinceMs: atMs, untilMs: atMs };
     else this.#session.untilMs = Math.max(this.#session.untilMs, atMs);

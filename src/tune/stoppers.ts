@@ -1,5 +1,6 @@
 /**
- * Stoppers: when a trial, or the whole experiment, has gone on long enough. As in Ray, and what `runConfig.stop` may be: an object of bounds, a function, a stopper.
+ * Stoppers: decide when a trial, or the whole experiment, has run long enough. `runConfig.stop` takes Ray's forms: an object of bounds, a
+ * function, a stopper.
  *
  * A stopper is asked after each result, before the scheduler. Its answers are part of the run's log. Stoppers with state implement `save`
  * and `restore`, else they begin anew in a restored run. The last saved state is restored, and the stopper is asked again for the results
@@ -26,7 +27,7 @@ export type StopCriteria = Readonly<Record<string, number | boolean>>;
 
 export type Stop = StopCriteria | ((trialId: string, result: TrialResult) => boolean | Promise<boolean>) | Stopper | readonly Stopper[];
 
-/** Ray's spellings of what every result has. */
+/** Ray's names for keys that every result has. */
 const ALIASES: Readonly<Record<string, { readonly name: string; readonly factor: number }>> = {
   training_iteration: { name: "trainingIteration", factor: 1 },
   time_total_s: { name: "timeTotalMs", factor: 1000 },
@@ -77,7 +78,7 @@ class BoundsStopper implements Stopper {
       return isDownwards ? value <= bound : value >= bound;
     });
     if (isReached) return true;
-    // A flag may come with the report that ends the trial alone.
+    // A flag may be present only in the report that ends the trial.
     const missing = values.find(({ bound, value }) => typeof bound === "number" && value === undefined);
     if (missing !== undefined) throw missingBound(missing.metric, result);
     return false;
@@ -93,7 +94,7 @@ function missingBound(metric: string, result: TrialResult): TuneError {
   });
 }
 
-/** Ends trials of which a function says so. */
+/** Ends trials for which a function returns true. */
 export class FunctionStopper implements Stopper {
   readonly #shouldStop: (trialId: string, result: TrialResult) => boolean | Promise<boolean>;
 
@@ -108,7 +109,7 @@ export class FunctionStopper implements Stopper {
   }
 }
 
-/** Ends a trial after so many iterations. */
+/** Ends a trial after a number of iterations. */
 export class MaximumIterationStopper implements Stopper {
   readonly #max: number;
 
@@ -123,7 +124,7 @@ export class MaximumIterationStopper implements Stopper {
   }
 }
 
-/** Ends the experiment when its first result is so many milliseconds older than its last. Time while no driver runs does not count. */
+/** Ends the experiment a number of milliseconds after its first result. Time without a driver does not count. */
 export class TimeoutStopper implements Stopper {
   readonly #timeoutMs: number;
   #spent = new SpentTime();

@@ -90,7 +90,7 @@ export function withParameters(trainable: unknown, parameters: Record<string, un
   return wrap(trainable, { parameters });
 }
 
-/** @throws TypeError for what cannot be tuned */
+/** @throws TypeError for a value that cannot be tuned */
 export function readTrainable(given: unknown): TrainableParts {
   let inner = given;
   let resources: Wrapping["resources"];

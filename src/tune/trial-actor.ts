@@ -25,7 +25,7 @@ export class TrialActor {
   /** The last trial of the instance. */
   #spec: TrialSpec | undefined;
 
-  /** @param names - of what `withParameters` gave; the values follow, as references are resolved only where they are arguments */
+  /** @param names - names for `withParameters`; the values follow, as references are resolved only as arguments */
   constructor(trainable: TrainFunction | TrainableClass, names: readonly string[], ...values: readonly unknown[]) {
     this.#trainable = trainable;
     this.#parameters = names.length === 0 ? undefined : Object.fromEntries(names.map((name, i) => [name, values[i]]));

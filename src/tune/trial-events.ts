@@ -27,15 +27,15 @@ export interface TrialFailure {
 }
 
 export interface SessionLimits {
-  /** How many configurations are asked for; Infinity where the searcher says itself when it is finished. */
+  /** Number of requested configurations; Infinity if the searcher decides when it is finished. */
   readonly samplesMax: number;
   readonly concurrentMax: number;
   /** -1: without end. */
   readonly maxFailures: number;
   readonly clusterResources: Readonly<Record<string, number>>;
-  /** How many trials the searcher may be asked for ahead; logs of earlier versions do not tell. Default: 1. */
+  /** Number of trials that the searcher may be asked for ahead; logs of earlier versions lack it. Default: 1. */
   readonly aheadMax?: number;
-  /** In logs of earlier versions alone, whose reports do not tell it. Without it all trials counted as saving when asked. */
+  /** Only in logs of earlier versions, whose reports lack it. Without it all trials counted as saving on request. */
   readonly savesWhenAsked?: boolean;
 }
 
@@ -56,9 +56,9 @@ export type TrialEvent =
       /** Why the trial cannot run at all. */
       readonly failure?: TrialFailure;
     }
-  /** The searcher has none now. */
+  /** The searcher has no configuration now. */
   | { readonly type: "searchDelayed" }
-  /** The searcher has none any more. */
+  /** The searcher has no more configurations. */
   | { readonly type: "searchEnded" }
   /** A running trial reported. `isStopped`: by a stopper. `isLast`: by returning, so the trial's process is free. */
   | {
@@ -72,10 +72,10 @@ export type TrialEvent =
       readonly checkpoint?: string;
       /** Where the trial runs: with the first report of an attempt. */
       readonly place?: TrialPlace;
-      /** Whether the trial saves a checkpoint when it is asked to; others save with their reports alone. With the first report of an attempt. */
+      /** Whether the trial saves a checkpoint on request; others save with their reports alone. With the first report of an attempt. */
       readonly savesWhenAsked?: boolean;
     }
-  /** A running trial saved a checkpoint because it was asked to. */
+  /** A running trial saved a checkpoint on request. */
   | { readonly type: "saved"; readonly trialId: string; readonly checkpoint: string }
   /** A trial that was told to stop or to pause has left its process; with the checkpoint that it saved on its way. */
   | { readonly type: "released"; readonly trialId: string; readonly checkpoint?: string }
@@ -89,7 +89,7 @@ export type TrialEvent =
   | { readonly type: "revived"; readonly trialId: string; readonly fromCheckpoint: boolean }
   /** A trial that had not ended in an earlier session is given up. */
   | { readonly type: "givenUp"; readonly trialId: string }
-  /** The whole experiment is to end. */
+  /** The whole experiment has to end. */
   | { readonly type: "stoppedAll" }
   /** The cluster is larger or smaller. */
   | { readonly type: "resized"; readonly clusterResources: Readonly<Record<string, number>> };
@@ -99,7 +99,7 @@ export interface Answer {
   readonly action: "continue" | "pause" | "stop";
   /** Whether a trial that stops has ended well. One that failed has not. */
   readonly hasEnded?: boolean;
-  /** Whether it saves a checkpoint before it goes on, where it can save when asked. */
+  /** Whether it saves a checkpoint before it continues, if it can save on request. */
   readonly save?: boolean;
 }
 
@@ -112,7 +112,9 @@ export type TrialEffect =
   /** Ends a trial that does not report. */
   | { readonly type: "interrupt"; readonly trialId: string }
   | { readonly type: "removeCheckpoints"; readonly paths: readonly string[] }
-  /** A trial goes on from a donor's checkpoint, of `donorIteration`, with `config` instead of the donor's own. For the files of policies. */
+  /**
+   * A trial continues from a donor's checkpoint, of `donorIteration`, with `config` instead of the donor's own. For the files of policies.
+   */
   | {
       readonly type: "exploited";
       readonly trialId: string;

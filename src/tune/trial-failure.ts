@@ -1,8 +1,8 @@
 /**
  * The failures of trials: plain data for the log and for files, made from the thrown error, and the error that users see.
  *
- * Messages name the trial. Where a process has died, the message tells how, and not which internal call failed with it. `experiment.ts` and the machine make failures,
- * and `ResultGrid` turns them into errors.
+ * Messages name the trial. If a process has died, the message explains how, and not which internal call failed with it. `experiment.ts` and
+ * the machine make failures, and `ResultGrid` turns them into errors.
  */
 import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, type SerializationError, ShoalError } from "../core/index.ts";
 import { describeValue, processEnding } from "../core/internal.ts";
@@ -10,7 +10,7 @@ import { TuneError } from "./errors.ts";
 import { CAUSES_MAX } from "./limits.ts";
 import type { TrialFailure } from "./trial-events.ts";
 
-/** Frames from here on are those that ran the user's code. */
+/** Frames from here on ran the user's code. */
 const RUNNER_FRAME = /^\s+at (?:async )?(?:new )?(?:FunctionTrial|ClassTrial|TrialActor|withinTrial)\b/;
 
 export function failureOf(error: unknown): TrialFailure {
@@ -21,7 +21,7 @@ export function failureOf(error: unknown): TrialFailure {
   return { name, message, ...(stack !== undefined && { stack }), ...(hint !== undefined && { hint }) };
 }
 
-/** The failure of a trial whose configuration cannot be sent: it says where in the configuration, and not in which call. */
+/** The failure of a trial whose configuration cannot be sent: it names the place in the configuration, and not the call. */
 export function unsentFailureOf(error: SerializationError): TrialFailure {
   // The frames of the error are the driver's.
   const { message, stack: _, ...failure } = failureOf(error);
@@ -50,7 +50,7 @@ export function deathOf(trial: { readonly id: string; readonly nodeId?: string |
   };
 }
 
-/** The process had started, and did not find the trainable, or what that imports: the error of that, not of the call. */
+/** The process had started, and did not find the trainable or an import: returns that error, not the call's. */
 export function causeOfDeath(error: unknown): unknown {
   const isOfTrainable = error instanceof ActorDiedError && error.details?.["ending"] === "constructorFailed";
   return isOfTrainable && error.cause instanceof Error ? error.cause : error;

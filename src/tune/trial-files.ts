@@ -53,7 +53,7 @@ export class TrialFiles {
     this.#isRestored = true;
   }
 
-  /** A trial of an earlier session goes on: its files stay, but for the error of one that had failed. */
+  /** A trial of an earlier session continues: its files stay, except for an error file. */
   resume({ id }: Pick<Trial, "id">): void {
     this.#begun.add(id);
     this.#resumed.add(id);

@@ -23,7 +23,7 @@ export interface TrialLoop {
   next(answer: ProcessAnswer): Promise<ProcessEvent>;
 }
 
-/** A trainable as a function: of the configuration, and of what `withParameters` gave. */
+/** A trainable as a function: of the configuration, and of the values of `withParameters`. */
 export type TrainFunction = (config: never, parameters: never) => unknown;
 
 /** A trainable as a class. Methods may be async; all but `step` may be left out. */
@@ -32,10 +32,10 @@ export interface ClassTrainable {
   setup?(config: never, parameters: never): unknown;
   /** Computes one iteration and returns its metrics. `done: true` among them ends the trial. */
   step(): unknown;
-  /** Writes what `loadCheckpoint` needs into a folder. */
+  /** Writes the files for `loadCheckpoint` into a folder. */
   saveCheckpoint?(folder: string): unknown;
   loadCheckpoint?(folder: string): unknown;
-  /** Called after each step with its result, in the trial's process: for a log of the class's own. */
+  /** Called after each step with its result, in the trial's process: for the class's own log. */
   logResult?(result: never): unknown;
   /** Writes the product of the trial, such as a model in another format, into a folder. Called once, when the trial has ended well. */
   exportModel?(folder: string): unknown;

@@ -8,7 +8,7 @@ import type { Metrics, Trial, TrialResult } from "./trial.ts";
 import type { SessionLimits, TrialEffect, TrialEvent } from "./trial-events.ts";
 import { type MachineOptions, TrialMachine } from "./trial-machine.ts";
 
-/** Decides what a test has written down, by trial and iteration. */
+/** Follows a script of decisions, by trial and iteration. */
 class Scripted extends FIFOScheduler implements TrialScheduler {
   readonly told: string[] = [];
   readonly script: Record<string, Decision>;
@@ -578,7 +578,7 @@ describe("restoring", () => {
 });
 
 describe("HyperBand in an experiment", () => {
-  /** Runs 17 trials on two CPUs, whose scores rise with their numbers. @returns how far each came */
+  /** Runs 17 trials on two CPUs, with scores that rise with their numbers. @returns the iterations of each */
   function iterationsWith(aheadMax: number): number[] {
     const machine = new TrialMachine({ runId: "t", metrics: ["score"], keep: {}, scheduler: scheduler() });
     const events: TrialEvent[] = [

@@ -46,7 +46,7 @@ export interface SavedMachine {
 export class TrialMachine {
   readonly #options: MachineOptions;
   readonly #scheduler: TrialScheduler;
-  /** Trials that have not ended, and those that have while their process is not free. */
+  /** Trials that have not ended, and ended ones whose process is not free. */
   readonly #live = new Map<string, LiveTrial>();
   /** The part of `#live` that has not ended, as schedulers see it. */
   readonly #open = new Map<string, LiveTrial>();
@@ -57,14 +57,14 @@ export class TrialMachine {
   readonly #view: SchedulerView;
   #limits: SessionLimits = NO_LIMITS;
   #asked = 0;
-  /** The trial for which the searcher is being asked. */
+  /** The trial that the next suggestion is for. */
   #askedFor: string | undefined;
   #searchEnded = false;
   #searchDelayed = false;
   #isStopping = false;
   #isBegun = false;
   #isFinished = false;
-  /** Trials that wait to be started, besides paused ones. */
+  /** Number of trials that wait to be started, without paused ones. */
   #pending = 0;
   /** Resources of the last trial that was suggested. */
   #typicalResources: TrialResources | undefined;
@@ -263,7 +263,7 @@ export class TrialMachine {
     this.#decide(trial, result);
   }
 
-  /** The report of a trial that was told to leave while it computed. */
+  /** Handles the report of a trial that was told to leave while it computed. */
   #onLateReport(trial: LiveTrial, { isLast, checkpoint, place }: Extract<TrialEvent, { type: "reported" }>): void {
     if (place !== undefined) trial.place = place;
     if (checkpoint !== undefined) this.#keep(trial, checkpoint);
@@ -292,7 +292,7 @@ export class TrialMachine {
     }
     // An action may have ended or interrupted the trial itself.
     if (trial.isReleasing || trial.status !== "running") {
-      // The searcher has heard of an end already, and hears of all other results: a trial that takes over a checkpoint goes on.
+      // The searcher already knows of an end, and gets all other results: a trial that takes over a checkpoint continues.
       if (this.#open.has(trial.id)) this.#effects.push({ type: "tellResult", trialId: trial.id, result });
       this.#notify("result", trial, { result });
       this.#answerLeaving(trial);
@@ -365,7 +365,8 @@ export class TrialMachine {
     this.#searchDelayed = false;
     const isLost = trial.isSaving && trial.goesOnFromItself && this.#open.has(trial.id);
     this.#saveFailed(trial);
-    // The trial was told to leave its process anyway, and its attempt has ended: a failure where it should have saved before, to go on from there.
+    // The trial was told to leave its process anyway, and its attempt has ended. That is a failure if it should have saved before, to
+    // continue from there.
     if (trial.isReleasing && !isLost) return this.#settle(trial);
     if (trial.status !== "running" && !isLost) return;
     trial.failures += 1;
@@ -434,7 +435,7 @@ export class TrialMachine {
         if (trial.status === "running" && !trial.isReleasing) this.#depart(trial, "paused");
         return;
       case "checkpoint":
-        // A trial that computes cannot be asked; its next report answers to a checkpoint that is wanted then.
+        // A trial that computes cannot be asked; its next report delivers a requested checkpoint.
         return;
       case "exploit":
         return this.#exploit(trial, action);
@@ -481,7 +482,7 @@ export class TrialMachine {
     donor.use(newestCheckpoint.path);
   }
 
-  /** The trial does not go on from a donor's checkpoint any more, or has done so. */
+  /** The trial does not continue from a donor's checkpoint any more, or has done so. */
   #dropStart(trial: LiveTrial): void {
     const { start } = trial;
     trial.awaitedDonor = undefined;
@@ -516,7 +517,7 @@ export class TrialMachine {
     this.#answerLeaving(trial);
   }
 
-  /** A trial is to leave its process: its next report is answered so. */
+  /** Makes a trial leave its process: its next report gets that answer. */
   #depart(trial: LiveTrial, status: "pending" | "paused" | "terminated" | "errored"): void {
     trial.isReleasing = true;
     if (status === "pending") this.#pending += 1;
@@ -576,14 +577,15 @@ export class TrialMachine {
     trial.nextCheckpoint += 1;
     const checkpoint: TrialCheckpoint = { path, iteration, timeTotalMs, metrics: scoreOf(lastResult, this.#options.keep) };
     const paths = trial.keep(checkpoint);
-    // The trial's own checkpoint is newer than the donor's from which it began; a checkpoint that it saves when it ends is older than one from which it is to begin.
+    // The trial's own checkpoint is newer than the donor's from which it began; a checkpoint that it saves when it ends is older than one
+    // from which it has to begin.
     if (trial.hasBegunFromStart) this.#dropStart(trial);
     if (paths.length > 0) this.#effects.push({ type: "removeCheckpoints", paths });
     this.#notify("checkpoint", trial, { checkpoint: path });
     for (const waiting of this.#open.values()) if (waiting.awaitedDonor === trial.id) this.#startFrom(waiting, trial);
   }
 
-  /** No new checkpoint of the trial will come: trials that wait for that checkpoint start from the newest one before it. */
+  /** The trial will save no new checkpoint: trials that wait for one start from the newest before it. */
   #saveFailed(trial: LiveTrial): void {
     if (!trial.isSaving) return;
     trial.isSaving = false;
@@ -620,7 +622,7 @@ export class TrialMachine {
     while (this.#isBegun && !this.#isFinished && this.#step());
   }
 
-  /** Does one thing that is to be done now. @returns whether there may be another */
+  /** Takes one step that is due now. @returns whether there may be another */
   #step(): boolean {
     if (this.#isStopping) return this.#finishIfEmpty();
     if (this.#askedFor === undefined && this.#wantsTrial()) return this.#ask();
@@ -721,9 +723,9 @@ export class TrialMachine {
     this.#effects.push({ type: "answer", trialId: trial.id, answer });
   }
 
-  /** Answers the report of a trial that is to leave its process. */
+  /** Answers the report of a trial that has to leave its process. */
   #answerLeaving(trial: LiveTrial): void {
-    // A trial that is to have other resources goes on as one that was paused: it saves first.
+    // A trial that gets other resources continues like a paused one: it saves first.
     if (trial.status === "paused" || trial.status === "pending") {
       trial.isSaving = this.#savesWhenAsked(trial);
       this.#answer(trial, { action: "pause" });

@@ -1,7 +1,8 @@
 /**
  * The machines on which trials run, by name and address, for the results.
  *
- * A trial's process tells its id and its node. The driver asks the cluster once for each node, and the process itself where a class has `logResult`.
+ * A trial's process reports its id and its node. The driver asks the cluster once for each node, and the process itself does if a class has
+ * `logResult`.
  */
 import { getRuntimeContext, nodes } from "../core/index.ts";
 import { hostOf } from "../runs/node-address.ts";
@@ -37,7 +38,7 @@ async function machineOf(nodeId: string): Promise<Machine> {
     const node = (await nodes()).find((one) => one.nodeId === nodeId);
     return node === undefined ? UNKNOWN : { hostname: node.hostname, nodeIp: hostOf(node.address) ?? "127.0.0.1" };
   } catch {
-    // A cluster that is gone shows in the trials.
+    // A cluster that has ended shows in the trials.
     return UNKNOWN;
   }
 }

@@ -199,7 +199,7 @@ export class ActorProcesses implements TrialProcesses {
     try {
       if (isGentle) {
         const failure = await actor.handle.cleanUp.options({ timeoutMs: LEAVE_WITHIN_MS }).remote();
-        // Python has none as null.
+        // Python sends null for none.
         if (typeof failure === "string") this.#onProblem(failure);
         await terminate(actor.handle);
       } else await kill(actor.handle);
@@ -235,7 +235,7 @@ export function typescriptProcesses({ body, parameters }: TrainableParts, { isRe
   });
 }
 
-/** @throws SerializationError that names what cannot be sent */
+/** @throws SerializationError that names the value that cannot be sent */
 function putNamed(name: string, value: unknown): ObjectRef<unknown> {
   try {
     return put(value);

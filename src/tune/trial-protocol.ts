@@ -18,7 +18,7 @@ export interface TrialSpec {
   readonly experimentName: string;
   readonly config: Config;
   readonly resources: TrialResources;
-  /** The path of the checkpoint to go on from. */
+  /** Path of the checkpoint to continue from. */
   readonly checkpoint: string | undefined;
   /** Iterations, and milliseconds of running, up to the checkpoint. */
   readonly iteration: number;
@@ -47,7 +47,7 @@ export type ProcessEvent =
       /** The trial has returned: no answer is needed. */
       readonly isLast?: boolean;
     }
-  /** A checkpoint beside the reports: one that was due, or the last of a trial that has its export before it. */
+  /** A checkpoint apart from the reports: one that was due, or the last of a trial, with its export. */
   | { readonly type: "saved"; readonly checkpoint: StagedCheckpoint }
   | { readonly type: "ended" }
   /** `exportFailure`: why the class's `exportModel` has left nothing. */
@@ -59,7 +59,7 @@ export interface ProcessId {
   readonly nodeId: string;
 }
 
-/** First event of an attempt, with the process that it comes from, and what only the process knows of the trainable. */
+/** First event of an attempt, with its process, and facts about the trainable that only the process knows. */
 export type FirstEvent = ProcessEvent & {
   readonly process: ProcessId;
   /** Whether it saves a checkpoint when an answer asks it to: an instance with `saveCheckpoint` does. Functions and trainers save with their reports. */

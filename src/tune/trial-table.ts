@@ -31,7 +31,7 @@ interface SessionFacts {
   readonly endedBefore: number;
 }
 
-/** A trial, as the table has it. */
+/** A trial in the table. */
 interface TableTrial {
   readonly id: string;
   readonly status: TrialStatus;
@@ -95,7 +95,7 @@ export class TrialTable {
   }
 }
 
-/** A line of what there is, and the table: the best trials first; without a metric those that run before those that wait. */
+/** A summary line and the table: the best trials first; without a metric, running ones before waiting ones. */
 export function trialLines(
   trials: readonly TableTrial[],
   { name, metrics, modes, trialsMax, reporter, elapsedMs, endedBefore }: TableFacts & SessionFacts,

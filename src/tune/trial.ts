@@ -45,13 +45,15 @@ export type TrialPlace = Pick<TrialResult, "pid" | "hostname" | "nodeIp">;
 /** Resources by name, as in a bundle of a placement group: `CPU`, `GPU`, or a custom resource. */
 export type TrialBundle = Readonly<Record<string, number>>;
 
-/** Resources that a trial holds while it runs: one bundle for an actor, several for a group of workers. The first bundle is for the trial's own process. */
+/**
+ * Resources of a running trial: one bundle for an actor, several for a group of workers. The first bundle is for the trial's own process.
+ */
 export interface TrialResources {
   readonly bundles: readonly TrialBundle[];
   readonly strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
 }
 
-/** Read-only view of a trial. The same object stands for the trial all its life, and shows its present state. */
+/** Read-only view of a trial. The same object represents the trial all its life, and shows its present state. */
 export interface Trial {
   readonly id: string;
   /** Counts the trials of the experiment from 0. */

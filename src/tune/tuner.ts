@@ -1,5 +1,5 @@
 /**
- * `Tuner`: runs a trainable with many configurations, and goes on with a run that was cut off.
+ * `Tuner`: runs a trainable with many configurations, and continues interrupted runs.
  *
  * Checks the options, opens the run's folder, and puts together the parts that `Experiment` runs. This file covers one session of a run;
  * the machine decides what happens in it.
@@ -40,7 +40,10 @@ import { makeScheduler, makeSearcher } from "./named-parts.ts";
 export interface TuneRunConfig extends RunConfig<TuneCallback | Tracker> {
   /** When trials stop: bounds by metric, a function, a stopper. Default: never by themselves. */
   stop?: Stop | undefined;
-  /** How much is shown while it runs: nothing, the numbers of trials, a table, or a table and each result. Default: 2 on a terminal, 0 elsewhere. */
+  /**
+   * Amount of output while it runs: nothing, the numbers of trials, a table, or a table and each result. Default: 2 on a terminal,
+   * otherwise 0.
+   */
   verbose?: Verbosity | undefined;
   /** The columns and rows of the table. */
   progressReporter?: ProgressReporter | undefined;
@@ -113,7 +116,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
   #results: ResultGrid<Config, Metrics> | undefined;
   #isRunning = false;
 
-  /** @throws TypeError, RangeError for what cannot be run, and for unknown options */
+  /** @throws TypeError, RangeError for values that cannot be run, and for unknown options */
   constructor(trainable: Trainable<Sampled<S>, R>, options: TunerOptions<S> = {}) {
     this.#trainable = readTrainable(trainable);
     this.#options = checkedOptions(options, ["paramSpace", "tuneConfig", "runConfig"]);
@@ -170,7 +173,8 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
   }
 
   /**
-   * The results of the last `fit`; before one, those that a restored run has in its folder. These are read and nothing is run: trials that had not ended have the status that they had.
+   * The results of the last `fit`; before one, those in a restored run's folder. These are read and nothing is run: unfinished trials have
+   * their stored status.
    *
    * @throws TuneError before `fit` of a new run has ended, or for a folder without a run
    */
@@ -245,7 +249,7 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
     }
   }
 
-  /** A run that is there. */
+  /** Opens an existing run. */
   async #reopen({ path: given, options }: { path: string; options: RestoreOptions }): Promise<{ folder: RunFolder; plan: SessionPlan }> {
     const path = await resolveFolder(given);
     const record = await readRunRecord(path);
@@ -341,7 +345,7 @@ function checkedCallbacks(given: readonly (TuneCallback | Tracker)[]): { tracker
   return { trackers, callbacks: callbacks as TuneCallback[] };
 }
 
-/** The folder of a new run. A name that the user gave must be free, unless it is to be overwritten. */
+/** The folder of a new run. A name that the user gave must be free, unless it may be overwritten. */
 async function openNew(config: ResolvedRunConfig<TuneCallback | Tracker>, trainable: string): Promise<RunFolder> {
   const { name, storagePath, overwrite } = config;
   if (name === undefined) return await RunFolder.openUnnamed({ storagePath, prefix: trainable.replace(/[^\p{L}\p{N}_-]/gu, "_") });

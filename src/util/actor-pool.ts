@@ -1,8 +1,8 @@
 /**
- * A fixed set of actors that share a stream of calls: each call goes to the next actor that is free.
+ * A fixed set of actors that share a stream of calls: each call goes to the next free actor.
  *
- * Decides the order in which results are given out: `map` and `getNext` in the order of the values, `mapUnordered` and `getNextUnordered` as they
- * come. Which actor works and which is free is the roster's; the actors stay the caller's, and the pool ends none.
+ * Decides the order of results: `map` and `getNext` in the order of the values, `mapUnordered` and `getNextUnordered` in order of
+ * completion. The roster tracks free actors; the caller owns the actors, and the pool ends none.
  */
 import { type AnyActorHandle, GetTimeoutError } from "../core/index.ts";
 import { flag, readOptions, timeLimit, within } from "../core/internal.ts";
@@ -40,8 +40,8 @@ const NEXT_IN_ORDER = { ...NEXT, options: { ...NEXT.options, ignoreIfTimedOut: f
 /**
  * Spreads calls over actors: one call at a time for each, the next value to whichever is free.
  *
- * An actor that dies leaves the pool: the call that was with it fails with `ActorDiedError`, and the others go on. What `map` and `submit` are given
- * is a function of an actor and a value that makes the call; it may make several and return a promise.
+ * An actor that dies leaves the pool: its call fails with `ActorDiedError`, and the others continue. `map` and `submit` take a function of
+ * an actor and a value that makes the call; it may make several and return a promise.
  *
  * @example
  * const pool = new ActorPool([remote(Parser).remote(), remote(Parser).remote()]);
@@ -74,7 +74,7 @@ export class ActorPool<H extends AnyActorHandle> {
     return this.#map(call, values, { ordered: true });
   }
 
-  /** Like `map`, with each result as soon as it is there. */
+  /** Like `map`, with each result as soon as it is available. */
   mapUnordered<V, R>(call: (actor: H, value: V) => PromiseLike<R>, values: AnyIterable<V>): AsyncGenerator<R, void, undefined> {
     return this.#map(call, values, { ordered: false });
   }
@@ -112,7 +112,7 @@ export class ActorPool<H extends AnyActorHandle> {
    */
   async getNext<R = any>(options?: NextInOrderOptions): Promise<R> {
     const { timeoutMs, ignoreIfTimedOut } = readOptions(options, NEXT_IN_ORDER);
-    // Taken out before the wait: another getNext meanwhile is for the one after it.
+    // Taken out before the wait: another getNext meanwhile takes the one after it.
     const next = this.#submitted.shift();
     if (next === undefined) throw noneLeft();
     if (!(await settledWithin(next.ticket.result, timeoutMs))) {

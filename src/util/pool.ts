@@ -1,5 +1,5 @@
 /**
- * A pool of processes that map functions over values: what `multiprocessing.Pool` is to Python.
+ * A pool of processes that map functions over values, like Python's `multiprocessing.Pool`.
  *
  * Cuts values into chunks, and replaces a process after `maxTasksPerChild` chunks, or when it died. A chunk that was with a process that
  * died fails and is not run again, as it may have had effects. Owns its actors: `terminate`, or `close` and `join`, end them. The roster
@@ -28,7 +28,7 @@ type Worker = ActorHandle<PoolWorker>;
 const CHUNKS_PER_PROCESS = 4;
 /** Chunks that `imap` begins ahead of the results that were taken, for each process. */
 const AHEAD_PER_PROCESS = 4;
-/** Functions that a process keeps; the oldest goes, as programs often map a new arrow function each time. */
+/** Functions that a process keeps; the oldest is dropped, as programs often map a new arrow function each time. */
 const FUNCTIONS_MAX = 32;
 /** Processes that may die in a row without an answer. Beyond it, the cause kills all of them, and new ones are no help. */
 const DEATHS_MAX = 3;
@@ -131,7 +131,7 @@ export class Pool implements AsyncDisposable {
     return this.#iterate<Awaited<R>>({ fn, ordered: true }, values, options);
   }
 
-  /** Like `imap`, with each result as soon as it is there. */
+  /** Like `imap`, with each result as soon as it is available. */
   imapUnordered<V, R>(fn: (value: V) => R, values: AnyIterable<V>, options?: ChunkOptions): AsyncGenerator<Awaited<R>, void, undefined> {
     return this.#iterate<Awaited<R>>({ fn, ordered: false }, values, options);
   }
@@ -244,7 +244,7 @@ export class Pool implements AsyncDisposable {
     return ticket;
   }
 
-  /** The function goes along where the process has not had it. */
+  /** Sends the function along if the process has not had it. */
   async #call(
     worker: Worker,
     { reference, form }: { reference: ObjectRef<AnyFunction>; form: ChunkCall["form"] },
@@ -264,7 +264,7 @@ export class Pool implements AsyncDisposable {
       kept.add(id);
       return results;
     } catch (error) {
-      // Whether it has arrived is not known; it goes along again next time.
+      // The arrival is uncertain, so the function is sent again next time.
       kept.delete(id);
       throw error;
     }

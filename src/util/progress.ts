@@ -42,7 +42,7 @@ interface Fixed {
   readonly unit: string;
 }
 
-/** From a worker: what to add to a bar, and whether it has ended. */
+/** From a worker: the amount to add to a bar, and whether the bar has ended. */
 interface Signal extends Fixed {
   readonly add: number;
   readonly isClosed: boolean;
@@ -62,7 +62,7 @@ class Received {
 /** A progress bar; see {@link progress}. */
 export class ProgressBar implements Disposable {
   readonly #fixed: Fixed;
-  /** Only who made it ends it. */
+  /** Only its maker ends it. */
   readonly #isOwn: boolean;
   #count = 0;
   #unsent = 0;
@@ -91,7 +91,7 @@ export class ProgressBar implements Disposable {
     return this.#count;
   }
 
-  /** Counts so many more. */
+  /** Adds to the count. */
   update(by = 1): void {
     if (typeof by !== "number" || !Number.isFinite(by))
       throw new TypeError(`Cannot update a progress bar: a number is needed: received ${describeValue(by)}`);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { QueueActor } from "./queue-actor.ts";
 
-/** The signal of a call that nobody cancels. */
+/** The signal of a call without cancellation. */
 const never = new AbortController().signal;
 
 test("who is cancelled, or dead, takes no item from those who wait", async () => {

@@ -10,7 +10,7 @@ import { Fifo } from "../core/internal.ts";
 
 /** Outcome of a `put`. */
 export type PutAnswer = "done" | "full" | "closed";
-/** The items in a box of their own, as an item may be anything. */
+/** The items in a wrapper, as an item may be anything. */
 export type GetAnswer<T> = readonly T[] | "empty" | "closed";
 
 /** A `put` or `get` that waits for room or for an item. */
@@ -48,7 +48,7 @@ export class QueueActor<T> {
     return waitIn(this.#putters, { entry: { item }, timeoutMs, late: "full", signal: this.#signal() });
   }
 
-  /** All of the items, or none. */
+  /** Puts all of the items, or none. */
   putAll(items: readonly T[]): PutAnswer {
     if (this.#isClosed) return "closed";
     if (this.#items.size + items.length > this.#sizeMax) return "full";
@@ -62,7 +62,7 @@ export class QueueActor<T> {
     return waitIn(this.#getters, { entry: {}, timeoutMs, late: "empty", signal: this.#signal() });
   }
 
-  /** Exactly so many items, or none. */
+  /** Takes exactly this many items, or none. */
   getMany(count: number): GetAnswer<T> {
     if (this.#items.size < count) return this.#isClosed ? "closed" : "empty";
     const items: T[] = [];
@@ -121,10 +121,10 @@ function waitIn<E extends object, A>(
         resolve(answer);
       },
     };
-    // The caller is gone: an item for it would be lost.
+    // The caller has gone: an item for it would be lost.
     const leave = (): void => waiting.answer(late);
     signal.addEventListener("abort", leave);
-    // In-process mode: a wait that nobody is interested in any more must not hold the program.
+    // In-process mode: an abandoned wait must not hold the program.
     if (timeoutMs !== undefined) timer = setTimeout(() => waiting.answer(late), timeoutMs).unref();
     line.add(waiting);
   });

@@ -98,7 +98,7 @@ type Holder<T> = ActorHandle<QueueActor<Held<T>>>;
 
 let partsOf: (queue: Queue<unknown>) => Adopted;
 
-/** In place of options: the queue is there already, and this is another process' way to it. */
+/** In place of options: the queue exists already, and this is another process's handle. */
 class Adopted {
   readonly maxSize: number;
   readonly holder: Holder<unknown>;
@@ -159,7 +159,7 @@ export class Queue<T> implements Disposable {
     return this.put(item, { timeoutMs: 0 });
   }
 
-  /** Puts all of the items, or none. @throws QueueFullError when there is not room for all; QueueShutdownError, ActorDiedError */
+  /** Puts all of the items, or none. @throws QueueFullError without room for all; QueueShutdownError, ActorDiedError */
   async putNowaitBatch(items: readonly T[]): Promise<void> {
     if (!Array.isArray(items))
       throw new TypeError(`Cannot put into a queue: an array of items is needed: received ${describeValue(items)}`);
@@ -167,7 +167,7 @@ export class Queue<T> implements Disposable {
   }
 
   /**
-   * Takes the first item; waits while there is none.
+   * Takes the first item; waits if there is none.
    *
    * @throws QueueEmptyError when `timeoutMs` is over. QueueShutdownError after `shutdown`, when nothing is left. ActorDiedError when the queue's process died.
    */
@@ -182,7 +182,7 @@ export class Queue<T> implements Disposable {
     return this.get({ timeoutMs: 0 });
   }
 
-  /** Takes exactly so many items, or none. @throws QueueEmptyError when there are fewer; QueueShutdownError, ActorDiedError */
+  /** Takes exactly this many items, or none. @throws QueueEmptyError when there are fewer; QueueShutdownError, ActorDiedError */
   async getNowaitBatch(itemCount: number): Promise<T[]> {
     if (!Number.isInteger(itemCount) || itemCount < 0)
       throw new RangeError(`Cannot take from a queue: a whole number of items from 0 is needed: received ${describeValue(itemCount)}`);
@@ -219,7 +219,7 @@ export class Queue<T> implements Disposable {
     await terminate(this.#holder);
   }
 
-  /** Items as they come, until the queue is shut down and empty. Several may iterate: each item goes to one of them. */
+  /** Yields items until the queue is shut down and empty. Several may iterate: each item goes to one of them. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for (;;) {
       let item: T;

@@ -1,6 +1,5 @@
 /**
- * Results of many values as an async iterator that works ahead: the values are begun before their results are asked for, and no more
- * than a window of them.
+ * Results of many values as an async iterator that works ahead: values are begun before their results are requested, within a window.
  *
  * Decides how far ahead to work (`window`, asked anew each time), the order of results, and the effect of an early end: values that were
  * not begun are never begun, and the source is closed. A failed result ends the iteration at its place. Nothing happens before the first
@@ -15,7 +14,7 @@ interface ReadAheadOptions<V, R> {
   readonly begin: (value: V) => Ticket<R>;
   /** How many values may have been begun whose results were not taken. */
   readonly window: () => number;
-  /** Results in the order of the values, or as they come. */
+  /** Results in the order of the values, or in order of completion. */
   readonly ordered: boolean;
 }
 
@@ -27,7 +26,7 @@ interface Begun<R> {
 export async function* readAhead<V, R>(values: AnyIterable<V>, options: ReadAheadOptions<V, R>): AsyncGenerator<R, void, undefined> {
   const source = iteratorOf(values);
   const open: Begun<R>[] = [];
-  /** The value that an async source was asked for and has not given. */
+  /** The value requested from an async source and not delivered yet. */
   let asked: Promise<void> | undefined;
   const end: { isReached: boolean; failure?: { error: unknown } } = { isReached: false };
   let wake: () => void = () => {};

@@ -36,7 +36,7 @@ export class Roster<H extends object> {
   readonly #members = new Set<H>();
   readonly #free = new Fifo<H>();
   readonly #line = new Fifo<Job<H>>();
-  /** Reason for which no member is left; undefined while one is there, or none ever was. */
+  /** Reason for which no member is left; undefined while there is one, or before the first. */
   #end: Error | undefined;
 
   constructor(events: RosterEvents<H>) {
@@ -76,7 +76,7 @@ export class Roster<H extends object> {
     return member;
   }
 
-  /** Does `work` with the next free member: now, or when its turn comes. */
+  /** Does `work` with the next free member, now or in turn. */
   run<R>(work: (member: H) => PromiseLike<R> | R): Ticket<R> {
     const { promise, resolve, reject } = Promise.withResolvers<R>();
     // A caller who wants the result gets the failure; a dropped or forgotten one must not end the program.

@@ -9,18 +9,18 @@ import type { ShownWork, WorkOutcome } from "../progress/progress-board.ts";
 interface BarFacts {
   readonly description: string;
   readonly unit: string;
-  /** Undefined: nobody knows how much there is. */
+  /** Undefined if the total is unknown. */
   readonly total: number | undefined;
 }
 
 const BAR_WIDTH = 24;
 /** Plain lines of a bar with a total. */
 const PLAIN_STEPS = 10;
-/** Without a total, and for very slow work, a plain line comes after this time. */
+/** Without a total, and for very slow work, a plain line appears after this time. */
 const PLAIN_EVERY_MS = 10_000;
 
 export class ShownBar implements ShownWork {
-  /** A bar was asked for, so it is shown from the beginning. */
+  /** A bar was requested, so it is shown from the beginning. */
   readonly afterMs = 0;
   readonly #facts: BarFacts;
   readonly #startedMs: number;

@@ -19,7 +19,7 @@ interface ClusterConnection extends Disposable {
   ask<N extends number>(type: N, header: unknown, options?: { timeoutMs: number }): Promise<ReplyTo<N>>;
 }
 
-/** @throws ShoalError that says why there is none, RangeError for an address that is none */
+/** @throws ShoalError with the reason for no connection, RangeError for an invalid address */
 export async function connectToCluster(address: string | undefined): Promise<ClusterConnection> {
   const node = findNode(address ?? "auto", { mayDrain: true });
   const processId = newProcessId(randomHex, node.nodeId);

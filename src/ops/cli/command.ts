@@ -29,7 +29,7 @@ export type OptionValues<Specs extends OptionSpecs> = {
 
 interface Invocation<Specs extends OptionSpecs> {
   readonly options: OptionValues<Specs>;
-  /** Words after the command's own. */
+  /** Words after the command's name. */
   readonly words: readonly string[];
   readonly terminal: Terminal;
 }
@@ -37,15 +37,15 @@ interface Invocation<Specs extends OptionSpecs> {
 export interface Command<Specs extends OptionSpecs = OptionSpecs> {
   /** The command's words: `nats install`. */
   readonly name: string;
-  /** First words that stand for it, for a command of one word: `["--version"]`. */
+  /** First words that may replace the name of a one-word command: `["--version"]`. */
   readonly asOptions?: readonly string[];
   /** Summary in one line, for the list of commands. */
   readonly summary: string;
-  /** More, for the command's own help. */
+  /** More text for the command's own help. */
   readonly description?: string;
-  /** Names of the words that it takes, as in the help: `["FILE"]`. Default: none. */
+  /** Names of the command's words, as in the help: `["FILE"]`. Default: none. */
   readonly words?: readonly string[];
-  /** Any number of further words, as in the help: `KEY=VALUE`. Default: none are taken. */
+  /** Name for any number of further words, as in the help: `KEY=VALUE`. Default: none are taken. */
   readonly moreWords?: string;
   readonly options: Specs;
   readonly run: (invocation: Invocation<Specs>) => Promise<number | void>;

@@ -1,4 +1,4 @@
-/** The texts of `--help`: of all commands, of those that begin with a word, and of one. */
+/** The texts of `--help`: for all commands, for those with a common first word, and for one. */
 import type { Command, OptionSpec } from "./command.ts";
 
 const GAP = 3;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The program `shoal`: its commands, and the exit code of the one that was asked for. */
+/** The program `shoal`: its commands, and the exit code of the requested one. */
 import { processTerminal } from "../../runtime/os/terminal.ts";
 import type { Command } from "./command.ts";
 import { drainCommand } from "./drain-command.ts";

@@ -1,4 +1,4 @@
-/** `shoal nats install`: the program that a head of a cluster runs, from a registry or a file, only when somebody asks for it. */
+/** `shoal nats install`: installs the program that a head of a cluster runs, from a registry or a file, only on request. */
 import { installNatsServer } from "../../runtime/nats/server/nats-install.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";
 

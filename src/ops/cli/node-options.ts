@@ -1,5 +1,5 @@
 /**
- * The options of `shoal start` that say what a node offers: read, and checked before anything is started.
+ * Reads the options of `shoal start` that describe a node, and checks them before anything is started.
  *
  * Reads numbers, sizes, labels and resources as people write them on a command line. The node's own start decides the defaults. An error
  * shows the received value and a correct one.

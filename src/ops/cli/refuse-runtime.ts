@@ -1,4 +1,4 @@
-/** Evaluated before the rest of the program `shoal`: where that cannot run, says so in one line and ends. */
+/** Evaluated before the rest of the program `shoal`: on an unsupported runtime it prints one line and ends. */
 import { unsupportedRuntime } from "../../runtime/os/supported-runtime.ts";
 
 const reason = unsupportedRuntime(globalThis);

@@ -1,8 +1,8 @@
 /**
  * Turns the words of a command line into an exit code: finds the command, checks its options, runs it, and words failures.
  *
- * Decides what users see of a failure: a message and what to do for what can be expected, a stack only for a fault of Shoal itself. With `--json`
- * standard output has one JSON value also then. Knows no command by name; everything comes in, so that tests run it without a process.
+ * Decides how a user sees a failure: an expected one has a message and a remedy, only a fault of Shoal itself has a stack. With `--json`
+ * standard output has one JSON value even then. Knows no command by name; everything is passed in, so that tests run it without a process.
  */
 import { messageOf } from "../../runtime/base/describe.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
@@ -32,7 +32,7 @@ function findCommand(args: readonly string[], commands: readonly Command[]): Com
   return asOption ?? commands.find(({ name }) => name.split(" ").every((word, index) => args[index] === word));
 }
 
-/** @throws UsageError when something else was asked for, which there is not */
+/** @throws UsageError for an unknown command */
 function helpAskedFor(args: readonly string[], commands: readonly Command[]): string {
   const [first] = args;
   const isHelp = first === undefined || first === "help" || HELP_OPTIONS.has(first);
@@ -78,7 +78,7 @@ async function runCommand(command: Command, args: readonly string[], terminal: T
     else options[name] = isFlag ? true : value;
   }
   checkWords(command, given.words);
-  // The table of options is what gave them their types.
+  // The table of options has given them their types.
   return (await command.run({ options: options as never, words: given.words, terminal })) ?? EXIT.SUCCESS;
 }
 
@@ -103,7 +103,7 @@ function didYouMean(near: readonly string[]): string {
 }
 
 function reportFailure(error: unknown, { terminal, isJson }: { terminal: Terminal; isJson: boolean }): number {
-  // A RangeError is what our own functions throw for a value that somebody typed; a TypeError would be a fault of the command.
+  // Our functions throw a RangeError for a value that somebody typed; a TypeError would be a fault of the command.
   const isUsage = error instanceof UsageError || error instanceof RangeError;
   const isExpected = isUsage || error instanceof ShoalError;
   const message = messageOf(error);

@@ -1,4 +1,4 @@
-/** Words of `shoal serve start` that are refused before anything is asked of a cluster. */
+/** Tests words of `shoal serve start` that are refused before a cluster is contacted. */
 import { expect, test } from "vitest";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { runCommandLine } from "./run-command-line.ts";

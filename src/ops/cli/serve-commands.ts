@@ -1,5 +1,6 @@
 /**
- * `shoal serve start`, `run`, `deploy`, `build`, `status`, `config`, `token`, `controller-health`, `shutdown`: Ray's commands, over what `shoal/serve` offers to programs.
+ * `shoal serve start`, `run`, `deploy`, `build`, `status`, `config`, `token`, `controller-health`, `shutdown`: Ray's commands, built on the
+ * public functions of `shoal/serve`.
  *
  * Without an address `run` serves from a new node until it is ended; the others work on the cluster that this machine belongs to. The
  * command loads the user's code as a program of the user's would.
@@ -156,7 +157,7 @@ const runCommand: Command = defineCommand({
 
 const IN_CONFIGURATION = ["app-dir", "name", "route-prefix", "host", "port", "working-dir", "runtime-env", "runtime-env-json"] as const;
 
-/** The application or configuration that `run` was told to run. */
+/** The application or configuration for `run`. */
 interface RunTarget {
   readonly target: string;
   readonly folder: string;
@@ -212,7 +213,7 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
     try {
       return await withLibrary(() => work(serve));
     } finally {
-      // A cluster is joined anew each time, as it takes over the job's files when a job joins it.
+      // Joins the cluster again each time, as it takes over the job's files when a job joins.
       if (address !== undefined) await core.shutdown();
     }
   };
@@ -244,7 +245,7 @@ async function runReloading(wanted: RunTarget, address: string | undefined, term
   return EXIT.SUCCESS;
 }
 
-/** A mistake in the user's files is told, and the next change may mend it. @throws other errors */
+/** Reports a mistake in the user's files, which the next change may mend. @throws other errors */
 function tellFailure(error: unknown, terminal: Terminal): void {
   if (!(error instanceof ShoalError)) throw error;
   terminal.tell(`shoal serve: ${error.message}${error.hint === undefined ? "" : `\n  ${error.hint}`}`);

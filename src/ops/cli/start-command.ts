@@ -187,7 +187,8 @@ async function reachOne(addresses: readonly string[]): Promise<string> {
 }
 
 /**
- * The nats-server for a head. A head for its own machine does without where there is none, one for others does not: with a head in memory a whole cluster's tables would end.
+ * The nats-server for a head. A head for its own machine works without one. A head for others does not: with tables in memory, its end
+ * would lose those of a whole cluster.
  *
  * @throws NatsServerNotFoundError with every way to get one
  */

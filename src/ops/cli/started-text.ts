@@ -1,8 +1,8 @@
 /**
  * The text of a successful `shoal start`.
  *
- * Decides what a user reads: where things run, what to paste on other machines, how programs connect, how to stop. Warnings stand there only where they apply.
- * Pure, so that each of them has a test.
+ * Decides the text for the user: addresses, the command for other machines, how programs connect, how to stop. Warnings appear only where
+ * they apply. Pure, so that each of them has a test.
  */
 import { workersWithin } from "../../runtime/os/machine/open-files.ts";
 import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, formatAddresses } from "../../runtime/os/network/network-address.ts";

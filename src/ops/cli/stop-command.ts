@@ -1,5 +1,5 @@
 /**
- * `shoal stop`: ends all nodes and heads of this user on this machine, nodes before heads, and says what it ended.
+ * `shoal stop`: ends all nodes and heads of this user on this machine, nodes before heads, and lists them.
  *
  * Asks the supervisors, which end their processes in order. The remains of a killed supervisor are ended here, too: its processes by number
  * and identity, and the folders of their sessions. Nothing runs afterwards, or the command names the survivors.
@@ -91,7 +91,7 @@ async function end(run: RunFile, { force, timeoutMs }: { force: boolean; timeout
     signalProcess(run, "SIGCONT");
     if (await hasEnded([run], timeoutMs)) return "in order";
   }
-  // The run file names the children of the supervisor, which starts nothing again once it is gone.
+  // The run file names the supervisor's children, which nothing starts again once it has ended.
   signalProcess(run, "SIGKILL");
   await endLeftovers(run);
   return "killed";

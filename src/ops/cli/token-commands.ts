@@ -1,5 +1,5 @@
 /**
- * `shoal token create`, `list` and `revoke`: who may join the cluster, and until when.
+ * `shoal token create`, `list` and `revoke`: manages who may join the cluster, and until when.
  *
  * Asked of the head through the node of this machine. The head keeps the hash of a token's secret alone, so a token is shown once, where it is made; afterwards it is
  * called by the first digits of that hash.

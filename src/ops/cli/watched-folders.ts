@@ -1,8 +1,8 @@
 /**
- * The folders whose changes make `shoal serve run --reload` run its target anew.
+ * The folders whose changes make `shoal serve run --reload` run its target again.
  *
- * Folders are added before each attempt, as the mistake that makes the first one fail is mended there. A folder counts once its watch stands, and one that lies in another does not count twice.
- * Called by `serve-commands.ts`.
+ * Folders are added before each attempt, as a mistake that fails the first one is mended there. A folder counts once its watch is set up,
+ * and a folder inside another does not count twice. Called by `serve-commands.ts`.
  */
 import { watchFolder } from "../../runtime/os/files/watch-folder.ts";
 
@@ -21,7 +21,7 @@ export class WatchedFolders implements Disposable {
     this.#options = options;
   }
 
-  /** Watches a folder, or tells that it cannot be watched: then the next call tries again. */
+  /** Watches a folder, or reports that it cannot be watched: then the next call tries again. */
   add(folder: string): void {
     try {
       this.addOrThrow(folder);

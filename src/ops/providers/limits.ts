@@ -1,4 +1,4 @@
-/** Time in which the processes of a cluster end: a parent waits longer than its child waits for its own children. */
+/** Times for the processes of a cluster to end: a parent waits longer than its child waits for its own children. */
 import { EXIT_WITHIN_MS, SHUTDOWN_WITHIN_MS } from "../../runtime/worker/limits.ts";
 
 /** Time for a node to end its workers, which let the user's code finish, and to read their last output. Beyond it the node is killed. */

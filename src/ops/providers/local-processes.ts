@@ -33,7 +33,7 @@ export interface LocalProcess {
 }
 
 export interface LocalHead extends LocalProcess, Readonly<HeadStart> {
-  /** Since when it has been the one that leads, as far as it has told, on the clock of `performance.now()`. */
+  /** Time since which it has led, as far as it has reported, on the clock of `performance.now()`. */
   readonly leadsSinceMs: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface LocalNodeProcess extends LocalProcess {
 }
 
 export interface StartHeadOptions extends Omit<HeadConfiguration, "headId"> {
-  /** For a process that is to be cut off from others. */
+  /** Set for a process that tests cut off from others. */
   readonly networkFaults?: NetworkFaultsPlace | undefined;
   readonly onLine: (line: string) => void;
   /** Ends a head that has not started yet. */
@@ -206,7 +206,7 @@ function startChild({ entry, what, configuration, networkFaults, onLine, onLater
   });
 }
 
-/** Ends a child that somebody waits for no longer. Returns what to call once it has started or ended. */
+/** Ends a child when its waiter gives up. Returns a function to call once it has started or ended. */
 function endOnAbort(child: Child, signal: AbortSignal | undefined): () => void {
   let timer: NodeJS.Timeout | undefined;
   const end = (): void => {

@@ -1,8 +1,8 @@
 /**
- * The nats-server under a head that `shoal start` runs: its program, its keys and certificate, and where it lies in the head's folder.
+ * The nats-server under a head of `shoal start`: its program, its keys and certificate, and its place in the head's folder.
  *
- * The keys and the state are the cluster's and stay when it ends. The server's certificate is made anew at each start and never leaves the folder; that of the cluster's
- * authority, with which nodes know the server, is made here when no head has been here before.
+ * The keys and the state belong to the cluster and outlive the server. Its certificate is made again at each start and never leaves the
+ * folder. The authority's certificate, by which nodes recognize the server, is made here if no head has been here before.
  */
 import { newNodeId } from "../../runtime/base/ids.ts";
 import { openSecrets, secretsInFolder } from "../../runtime/head/joining/cluster-secrets.ts";
@@ -32,7 +32,7 @@ export interface SupervisedNats {
   readonly access: NatsOfHead;
 }
 
-/** As long as the authority's own: a server that runs does not read another. */
+/** As long as the authority's own: a running server does not read another one. */
 const CERTIFICATE_MS = 3650 * 86_400_000;
 
 /** @throws NatsServerFailedError with the cause */

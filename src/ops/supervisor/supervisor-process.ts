@@ -1,5 +1,6 @@
 /**
- * The process that `shoal start` leaves behind: it keeps a head and a node running (`ops/supervisor/supervisor.ts`) until it is told to end.
+ * The process that `shoal start` leaves behind: it keeps a head and a node running (`ops/supervisor/supervisor.ts`) until it is asked to
+ * end.
  *
  * Reports to its parent, as JSON, which processes have started, or why none has. After that it lives on without its parent, unless the
  * parent stays in the foreground (`--block`). Owns the logs and the file by which `shoal stop` and `shoal status` find it. It runs no user
@@ -162,7 +163,7 @@ stop = (reason) => {
   void supervisor.stop().then(() => {
     leave();
     log.write("Everything has ended.");
-    // A start that was under way says to its parent that it was ended.
+    // An unfinished start reports to its parent that it was ended.
     if (isStarted) process.exit(0);
   });
 };
@@ -216,6 +217,6 @@ function leave(): void {
   try {
     removeRunFile(id);
   } catch {
-    // The folder is another user's: nothing of this supervisor is there.
+    // The folder is another user's, so this supervisor has nothing there.
   }
 }

@@ -66,7 +66,7 @@ function made(options: { hasHead?: boolean; failures?: number } = {}): {
     onChange: () => {},
     onLeft: () => told.push("left"),
     nowMs: () => 0,
-    // Short pauses pass at once; nobody waits so long that a process is killed.
+    // Short pauses pass at once; the pause before a process is killed never ends.
     sleep: (ms) => (ms > 10_000 ? new Promise(() => {}) : new Promise((resolve) => setImmediate(resolve))),
   });
   return { supervisor, told, heads, nodes };
@@ -123,7 +123,7 @@ test("what was started is ended again when the rest does not start", async () =>
   expect(told).toEqual(["start store", "start head 1", "SIGTERM head 1", "close store"]);
 });
 
-/** A node that joins only when the test says so, and is ended while it does not. */
+/** A node that joins only on the test's command, and is ended before that. */
 function slow(sleep: (ms: number) => Promise<void>): { supervisor: Supervisor<Fake, Fake>; told: string[] } {
   const told: string[] = [];
   const supervisor = new Supervisor<Fake, Fake>({

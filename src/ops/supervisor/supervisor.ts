@@ -52,7 +52,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
     return this.#node;
   }
 
-  /** Resolves when the node has joined. @throws what did not start, after everything else has been ended */
+  /** Resolves when the node has joined. @throws the error of the failed start, after everything else has been ended */
   async start(): Promise<void> {
     const { startStore, startHead, startNode, sleep } = this.#parts;
     const { signal } = this.#abort;
@@ -107,7 +107,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
     if (target === undefined || this.#ended.has(target)) return;
     this.#ended.add(target);
     target.kill("SIGTERM");
-    // Woken, should somebody have stopped it.
+    // Woken, in case somebody has stopped it.
     target.kill("SIGCONT");
     const late = this.#parts.sleep(withinMs).then(() => "late");
     if ((await Promise.race([target.ended, late])) !== "late") return;

@@ -1,8 +1,10 @@
 /**
- * `ASHAScheduler`: asynchronous successive halving (Li et al. 2020). A trial that reaches a rung goes on where it is among the best so far recorded there.
+ * `ASHAScheduler`: asynchronous successive halving (Li et al. 2020). A trial that reaches a rung continues if it is among the best recorded
+ * there so far.
  *
- * Rungs lie at `gracePeriod`, and each `reductionFactor` times the last, up to `maxT`. A bracket whose first rung lies higher is more patient; a trial gets one at
- * random, those with more rungs more often. Decisions are those of Ray's scheduler of this name, to the last digit of a percentile.
+ * Rungs are at `gracePeriod`, and each `reductionFactor` times the last, up to `maxT`. A bracket with a higher first rung is more patient;
+ * a trial gets one at random, those with more rungs more often. Decisions are those of Ray's scheduler of this name, to the last digit of a
+ * percentile.
  */
 import { count, flag, readOptions, text } from "../../core/internal.ts";
 import { Random, type RandomState } from "../random.ts";
@@ -25,7 +27,7 @@ export interface ASHASchedulerOptions {
   maxT?: number;
   /** No trial is stopped before. Default: 1. */
   gracePeriod?: number;
-  /** At each milestone, 1 of this many trials goes on. Default: 4. */
+  /** At each milestone, 1 of this many trials continues. Default: 4. */
   reductionFactor?: number;
   /** Default: 1. */
   brackets?: number;
@@ -136,12 +138,12 @@ export class ASHAScheduler implements TrialScheduler {
     }
   }
 
-  /** Records a trial at the highest rung that it has reached and was not recorded at. Returns whether it goes on. */
+  /** Records a trial at the highest rung that it has reached and was not recorded at. Returns whether it continues. */
   #record(trialId: string, time: number, score: number): boolean {
     for (const { milestone, scores } of this.#brackets[this.#bracketOf.get(trialId) ?? 0] as readonly Rung[]) {
       if (time < milestone) continue;
       if (scores.has(trialId)) {
-        // Without a last stop the decision at this rung stands, and lower rungs do not count any more.
+        // Without a last stop the decision at this rung is final, and lower rungs do not count any more.
         if (!this.#options.stopLastTrials) return true;
         continue;
       }

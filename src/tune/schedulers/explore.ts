@@ -1,5 +1,5 @@
 /**
- * How population based training changes a configuration: each mutated value is drawn anew, or moved a step.
+ * Changes a configuration for population based training: each mutated value is drawn again, or moved a step.
  *
  * A list moves to a neighbour, a number is multiplied by one of the factors, objects are entered. Where a domain or a function says how to draw, numbers that
  * are whole stay whole. A factor that leads beyond a domain gives the nearest value inside; in Ray it gives a value that the domain does not have. Pure, given the random numbers.
@@ -40,7 +40,7 @@ export function checkMutations(mutations: Mutations, of: string): void {
   }
 }
 
-/** A value drawn anew. */
+/** Draws a new value. */
 export function drawMutation(mutation: Mutation, random: Random): unknown {
   if (isDomain(mutation)) return resolveSpace({ value: mutation }, ({ domain }) => draw(domain, random))["value"];
   if (Array.isArray(mutation)) return random.pick(mutation);

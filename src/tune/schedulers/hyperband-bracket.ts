@@ -1,5 +1,5 @@
 /**
- * A bracket of HyperBand: a group of trials that run to a milestone together, after which the best of them go on to the next milestone.
+ * A bracket of HyperBand: a group of trials that run to a milestone together, after which the best continue to the next milestone.
  *
  * A bracket keeps its trials, the last progress and score of each, and its own progress. It decides nothing about other
  * brackets; `HyperBandScheduler` owns them. All numbers are rounded where Ray rounds them.
@@ -38,7 +38,7 @@ export interface SavedBracket {
 export class HyperBandBracket {
   readonly shape: BracketShape;
   readonly #trials = new Map<string, Standing | undefined>();
-  /** Paused trials that are to go on. */
+  /** Paused trials that have to continue. */
   readonly #resuming = new Set<string>();
   #size: number;
   #milestone: number;
@@ -118,7 +118,7 @@ export class HyperBandBracket {
     return this.#trials.size === this.#size;
   }
 
-  /** Whether all its trials have come to the milestone. */
+  /** Whether all its trials have reached the milestone. */
   isAtMilestone(): boolean {
     return [...this.#trials.keys()].every((trialId) => this.#timeOf(trialId) >= this.#milestone);
   }
@@ -132,7 +132,7 @@ export class HyperBandBracket {
     return (!this.shape.stopLastTrials && this.#halvingsLeft === 0) || this.#timeOf(trialId) < this.#milestone;
   }
 
-  /** Parts the trials into those that go on, and those that end, and sets the next milestone. */
+  /** Splits the trials into those that continue and those that end, and sets the next milestone. */
   halve(): { good: string[]; bad: string[] } {
     if (this.#halvingsLeft === 0) return { good: [...this.#trials.keys()], bad: [] };
     this.#halvingsLeft -= 1;
@@ -160,7 +160,7 @@ function compareScores(first: number, second: number): number {
   return Number.isNaN(second) ? 1 : first - second;
 }
 
-/** How far all trials of a bracket run together, if none ends early. */
+/** The sum of all trials' work in a bracket, if none ends early. */
 function totalWork({ trialsMax, firstMilestone, maxT, reductionFactor, halvings }: BracketShape): number {
   let work = 0;
   let trials = trialsMax;

@@ -1,5 +1,5 @@
 /**
- * `HyperBandScheduler`: brackets of trials, each halved at its milestones when all its trials have come there (Li et al. 2018).
+ * `HyperBandScheduler`: brackets of trials, each halved at its milestones when all its trials have arrived there (Li et al. 2018).
  *
  * A band has a bracket for each trade between many short trials and few long ones; when a band is full the next begins. Trials at a milestone are paused, which
  * needs checkpoints, until the bracket is halved: the worse end and the better go on. Sizes, order and decisions are those of Ray's scheduler of this name.
@@ -23,7 +23,7 @@ export interface HyperBandSchedulerOptions {
   mode?: Mode | undefined;
   /** The last milestone. Default: 81. */
   maxT?: number;
-  /** At each milestone, 1 of this many trials goes on. Default: 3. */
+  /** At each milestone, 1 of this many trials continues. Default: 3. */
   reductionFactor?: number;
   /** Whether trials end at `maxT`. Default: true. */
   stopLastTrials?: boolean;
@@ -125,13 +125,13 @@ export class HyperBandScheduler implements TrialScheduler {
     return undefined;
   }
 
-  /** In which order brackets of a band get free resources: those that are behind first. */
+  /** The order in which brackets of a band get free resources: those that are behind first. */
   protected orderOf(brackets: readonly HyperBandBracket[]): readonly HyperBandBracket[] {
     const completions = new Map(brackets.map((bracket) => [bracket, bracket.completion()]));
     return [...brackets].sort((first, second) => (completions.get(first) as number) - (completions.get(second) as number));
   }
 
-  /** Nothing runs and nothing can: brackets whose trials wait for some that will not come are halved with those that they have. */
+  /** Nothing runs and nothing can: brackets that wait for trials which will not come are halved with those that they have. */
   onIdle(view: SchedulerView): readonly SchedulerAction[] {
     for (const bracket of this.#bands.flat()) {
       if (bracket === undefined || ![...bracket.trialIds].some((trialId) => view.liveTrials.get(trialId)?.status === "paused")) continue;
@@ -213,7 +213,7 @@ function readSettings(options: HyperBandSchedulerOptions, name: string) {
   return readOptions(options, { of: `a ${name}`, options: OPTIONS });
 }
 
-/** A trial of a bracket that is to run and fits. */
+/** A trial of a bracket that has to run and fits. */
 function waitingIn(bracket: HyperBandBracket, view: SchedulerView): string | undefined {
   for (const trialId of bracket.trialIds) {
     const trial = view.liveTrials.get(trialId);

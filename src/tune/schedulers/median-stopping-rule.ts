@@ -24,9 +24,9 @@ export interface MedianStoppingRuleOptions {
   gracePeriod?: number | undefined;
   /** So many other trials are needed for a median. Default: 3. */
   minSamplesRequired?: number;
-  /** A trial runs so long at least before it lets others run, while there are too few for a median. Default: 0. */
+  /** Minimum run time of a trial before it lets others run, while there are too few for a median. Default: 0. */
   minTimeSlice?: number;
-  /** Whether trials end; where they do not, they are paused once and go on when nothing else is to run. Default: true. */
+  /** Whether trials end; otherwise they are paused once and continue when nothing else has to run. Default: true. */
   hardStop?: boolean;
 }
 
@@ -146,7 +146,7 @@ function readSettings(options: MedianStoppingRuleOptions) {
   return readOptions(options, { of: "a MedianStoppingRule", options: OPTIONS });
 }
 
-/** As Python's `max` finds it: a NaN that comes first stays. */
+/** As Python's `max`: a NaN in the first place stays. */
 function bestOf(scores: readonly number[]): number {
   let best = scores[0] as number;
   for (const score of scores) if (score > best) best = score;

@@ -44,7 +44,7 @@ export class Objective {
     return this.#timeAttr;
   }
 
-  /** Takes over a metric and a mode where there is none. @throws TypeError where one is missing still */
+  /** Takes over a metric and a mode if there is none. @throws TypeError if one is still missing */
   set(metric: string | undefined, mode: Mode | undefined): void {
     this.#metric ??= metric;
     this.#mode ??= mode;

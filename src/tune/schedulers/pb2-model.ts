@@ -1,5 +1,6 @@
 /**
- * How PB2 chooses a configuration: a Gaussian process over progress, reward and hyperparameters says which change gains most (Parker-Holder et al. 2020).
+ * Chooses a configuration for PB2: a Gaussian process over progress, reward and hyperparameters predicts which change gains most
+ * (Parker-Holder et al. 2020).
  *
  * The kernel forgets with time (Bogunovic et al. 2016): a squared exponential, times a power of the distance in time. Configurations that were chosen in the same
  * round lower the uncertainty near them, so that the round spreads. Pure; `PB2` keeps the records.

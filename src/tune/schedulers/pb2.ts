@@ -28,7 +28,7 @@ const OPTIONS = {
 
 /** Older records teach nothing of the present. */
 const RECORDS_MAX = 1_000;
-/** Gains of so many records go into the model: its cost grows with the third power. */
+/** Number of records in the model, whose cost grows with the third power. */
 const GAINS_MAX = 200;
 
 /** A hyperparameter: its path in the configuration, and its bounds. */
@@ -118,7 +118,9 @@ export class PB2 extends PopulationBasedTraining {
     this.#lastExploration = saved.lastExploration;
   }
 
-  /** New values for a trial that goes on where its donor is. Undefined where the donor has not gained anything yet that could be learnt from: its own stay. */
+  /**
+   * New values for a trial that continues from its donor. Undefined if the donor has no gain yet to learn from: the trial's values stay.
+   */
   #explore(donor: Trial): { values: number[]; time: number; reward: number } | undefined {
     const gains = this.#gains();
     const own = gains.findLast(({ trialId }) => trialId === donor.id);
@@ -177,7 +179,7 @@ export class PB2 extends PopulationBasedTraining {
   }
 }
 
-/** @throws TypeError, RangeError for bounds that are none */
+/** @throws TypeError, RangeError for invalid bounds */
 function dimensionsOf(bounds: Bounds, prefix: readonly string[]): Dimension[] {
   return Object.entries(bounds).flatMap(([name, bound]) => {
     const path = [...prefix, name];

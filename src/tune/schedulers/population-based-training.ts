@@ -1,5 +1,6 @@
 /**
- * `PopulationBasedTraining`: trials in the worst part of a population go on from checkpoints of the best, with changed configurations (Jaderberg et al. 2017).
+ * `PopulationBasedTraining`: trials in the worst part of a population continue from checkpoints of the best, with changed configurations
+ * (Jaderberg et al. 2017).
  *
  * Each trial is looked at whenever `perturbationInterval` has passed since the last time. In the best quantile it saves a checkpoint; in the worst it exploits a random
  * trial of the best that has saved one. Synchronously, trials wait for each other and are looked at together. Decisions are those of Ray's scheduler
@@ -41,7 +42,7 @@ export interface PopulationBasedTrainingOptions extends PopulationOptions {
   burnInPeriod?: number;
   /** Hyperparameters to mutate, each with a source of new values: a list, a domain, a function, or an object of these. */
   hyperparamMutations?: Mutations | undefined;
-  /** How often a value is drawn anew instead of moved. Default: 0.25. */
+  /** Probability that a value is drawn again instead of moved. Default: 0.25. */
   resampleProbability?: number;
   /** Default: 1.2 and 0.8. */
   perturbationFactors?: readonly number[];
@@ -80,11 +81,11 @@ const EXPLOITS_IN_A_ROW = 20;
 interface Member {
   /** At the last look. */
   score: number | null;
-  /** Whether it is to have a checkpoint of the last look, as one of the best. */
+  /** Whether the trial has to have a checkpoint from the last look, as one of the best. */
   isDonor: boolean;
   lastPerturbation: number;
   lastTrainTime: number;
-  /** Times in a row that the trial was exploited: made to go on from another trial's checkpoint. */
+  /** Number of consecutive exploits of the trial, each of which continues it from another's checkpoint. */
   exploits: number;
 }
 
@@ -92,7 +93,7 @@ interface Member {
 export interface Exploit {
   readonly trial: Trial;
   readonly donor: Trial;
-  /** How far the trial had come that reported. */
+  /** Progress of the reporting trial. */
   readonly time: number;
 }
 
@@ -142,7 +143,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     return this.fill(trial.config);
   }
 
-  /** A configuration with values for mutated places that it lacks; undefined where it lacks none. */
+  /** A configuration completed by values for missing mutated places; undefined if none is missing. */
   protected fill(config: Config): Config | undefined {
     const missing = Object.entries(this.#settings.hyperparamMutations ?? {}).filter(([name]) => !Object.hasOwn(config, name));
     if (missing.length === 0) return undefined;
@@ -178,7 +179,7 @@ export class PopulationBasedTraining implements TrialScheduler {
       if ((trial.status !== "pending" && trial.status !== "paused") || !view.fits(trial)) continue;
       const { lastTrainTime = 0, exploits = 0 } = this.#members.get(trial.id) ?? {};
       if (this.#settings.synch && lastTrainTime >= this.#nextSync) continue;
-      // The first of trials of equal age runs, as in Ray, unless it only takes over checkpoints: in Ray it would come first for ever.
+      // The first of equally old trials runs, as in Ray, unless it only takes over checkpoints: in Ray it would come first for ever.
       const isEarlier = chosen === undefined || lastTrainTime < chosen.lastTrainTime;
       if (
         isEarlier ||
@@ -192,7 +193,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     return chosen?.id;
   }
 
-  /** Synchronously: all trials that are left wait, as those that had not come so far have ended. The population goes on without a look. */
+  /** Synchronously: all remaining trials wait, as those that were behind have ended. The population continues without a look. */
   onIdle(view: SchedulerView): readonly SchedulerAction[] {
     if (!this.#settings.synch || view.liveTrials.size === 0) return [];
     return this.#perturbAll(view, this.#nextSync);
@@ -235,7 +236,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     const quantiles = this.#quantiles(view);
     const { lower, upper } = quantiles;
     const between = [...view.liveTrials.values()].filter((trial) => !lower.includes(trial) && !upper.includes(trial));
-    // The best first, so that their checkpoints are there for the worst.
+    // The best come first, so that their checkpoints exist for the worst.
     const actions = [...upper, ...between, ...lower].flatMap((trial) => {
       const member = this.#members.get(trial.id);
       if (member !== undefined) member.lastPerturbation = time;
@@ -257,7 +258,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     if (!lower.includes(trial)) return [];
     const donor = this.random.pick(upper);
     const donorMember = this.#members.get(donor.id) as Member;
-    // A trial that came into the best part since its last look has saved nothing yet.
+    // A trial that rose into the best part since its last look has saved nothing yet.
     if (!donorMember.isDonor) return [];
     if (!donor.hasCheckpoint) return [{ type: "lacksCheckpoint", trialId: donor.id }];
     const config = this.newConfig({ trial, donor, time });
@@ -267,7 +268,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     return [{ type: "exploit", trialId: trial.id, donorId: donor.id, config, ...(this.#settings.logConfig && { isLogged: true }) }];
   }
 
-  /** The configuration with which a trial goes on from its donor's checkpoint. */
+  /** The configuration with which a trial continues from its donor's checkpoint. */
   protected newConfig({ donor }: Exploit): Config {
     const { hyperparamMutations, resampleProbability, perturbationFactors } = this.#settings;
     const explored = explore(donor.config, hyperparamMutations ?? {}, { random: this.random, resampleProbability, perturbationFactors });
@@ -284,7 +285,7 @@ export class PopulationBasedTraining implements TrialScheduler {
     return changed;
   }
 
-  /** The worst and the best of the live trials that have a score; none of fewer than two. */
+  /** The worst and the best of the live trials with a score; empty for fewer than two. */
   #quantiles(view: SchedulerView): Quantiles {
     const scoreOf = (trial: Trial) => this.#members.get(trial.id)?.score ?? Number.NaN;
     const ranked = [...view.liveTrials.values()]

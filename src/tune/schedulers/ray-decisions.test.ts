@@ -142,7 +142,7 @@ function resultOf(trialId: string, given: Record<string, number | string>): Tria
   return { ...values, ...automatic };
 }
 
-/** Tells a scheduler of removals that Ray's controller told its own of. */
+/** Tells a scheduler of removals, as Ray's controller told its own. */
 function applyStops(scheduler: TrialScheduler, trials: Population, stops: readonly string[]): void {
   for (const id of stops) {
     const trial = trials.get(id);
@@ -152,7 +152,7 @@ function applyStops(scheduler: TrialScheduler, trials: Population, stops: readon
   }
 }
 
-/** Two values that are to be equal, with the event that they belong to in the message. */
+/** Asserts that two values are equal, with their event in the message. */
 function same(actual: unknown, expected: unknown, where: string): void {
   expect({ where, is: actual }).toEqual({ where, is: expected });
 }
@@ -176,7 +176,7 @@ function replay(table: Table): void {
       if (event.bracket !== undefined) place(scheduler, id, event.bracket);
     } else if (event.type === "choose") {
       let chosen = scheduler.chooseTrialToRun(trials);
-      // Ray's BOHB halves brackets while it chooses; ours is asked for it when there is nothing to choose.
+      // Ray's BOHB halves brackets while it chooses; ours does so when there is nothing to choose.
       const idles = chosen === undefined && ![...trials.liveTrials.values()].some(({ status }) => status === "running");
       if (idles && (event.stops !== undefined || event.trial !== null)) {
         const actions = scheduler.onIdle?.(trials) ?? [];

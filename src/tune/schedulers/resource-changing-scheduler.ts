@@ -1,8 +1,8 @@
 /**
- * `ResourceChangingScheduler`: another scheduler's decisions, and more resources for trials that go on while some are free.
+ * `ResourceChangingScheduler`: another scheduler's decisions, and more resources for continuing trials while some are free.
  *
- * After a result with which the base scheduler lets a trial go on, an allocation function says what the trial is to have. Where that is something else, the trial goes
- * on with it from a checkpoint that it saves on its way. All trials begin with equal resources.
+ * After a result with which the base scheduler lets a trial continue, an allocation function returns the trial's resources. If they differ,
+ * the trial continues with them from a checkpoint that it saves on its way. All trials begin with equal resources.
  */
 import { describeValue } from "../../core/internal.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
@@ -24,7 +24,7 @@ export class ResourceChangingScheduler implements TrialScheduler {
   #mode: Mode | undefined;
   /** Resources with which trials begin, taken from the first trial. */
   #resources: TrialResources | undefined;
-  /** Trials whose resources were changed: they are added with others when a run goes on. */
+  /** Trials whose resources were changed: a continued run adds them with their new ones. */
   readonly #changed = new Set<string>();
 
   /** @throws TypeError */
@@ -108,7 +108,7 @@ function concerns({ id }: Trial): (action: SchedulerAction) => boolean {
   return ({ type, trialId }) => trialId === id && type !== "checkpoint";
 }
 
-/** Whether bundles hold the same amounts; one that is 0 is none. */
+/** Whether bundles hold the same amounts; an amount of 0 counts as absent. */
 function isSame(first: TrialResources, second: TrialResources): boolean {
   const amounts = (bundle: TrialBundle) =>
     JSON.stringify(

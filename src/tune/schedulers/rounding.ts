@@ -1,4 +1,4 @@
-/** Arithmetic that Python and numpy round in another way than JavaScript, so that sizes of brackets and perturbed whole numbers are those of Ray. */
+/** Arithmetic that Python and numpy round differently from JavaScript, so that sizes of brackets and perturbed whole numbers are Ray's. */
 
 /** The nearest whole number; halves go to the even neighbour. */
 export function roundHalfEven(value: number): number {
@@ -11,8 +11,8 @@ const DIGITS = 120n;
 const ONE = 1n << DIGITS;
 
 /**
- * The natural logarithm, rounded correctly. `Math.log(3)` is one unit off in V8, and a quotient of logarithms that is to be below 5 is then 5: HyperBand to 243 by thirds would
- * have a rung more than in Ray.
+ * The natural logarithm, rounded correctly. `Math.log(3)` is one unit off in V8, and a quotient of logarithms that has to be below 5 is
+ * then 5: HyperBand to 243 by thirds would have a rung more than in Ray.
  */
 export function naturalLog(value: number): number {
   let exponent = 0n;

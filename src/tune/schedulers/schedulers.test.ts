@@ -1,4 +1,6 @@
-/** Schedulers by events alone: a saved one goes on as if nothing had been, bad options are refused, and draws stay where they belong. */
+/**
+ * Tests schedulers by events alone: a saved one continues the same sequence, bad options are refused, and draws stay inside their bounds.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Random } from "../random.ts";
@@ -349,7 +351,7 @@ test("PB2 leads a population to what gains most", () => {
       const trial = loop.all.get(`t${which}`) as Trial;
       scores.set(trial.id, (scores.get(trial.id) ?? 0) + gainOf(trial));
       loop.report(which, scores.get(trial.id) as number);
-      // A trial that exploits another goes on from where that one is.
+      // A trial that exploits another continues from that one's place.
       const { actions } = loop.decisions.at(-1) as { actions: SchedulerAction[] };
       for (const action of actions) if (action.type === "exploit") scores.set(action.trialId, scores.get(action.donorId) as number);
     }

@@ -19,7 +19,7 @@ export interface Axis {
   readonly choiceCount: number;
   /** Where the axis counts: the index of another axis, and the option it must have. */
   readonly condition: { readonly axis: number; readonly option: number } | undefined;
-  /** Half the distance between two values before the logarithm, in the domain's own unit; 0 where it is continuous. */
+  /** Half the distance between two values before the logarithm, in the domain's own unit; 0 if it is continuous. */
   readonly halfStep: number;
   /** The ends of the unit interval in the domain's own unit, after its logarithm. Unused for choices and normal domains. */
   readonly from: number;
@@ -58,7 +58,7 @@ function extentOf(domain: SearchedDomain): Pick<Axis, "halfStep" | "from" | "to"
   return { halfStep, from: Math.log(Math.max(first - halfStep, first / 2)), to: Math.log(last + halfStep) };
 }
 
-/** Where a value lies on its axis. */
+/** The place of a value on its axis. */
 export function toUnit({ domain, from, to }: Axis, value: number): number {
   if (domain.kind === "choice" || domain.kind === "grid") return value;
   if (domain.kind === "normal") return clampUnit(normalCdf((value - domain.mean) / domain.sd));

@@ -25,7 +25,7 @@ export interface BayesOptSearchOptions extends ModelSearchOptions {
   pointsMax?: number;
   /** Whether a proposal that has run, or runs, gives way to a random point. False is for results with noise. Default: true. */
   skipDuplicate?: boolean;
-  /** How many such proposals may come one after the other: with the next one the search ends. Default: any number. */
+  /** Number of such proposals in a row after which the search ends. Default: any number. */
   patience?: number | undefined;
 }
 
@@ -47,7 +47,7 @@ const OTHER_NAMES = {
   utility_kwargs: 'it is acquisition: "ucb" and kappa',
 };
 
-/** Hyperparameters are fitted to so many points at most: the time grows with the third power. */
+/** Number of points for fitting hyperparameters: the time grows with the third power. */
 const FITTED_MAX = 90;
 /** Budgets of a proposal in multiplications, by part. With the largest Gaussian processes a proposal takes about 40 ms. */
 const SCREENING_WORK = 5e6;
@@ -61,7 +61,7 @@ const TRIED_MAX = 16;
 export class BayesOptSearch extends ModelSearch {
   readonly #settings: ReturnType<typeof readSettings>;
   #at: Hyperparameters = [];
-  /** By axis: which of as many strips as there are initial points each of them lies in. */
+  /** By axis: the strip of each initial point, among as many strips as there are initial points. */
   #strips: number[][] = [];
   /** Proposals of known points, one after the other up to now. */
   #repeats = 0;
@@ -104,7 +104,7 @@ export class BayesOptSearch extends ModelSearch {
     return isKnown && skipDuplicate ? this.randomPoint() : point;
   }
 
-  /** A point of a Latin hypercube: on each axis the initial points lie in different strips. */
+  /** A point of a Latin hypercube: on each axis the initial points are in different strips. */
   #spreadPoint(proposal: number): UnitPoint {
     const point: UnitPoint = [];
     for (const [index, axis] of this.axes.entries()) {
@@ -116,7 +116,7 @@ export class BayesOptSearch extends ModelSearch {
     return point;
   }
 
-  /** The observations for the process: all of few, else the best half and the newest. */
+  /** The observations for the process: all if there are few, else the best half and the newest. */
   #kept(): Observation[] {
     const most = this.#settings.pointsMax;
     if (this.observations.length <= most) return this.observations;
@@ -305,7 +305,7 @@ function standardized(values: readonly number[]): number[] {
   return values.map((value) => (value - mean) / deviation);
 }
 
-/** The middle of the cell that a unit lies in. */
+/** The middle of the cell that contains a unit. */
 function snapped(axis: Axis, unit: number): number {
   return axis.halfStep === 0 ? unit : toUnit(axis, fromUnit(axis, unit));
 }

@@ -18,7 +18,7 @@ export interface CmaEsSearchOptions extends ModelSearchOptions {
   sigma0?: number | undefined;
   /** Results for each step of the distribution. Default: 4 + 3 ln(dimensions). */
   populationSize?: number | undefined;
-  /** Whether a search that has converged starts elsewhere with twice the population. Default: true. */
+  /** Whether a search that has converged starts at another place with twice the population. Default: true. */
   restart?: boolean | undefined;
 }
 
@@ -31,12 +31,12 @@ const OPTIONS = {
   restart: flag(true),
 };
 
-/** A draw outside of the bounds is repeated; after so many it is cut to them. */
+/** A draw outside the bounds is repeated; after this many draws it is cut to them. */
 const DRAWS_MAX = 100;
 /** How strongly a population pulls the probabilities of choices. */
 const CHOICE_RATE = 0.2;
 
-/** Values drawn for a trial, including those for axes that do not count in it. */
+/** Values drawn for a trial, including those for axes that do not count there. */
 interface Draw {
   readonly vector: number[];
   readonly options: number[];
@@ -115,7 +115,7 @@ export class CmaEsSearch extends ModelSearch {
     );
   }
 
-  /** Where the spread is below one value of an integer axis, one sample in a population goes to a neighbour. */
+  /** If the spread is below one value of an integer axis, one sample in a population moves to a neighbour. */
   #moved(axis: Axis, unit: number, spread: number): number {
     if (axis.halfStep === 0) return unit;
     const value = fromUnit(axis, unit);

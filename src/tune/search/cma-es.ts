@@ -80,7 +80,7 @@ export class CmaEs {
     return this.#state.generation;
   }
 
-  /** Weights of a generation from its best sample to its worst; only those above 0 pull the mean. */
+  /** Weights of a generation from its best sample to its worst; only positive ones pull the mean. */
   get weights(): readonly number[] {
     return this.#constants.weights;
   }
@@ -118,7 +118,7 @@ export class CmaEs {
       sum(parents, (rank) => (weights[rank] as number) * ((steps[rank] as number[])[axis] as number)),
     );
     state.mean = state.mean.map((mean, axis) => mean + state.sigma * (towards[axis] as number));
-    // Equations 43 and 44: a path that is longer than chance makes it says that steps are too short.
+    // Equations 43 and 44: a path longer than chance explains means that steps are too short.
     const whitened = this.#whiten(towards);
     const sigmaGain = Math.sqrt(sigmaRate * (2 - sigmaRate) * effective);
     state.sigmaPath = state.sigmaPath.map((path, axis) => (1 - sigmaRate) * path + sigmaGain * (whitened[axis] as number));

@@ -1,8 +1,8 @@
 /**
- * `ConcurrencyLimiter`: lets so many trials of a searcher run at once, so that it knows more results when it is asked.
+ * `ConcurrencyLimiter`: limits the number of a searcher's running trials, so that it knows more results when it is asked.
  *
- * In batches, the next trials are asked for only when all of a batch have ended, and the searcher is told of their ends together. The searcher inside decides
- * everything else.
+ * In batches, the next trials are requested only when all of a batch have ended, and the searcher is told of their ends together. The
+ * searcher inside decides everything else.
  */
 import { count, flag, readOptions } from "../../core/internal.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
@@ -16,7 +16,7 @@ export interface ConcurrencyLimiterOptions {
   batch?: boolean | undefined;
 }
 
-/** The end of a trial, which the searcher is told of with its batch. */
+/** The end of a trial, which is reported to the searcher with its batch. */
 interface Ended {
   readonly trialId: string;
   readonly result: TrialResult | null;

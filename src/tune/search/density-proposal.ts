@@ -72,7 +72,7 @@ function draw({ axes, good, bad, candidateCount, isJoint, goodFades }: Evidence,
   return candidates[best] as number[];
 }
 
-/** By axis, the values of samples. One in which these places did not count says nothing of them. */
+/** By axis, the values of samples. A sample in which these places did not count is left out. */
 function columnsOf(samples: readonly Sample[], indexes: readonly number[]): Float64Array[] {
   const [first = 0] = indexes;
   const columns = indexes.map(() => new Float64Array(samples.length));

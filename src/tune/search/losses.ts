@@ -34,7 +34,7 @@ export function readObjectives(given: {
   return { metrics, signs: metrics.map((_, index) => ((modes[index] ?? modes[0]) === "max" ? -1 : 1)) };
 }
 
-/** Undefined where a result lacks a metric or has one that is no finite number: such a trial teaches nothing. */
+/** Undefined if a result lacks a metric or has one that is no finite number: such a trial teaches nothing. */
 export function lossesOf({ metrics, signs }: Objectives, result: TrialResult | undefined): number[] | undefined {
   const losses = metrics.map((metric, index) => {
     const value = result && metricAt(result as unknown as Metrics, metric);

@@ -47,7 +47,7 @@ export function minimize(
       slope = dot(direction, gradient);
     }
     if (!(slope < -1e-300)) break;
-    // Without curvature the length of the gradient says nothing of the length of a step.
+    // Without curvature the length of the gradient does not determine the length of a step.
     let length = memory.length === 0 ? Math.min(1, 0.1 / Math.sqrt(dot(direction, direction))) : 1;
     let next: { point: Float64Array; gradient: Float64Array; value: number } | undefined;
     for (let tries = 0; tries < HALVINGS_MAX && left > 0; tries += 1) {

@@ -29,7 +29,7 @@ interface PendingTrial {
   readonly point: UnitPoint;
 }
 
-/** A point of the user's: where it lies, and the values as they were given. */
+/** A user's point: its place, and the given values. */
 interface GivenPoint {
   readonly point: UnitPoint;
   readonly values: ReadonlyMap<string, number>;

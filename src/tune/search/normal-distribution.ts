@@ -90,7 +90,7 @@ function chebyshevCoefficients(): Float64Array {
   });
 }
 
-/** exp(x^2) * erfc(x) for `x` from 0, slowly: by the series of erf near 0, elsewhere by the continued fraction of erfc. */
+/** exp(x^2) * erfc(x) for `x` from 0, slowly: by the series of erf near 0, otherwise by the continued fraction of erfc. */
 function scaledErfc(x: number): number {
   if (x < 1.5) {
     let term = x;

@@ -48,7 +48,7 @@ function inOrder(losses: readonly Losses[]): number[] {
   return [...losses.keys()].sort((a, b) => compareLosses(losses[a] as Losses, losses[b] as Losses) || a - b);
 }
 
-/** Parts points in order into those that no other dominates, and the others. */
+/** Splits ordered points into those that no other dominates, and the others. */
 function peel(losses: readonly Losses[], ordered: readonly number[]): { front: number[]; beaten: number[] } {
   const front: number[] = [];
   const beaten: number[] = [];
@@ -58,7 +58,7 @@ function peel(losses: readonly Losses[], ordered: readonly number[]): { front: n
   for (const index of ordered) {
     const point = losses[index] as Losses;
     if (point.length > 3) isInFront = !front.some((other) => dominates(losses[other] as Losses, point));
-    // Equal points are all in the front, or none is.
+    // Equal points are all in the front, or all outside.
     else if (before.length === 0 || compareLosses(before, point) !== 0) isInFront = stairs.add(point[1] ?? 0, point[2] ?? 0);
     (isInFront ? front : beaten).push(index);
     before = point;
@@ -66,13 +66,15 @@ function peel(losses: readonly Losses[], ordered: readonly number[]): { front: n
   return { front, beaten };
 }
 
-/** Pairs of numbers of which none is as good as another in both: the second and third losses of a front whose points come in the order of the first. */
+/**
+ * Pairs of numbers of which none is as good as another in both: the second and third losses of a front whose points come in the order of the first.
+ */
 class Stairs {
   /** Ascending; `#thirds` descend. */
   readonly #seconds: number[] = [];
   readonly #thirds: number[] = [];
 
-  /** Adds a pair unless one is there that is as good. @returns whether it was added */
+  /** Adds a pair unless one exists that is as good. @returns whether it was added */
   add(second: number, third: number): boolean {
     let from = 0;
     let to = this.#seconds.length;

@@ -5,13 +5,14 @@
  * the observed option. The width on an axis is the distance to the farther neighbour there, so that the density is fine where points are close. The rules
  * (prior, widths, weights), unless a caller narrows the widths, are those of Optuna's sampler, after Bergstra et al. 2011. TPE compares two such densities.
  *
- * Time goes into exponentials and into memory, so axes of single values (choices, integers, steps) share what equal kernels have in common.
+ * Exponentials and memory dominate the time, so axes of single values (choices, integers, steps) share the parts that equal kernels have in
+ * common.
  */
 import type { Random } from "../random.ts";
 import { type Axis, cellOf, fromUnit, toUnit } from "./axes.ts";
 import { LOG_SQRT_TWO_PI, normalMass, truncatedNormalQuantile } from "./normal-distribution.ts";
 
-/** The weight of the kernel that stands for no observation. */
+/** The weight of the prior's kernel. */
 const PRIOR_WEIGHT = 1;
 /** So many newest points have full weight; older ones fade. */
 const FULL_WEIGHT_COUNT = 25;
@@ -29,7 +30,7 @@ const NEGLIGIBLE = 25;
  */
 const REACH = 8.4;
 const SQRT_TWO_PI = Math.sqrt(2 * Math.PI);
-/** Values of exp(-x) for `x` up to there, so many for each step of 1. */
+/** Values of exp(-x) for `x` up to there, with this many for each step of 1. */
 const EXP_STEPS = 32;
 const EXP_TABLE = Float64Array.from({ length: 36 * EXP_STEPS + 1 }, (_, step) => Math.exp(-step / EXP_STEPS));
 
@@ -103,7 +104,7 @@ export class ParzenEstimator {
       const { axis, shapes, shapeOf } = kernels;
       const shape = shapeOf[kernel] as number;
       if ("prior" in shapes) return this.#drawOption(axis, shape, random);
-      // All values of a cell are one: its middle stands for it, as in observations.
+      // All values of a cell are equal: its middle represents it, as in observations.
       return toUnit(axis, fromUnit(axis, drawNumber(random, shapes.means[shape] as number, shapes.widths[shape] as number)));
     });
   }
@@ -203,7 +204,7 @@ function drawNumber(random: Random, mean: number, width: number): number {
   return truncatedNormalQuantile(random.next(), { mean, deviation: width, low: 0, high: 1 });
 }
 
-/** The probability of a normal distribution that lies in the unit interval. */
+/** The probability of the unit interval under a normal distribution. */
 function massInside(mean: number, width: number): number {
   // Most kernels are narrow, and lose nothing at the bounds.
   const isWhole = mean > WHOLE * width && 1 - mean > WHOLE * width;
@@ -220,8 +221,8 @@ function addFactors(constants: Float64Array, { means, sharpness }: ContinuousKer
 }
 
 /**
- * Kernels on a single axis, for sums of them. Where points are many, most kernels have the least allowed width: these are in the order of their means, so that those around a
- * value are found at once.
+ * Kernels on a single axis, for sums of them. With many points, most kernels have the least allowed width: these are in the order of their
+ * means, so that those around a value are found at once.
  */
 interface Line {
   readonly narrow: Heights;
@@ -364,7 +365,7 @@ function widthsOf(means: Float64Array, order: Int32Array, narrowing: number): Fl
     const kernel = order[rank] as number;
     const mean = means[kernel] as number;
     const above = rank < order.length - 1 ? (means[order[rank + 1] as number] as number) - mean : 0;
-    // The outermost points look inwards only: the bounds of a space say nothing of where points lie. A single point looks to both.
+    // The outermost points look inwards only: the bounds of a space do not tell where points are. A single point looks to both.
     widths[kernel] = Math.min(1, Math.max(least, order.length > 1 ? Math.max(below, above) : Math.max(mean, 1 - mean)));
     below = above;
   }

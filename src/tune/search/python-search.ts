@@ -1,5 +1,5 @@
 /**
- * Searchers that are Python libraries: one actor that has the library's own object, asked for points and told losses.
+ * Searchers that are Python libraries: one actor with the library's own object suggests points and learns losses.
  *
  * The actor (`python/shoal/_searchers.py`) starts with the first question and holds no CPU. This side keeps a log of all asks and tells: the state of the search is
  * that log, and a search that goes on repeats it in a new actor. So the state is JSON, and nothing is unpickled. A package that its Python lacks
@@ -40,7 +40,7 @@ type Call =
 /** The classes of `python/shoal/_searchers.py`. */
 interface PythonSearcher {
   ask(trialId: string): PlainPoint;
-  /** The value of one more axis of a trial that was asked for. */
+  /** The value of one more axis of a requested trial. */
   suggest(trialId: string, axis: JsonValue): number;
   give(trialId: string, point: PlainPoint, axes?: readonly JsonValue[]): void;
   tell(trialId: string, losses: readonly number[] | null): void;
@@ -49,7 +49,7 @@ interface PythonSearcher {
   mark(trialId: string): void;
 }
 
-/** A Python library, and its own options. */
+/** A Python library, and its options. */
 interface PythonLibrary {
   readonly name: string;
   readonly type: string;
@@ -58,7 +58,7 @@ interface PythonLibrary {
   readonly options: Readonly<Record<string, JsonValue>>;
   /** How many metrics it takes. */
   readonly objectivesMax: number;
-  /** Metrics that the library is told of besides, as they are, behind the losses. */
+  /** Metrics that the library also gets, unchanged, after the losses. */
   readonly outcomes?: readonly string[];
   /** Whether trials are kept in a storage of the library's, where they are found by their ids. */
   readonly isStored?: boolean;
@@ -89,7 +89,7 @@ export abstract class PythonSearch implements Searcher {
     this.#library = library;
     this.#options = options;
     this.definition = definitionOf(library.type, options);
-    // The library needs one even where the user gives none: the log is repeated with it.
+    // The library needs a seed even if the user gives none: the log is repeated with it.
     this.#seed = options.seed ?? new Random().integer(2 ** 31 - 1);
   }
 
@@ -217,7 +217,7 @@ export abstract class PythonSearch implements Searcher {
       seed: this.#seed,
       objectives: this.#objectives.metrics.length,
     });
-    // In a storage the trials are there already: asks and tells that are repeated find them by their ids.
+    // A storage already has the trials: repeated asks and tells find them by their ids.
     const log = isStored ? this.#log.filter(([call, trialId]) => this.#running.has(trialId) && call !== "tell") : this.#log;
     return { handle, replayed: handle.replay.remote(log) };
   }

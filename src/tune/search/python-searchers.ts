@@ -1,8 +1,8 @@
 /**
  * The searchers of Python libraries: `OptunaSearch`, `HyperOptSearch`, `BayesianOptimizationSearch`, `AxSearch`, `NevergradSearch`.
  *
- * Each class says which options its library has, how many metrics it takes, and which class of `python/shoal/_searchers.py` speaks to it.
- * Asking, telling and going on in another process are the same for all, in `python-search.ts`.
+ * Each class lists its library's options, the number of metrics, and the class of `python/shoal/_searchers.py` that talks to it. Asks,
+ * tells and continuing in another process are the same for all, in `python-search.ts`.
  */
 import { callable, count, number, oneOf, plainObject, readOptions, text, texts } from "../../core/internal.ts";
 import type { JsonValue } from "../trial.ts";
@@ -10,15 +10,15 @@ import { PythonSearch, pythonSearchOptions, type PythonSearchOptions } from "./p
 import type { SpaceFunction } from "./space-function.ts";
 
 export interface OptunaSearchOptions extends PythonSearchOptions {
-  /** A function that defines the space as it runs, in the place of `paramSpace`, whose constants the configuration has besides. */
+  /** A function that defines the space as it runs, in place of `paramSpace`, whose constants the configuration also has. */
   space?: SpaceFunction | undefined;
   /** Optuna's sampler. Default: `"tpe"`; with several metrics, too. */
   sampler?: "tpe" | "gp" | "cmaes" | "random" | "qmc" | "nsgaii" | "nsgaiii" | undefined;
   /** Keyword arguments of the sampler, by their names in Optuna: `{ n_startup_trials: 20 }`. */
   samplerOptions?: Readonly<Record<string, JsonValue>> | undefined;
-  /** Where Optuna keeps the study: `"sqlite:///study.db"`. Default: in memory, and in the run's own state. */
+  /** Place of Optuna's study: `"sqlite:///study.db"`. Default: in memory, and in the run's own state. */
   storage?: string | undefined;
-  /** The study in the storage; one that is there is continued. Needed with a storage. */
+  /** Name of the study in the storage; an existing one is continued. Needed with a storage. */
   studyName?: string | undefined;
 }
 
@@ -107,7 +107,7 @@ export interface BayesianOptimizationSearchOptions extends PythonSearchOptions {
   acquisition?: "ucb" | "ei" | "poi" | undefined;
   /** How many deviations of optimism the bound has, with `"ucb"`. Default: 2.576. */
   kappa?: number | undefined;
-  /** How much better than the best a point is to be, with `"ei"` and `"poi"`. Default: 0. */
+  /** Required improvement over the best point, with `"ei"` and `"poi"`. Default: 0. */
   xi?: number | undefined;
 }
 

@@ -99,7 +99,7 @@ export class Repeater implements Searcher {
   }
 }
 
-/** The last result, with the means of all its numbers: which of them the searcher's metrics are is the searcher's own affair. NaN does not count. */
+/** The last result, with the means of all its numbers, as the searcher picks its metrics itself. NaN does not count. */
 function meanOf(results: readonly TrialResult[]): TrialResult {
   const last = results.at(-1) as TrialResult;
   const means = Object.entries(last).flatMap(([name, value]) => {

@@ -63,7 +63,7 @@ const WRAPPED: readonly (readonly [string, (seed: number) => Searcher])[] = [
   ["Repeater", (seed) => new Repeater(new TPESearch({ seed, nStartupTrials: 2 }), { repeat: 2 })],
 ];
 
-/** A call of the loop: ask for a trial, or tell of one of those that run. */
+/** A call of the loop: an ask for a trial, or a tell about a running one. */
 type Step = { readonly ask: true } | { readonly ask: false; readonly which: number; readonly outcome: "end" | "fail" | "report" };
 
 const steps = fc.array(
@@ -240,7 +240,7 @@ describe("TPESearch", () => {
     for (let trial = 0; trial < 120; trial += 1) {
       const { x, y } = searcher.suggest(`t${trial}`) as unknown as { x: number; y: number };
       searcher.onTrialComplete(`t${trial}`, result({ a: x ** 2 + y ** 2, b: -((x - 2) ** 2) - y ** 2 }));
-      // The front is where y is 0 and x lies from 0 to 2.
+      // The front is at y = 0 with x from 0 to 2.
       if (trial >= 80) late.push(Math.abs(y) + Math.max(0, -x, x - 2));
     }
     late.sort((a, b) => a - b);
@@ -282,7 +282,7 @@ describe("TPESearch", () => {
   });
 });
 
-// The limits are of processor time, in the best of some batches: a machine that is busy with something else says nothing of ours.
+// The limits are of processor time, in the best of some batches: other work of the machine must not count.
 describe("asks within milliseconds", () => {
   const space = Object.fromEntries(Array.from({ length: 6 }, (_, axis) => [`x${axis}`, uniform(0, 1)]));
   const sphereOf = (config: object) => Object.values(config).reduce<number>((sum, each: number) => sum + (each - 0.3) ** 2, 0);

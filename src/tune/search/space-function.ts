@@ -1,5 +1,5 @@
 /**
- * Spaces that a function defines as it runs: it asks for one value after another, and may decide by those it has which ones come next.
+ * Spaces that a function defines as it runs: it requests one value after another, and may choose the next by the values it has.
  *
  * Decides which values a function may request, and the configuration that results; the searcher provides the numbers. The suggestions of
  * one trial are kept as axes and a point, as those of a whole space are, in the order of the requests.
@@ -13,9 +13,9 @@ import { type Axis, axesOf } from "./axes.ts";
 export interface SuggestingTrial {
   readonly trialId: string;
   /**
-   * The value that this trial has in a domain. Each name is asked for once in a trial; in other trials it may have other bounds.
+   * The value of this trial in a domain. Each name is requested once in a trial; in other trials it may have other bounds.
    *
-   * @throws TypeError, RangeError for what cannot be suggested
+   * @throws TypeError, RangeError for a domain that cannot be suggested
    */
   suggest<T>(name: string, domain: Domain<T>): Promise<T>;
 }
@@ -26,7 +26,7 @@ export interface SuggestingTrial {
  */
 export type SpaceFunction = (trial: SuggestingTrial) => object | void | Promise<object | void>;
 
-/** The suggestions of one trial, as far as they have come. */
+/** The suggestions of one trial so far. */
 export class Suggestions {
   readonly axes: Axis[] = [];
   readonly point: Record<string, number> = {};
@@ -51,7 +51,7 @@ export class Suggestions {
     try {
       const suggest: SuggestingTrial["suggest"] = (name, domain) => {
         const value = this.#suggest(name, domain);
-        // A function that does not await it is told so when it ends; the process is not to end for that.
+        // A function that does not await it gets the error at its end; until then it must not count as unhandled.
         value.catch(() => undefined);
         return value as never;
       };

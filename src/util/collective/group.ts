@@ -23,7 +23,7 @@ import type { Part, Rendezvous, Seat } from "./rendezvous.ts";
 
 /** Time limit for the other members. */
 export interface CollectiveOptions {
-  /** Time in milliseconds until the others must have come. Default: that of the group. */
+  /** Time in milliseconds for the others to arrive. Default: the group's. */
   timeoutMs?: number | undefined;
 }
 
@@ -146,7 +146,7 @@ export class CollectiveGroup {
     return array;
   }
 
-  /** Resolves when all members have come to it. */
+  /** Resolves when all members have arrived. */
   async barrier(options?: CollectiveOptions): Promise<void> {
     await this.#exchange(this.#next("barrier", undefined, timeoutOf(options)), []);
   }
@@ -166,7 +166,7 @@ export class CollectiveGroup {
     return array;
   }
 
-  /** Into the array of `root`, or of each member where there is none. */
+  /** Combines into the array of `root`, or of each member without a root. */
   async #combine<A extends NumericArray>(array: A, how: { op: ReduceOperation; step: Step; root?: number }): Promise<A> {
     const { op, step, root } = how;
     const isResult = root === undefined || root === this.rank;
@@ -212,7 +212,7 @@ export class CollectiveGroup {
 
   /** Reads the other members' parts in the order of ranks; the memory behind a part is given back after the callback. */
   async #eachPart(parts: readonly Part[], read: (array: NumericArray, rank: number) => void): Promise<void> {
-    // All are asked for at once: each answer takes a way to the daemon and back.
+    // Fetches all at once: each answer takes a way to the daemon and back.
     const arrays = await Promise.all(parts.map((part) => (part !== undefined && "ref" in part ? part.ref : part?.inline)));
     for (const [rank, part] of parts.entries()) {
       if (part === undefined) continue;

@@ -1,5 +1,5 @@
 /**
- * How groups come to be: each member names its rank (`initCollectiveGroup`), or one program names all of them (`createCollectiveGroup`).
+ * Creates groups: each member names its rank (`initCollectiveGroup`), or one program names all of them (`createCollectiveGroup`).
  *
  * Owns the memberships of this process, by actor and group. A group is a named actor, its rendezvous, which lives as long as a member or
  * the program that created it holds it; the first arrival creates it.
@@ -55,7 +55,7 @@ const created = new Map<string, ActorHandle<Rendezvous>>();
  * Makes the caller, most often an actor, a member of a group; resolves when all members have called it. A member that calls it again, as after a failure, begins
  * the group anew, with all others.
  *
- * @throws CollectiveError when the rank is taken, sizes differ, or the others do not come within `timeoutMs`.
+ * @throws CollectiveError when the rank is taken, sizes differ, or the others do not arrive within `timeoutMs`.
  * @example
  * const group = await initCollectiveGroup({ worldSize: 4, rank });
  * await group.allreduce(gradients);
@@ -74,7 +74,7 @@ export async function initCollectiveGroup(options: InitGroupOptions): Promise<Co
  * Makes actors the members of a group, without their doing: `getCollectiveGroup` in their methods joins it. The group lives as long as this program, task or
  * actor, or until `destroyCollectiveGroup`.
  *
- * @throws CollectiveError when there is a group of that name. RangeError when the ranks are not those of the actors.
+ * @throws CollectiveError when the name is taken. RangeError when the ranks do not match the actors.
  * @example
  * await createCollectiveGroup([trainerA, trainerB], { groupName: "training" });
  */

@@ -92,7 +92,7 @@ export function partOf(length: number, rank: number, worldSize: number): readonl
   return [start, start + size + (rank < longer ? 1 : 0)];
 }
 
-/** Whether values of the kind have fractions; also `Float16Array`, where the engine has it. */
+/** Whether values of the kind have fractions; includes `Float16Array`, if the engine has it. */
 export function isFloatArray(array: NumericArray): boolean {
   return kindOf(array).startsWith("Float");
 }

@@ -16,7 +16,7 @@ async function joined(): Promise<Rendezvous> {
   return rendezvous;
 }
 
-/** A rejection or a throw, as a call of the actor has it. */
+/** Returns a rejection or a throw, as a call of the actor has it. */
 async function failureOf(call: () => Promise<unknown>): Promise<Error> {
   return (async () => call())().then(
     () => {

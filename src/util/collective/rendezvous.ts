@@ -30,7 +30,7 @@ export interface Joining {
   readonly identity: string;
   readonly actorId: string | undefined;
   readonly pid: number;
-  /** Undefined: as `declare` said. */
+  /** Undefined: from `declare`. */
   readonly rank: number | undefined;
   readonly worldSize: number | undefined;
   readonly timeoutMs: number;
@@ -208,7 +208,7 @@ export class Rendezvous {
     this.#end = reason;
     clearInterval(this.#watch);
     this.#watch = undefined;
-    // A member whose join was answered hears nothing of this: its promise is settled.
+    // A member whose join was answered ignores this: its promise is settled.
     for (const member of this.#members.values()) member.reject(reason);
     for (const exchange of this.#exchanges.values()) {
       for (const waiting of exchange.waiting.values()) waiting.reject(reason);
@@ -226,7 +226,7 @@ export class Rendezvous {
     });
   }
 
-  /** While somebody waits: a member that died will never come. */
+  /** Runs while somebody waits: a member that died will never come. */
   #keepWatch(): void {
     this.#watch ??= setInterval(() => void this.#look(), WATCH_EVERY_MS).unref();
   }
@@ -253,9 +253,9 @@ export class Rendezvous {
   }
 }
 
-/** The answer; one that does not come in time is told of, which settles it. */
+/** Returns the answer. If it is late, `onLate` settles it. */
 function within<A>(answer: Promise<A>, timeoutMs: number, onLate: () => void): Promise<A> {
-  // In-process mode: a wait that nobody is interested in any more must not hold the program.
+  // In-process mode: an abandoned wait must not hold the program.
   const timer = setTimeout(onLate, timeoutMs).unref();
   return answer.finally(() => clearTimeout(timer));
 }

@@ -1,7 +1,7 @@
 /**
  * Stores that behave worse than a control store may: faults, which every workload has to survive, and mutations, which the checks have to find.
  *
- * They stand before a real store and change what passes through, so that what is tested is the code as it ships.
+ * Each wraps a real store and alters its messages, so that the test runs the code as it ships.
  */
 import { ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/runtime/control-plane/control-plane-errors.ts";
 import type { ControlStore, StoreEntry, StoreTransaction, TransactionResult } from "../../src/runtime/control-plane/control-store.ts";

@@ -67,7 +67,7 @@ function memoryPlane(): Plane {
   };
 }
 
-/** Another name each time, so that a test sees nothing of the one before. */
+/** A new name each time, so that a test sees nothing of the previous one. */
 export function natsPlane(servers: NatsServers, { replicas = 1 }: { replicas?: number } = {}): NatsPlane {
   const cluster = `t${randomBytes(6).toString("hex")}`;
   return {

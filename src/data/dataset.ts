@@ -39,7 +39,7 @@ import {
   sortStep,
 } from "./exchange-steps.ts";
 import type { SinkTransform } from "./engine/sink-transform.ts";
-import { knownRowCount, knownSchema, run, startSession, usableCpus } from "./engine/run.ts";
+import { alignedPlan, knownRowCount, knownSchema, run, startSession, usableCpus } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
 import { writeRowless } from "./engine/write-transform.ts";
@@ -836,7 +836,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     await startSession();
     const settings = resolveSettings(this.#settings);
     const { labelSelector } = settings;
-    const plan = await portablePlan(physicalPlan(this.#plan), await usableCpus(settings));
+    const cpus = await usableCpus(settings);
+    const plan = await portablePlan(await alignedPlan(physicalPlan(this.#plan), cpus), cpus);
     // On the node of whoever splits, where its labels allow that: the death of another node then takes no epoch with it.
     const schedulingStrategy = { nodeId: getRuntimeContext().nodeId, soft: true };
     const actorClass = remote(SplitCoordinator, { numCpus: 0, maxConcurrency: 4 * n, labelSelector, schedulingStrategy });

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
 import { ACTOR_IDLE_MS } from "../limits.ts";
 import { ActorPoolOperator, type ActorPoolOptions } from "./actor-operator.ts";
+import { ErroredBlocks } from "./errored-blocks.ts";
 import type { BlockRef } from "./operator.ts";
 import type { PoolActor } from "./pool-actor.ts";
 import { PoolCpus } from "./pool-cpus.ts";
@@ -343,7 +344,71 @@ describe("deaths", () => {
       await actors[death]?.begin();
       await actors[death]?.die();
     }
-    expect(failures.map(({ message }) => message)).toEqual(["map(Embed): its actor died 3 times in a row with the same rows: killed"]);
+    expect(failures.map(({ message }) => message)).toEqual([
+      "map(Embed): its actor died 3 times in a row with the same rows (1 row): killed",
+    ]);
+  });
+
+  test("calls that wait are not blamed for a death", async () => {
+    const { actors, add, pull, failures } = makePool();
+    await actors[0]?.begin();
+    add(1, 2);
+    await actors[0]?.die();
+    await actors[1]?.begin();
+    actors[1]?.calls[0]?.end();
+    await pull();
+    for (let death = 1; death < 3; death += 1) {
+      await actors[death]?.die();
+      await actors[death + 1]?.begin();
+    }
+    expect(failures).toEqual([]);
+    await actors[3]?.die();
+    expect(failures.map(({ message }) => message)).toEqual([
+      "map(Embed): its actor died 3 times in a row with the same rows (2 rows): killed",
+    ]);
+  });
+
+  test("a call of several blocks is cut after a death, and the deadly block alone is left out where the run allows it", async () => {
+    const errored = new ErroredBlocks(1);
+    const { pool, actors, add, taken, pull, failures, released } = makePool({ rowsPerTaskMin: 6, errored });
+    await actors[0]?.begin();
+    add(1, 2, 3);
+    expect(actors[0]?.calls.map(({ inputs }) => inputs)).toEqual([[1, 2, 3]]);
+    await actors[0]?.die();
+    await actors[1]?.begin();
+    expect(actors[1]?.calls.map(({ inputs }) => inputs)).toEqual([[1], [2], [3]]);
+    actors[1]?.calls[0]?.give(10);
+    actors[1]?.calls[0]?.end();
+    await pull();
+    await pull();
+    for (let death = 1; death < 4; death += 1) {
+      await actors[death]?.die();
+      await actors[death + 1]?.begin();
+    }
+    expect(failures).toEqual([]);
+    expect(errored.first.map(({ error }) => error.message)).toEqual([
+      "map(Embed): its actor died 3 times in a row with the same rows (2 rows): killed",
+    ]);
+    expect(actors[4]?.calls.map(({ inputs }) => inputs)).toEqual([[3]]);
+    actors[4]?.calls[0]?.give(30);
+    actors[4]?.calls[0]?.end();
+    pool.endInput();
+    for (let i = 0; i < 3; i += 1) await pull();
+    expect(taken()).toEqual([10, 30]);
+    expect([pool.isDone, released(), pool.heldBytes]).toEqual([true, 3, 0]);
+  });
+
+  test("a pool whose last rows are left out ends, and starts no actor more", async () => {
+    const { pool, actors, add, taken, failures } = makePool({ errored: new ErroredBlocks(-1) });
+    await actors[0]?.begin();
+    add(1);
+    pool.endInput();
+    for (let death = 0; death < 3; death += 1) {
+      await actors[death]?.begin();
+      await actors[death]?.die();
+    }
+    expect(taken()).toEqual([]);
+    expect([pool.isDone, pool.actorCount, actors.length, failures.length]).toEqual([true, 0, 3, 0]);
   });
 
   test("three deaths in constructors are an error, and one error of a constructor is", async () => {

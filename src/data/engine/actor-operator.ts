@@ -21,6 +21,8 @@ export interface ActorPoolOptions {
   readonly min: number;
   readonly max: number;
   readonly initial: number;
+  /** Calls that an actor runs at a time; those behind them wait, and are not why it dies. Default: one. */
+  readonly callsAtATime?: number | undefined;
   /** Calls that an actor has at a time: those that run and those that wait behind them. */
   readonly tasksInFlightMax: number;
   /** How often each actor is replaced. Default: as long as not too many die in a row without an end of their constructor. */
@@ -40,10 +42,10 @@ export interface ActorPoolOptions {
 
 /** One call of an actor. */
 interface Call {
-  readonly stream: RunningStream;
+  stream: RunningStream;
   /** Its place among all calls, in the order of the input. */
   readonly place: number;
-  /** Of actors that had it. */
+  /** Deaths of actors that ran the call. */
   deaths: number;
   /** Since it gave a block. */
   deathsInRow: number;
@@ -378,17 +380,38 @@ export class ActorPoolOperator implements Operator {
   #replace(lane: Lane, error: unknown): void {
     lane.deaths += 1;
     if (!lane.isReady) lane.deathsInRow += 1;
-    else
-      for (const call of lane.calls) {
-        call.deaths += 1;
-        call.deathsInRow += 1;
-      }
+    else this.#blame(lane, error);
+    // A lane whose last call was left out has ended.
+    if (!this.#lanes.has(lane)) return;
     const failure = this.#tooManyDeaths(lane, error);
     if (failure !== undefined) {
       this.#options.events.onFailure(failure);
       return;
     }
     this.#renew(lane);
+  }
+
+  /** Counts a death for the calls that ran. Those of several blocks are cut, so that the next death is of one; a deadly one is left out where the run allows it. */
+  #blame(lane: Lane, error: unknown): void {
+    for (const call of lane.calls.slice(0, this.#options.callsAtATime ?? 1)) {
+      call.deaths += 1;
+      call.deathsInRow += 1;
+      const { stream } = call;
+      if (stream.inputs.length > 1 && stream.givenCount === 0) this.#cut(lane, call);
+      else {
+        const failure = this.#deadly(call, error);
+        if (failure !== undefined && this.#options.errored?.leavesOut(this.name, failure, true) === true) this.#streams.leaveOut(stream);
+      }
+    }
+  }
+
+  /** Makes a call of each block of a call. */
+  #cut(lane: Lane, call: Call): void {
+    const calls = this.#streams.split(call.stream).map((stream): Call => {
+      this.#laneOf.set(stream, lane);
+      return { ...call, stream, deathsInRow: 0 };
+    });
+    lane.calls = lane.calls.flatMap((one) => (one === call ? calls : [one]));
   }
 
   #leastLane(): Lane | undefined {
@@ -421,24 +444,42 @@ export class ActorPoolOperator implements Operator {
   }
 
   #tooManyDeaths(lane: Lane, cause: unknown): ActorDiedError | undefined {
-    const { maxRestarts, maxTaskRetries, name } = this.#options;
-    const failed = (what: string, hint: string): ActorDiedError => {
-      const message = cause instanceof Error ? cause.message : String(cause);
-      return new ActorDiedError(`${name}: its actor died ${what}: ${message}`, { reason: `its actor died ${what}`, hint, cause });
-    };
+    const { maxRestarts } = this.#options;
     if (maxRestarts === undefined && lane.deathsInRow >= ACTOR_DEATHS_MAX)
-      return failed(`${times(lane.deathsInRow)} in a row, before its constructor had ended`, "See what ends the process.");
-    if (isBeyond(lane.deaths, maxRestarts)) return failed(times(lane.deaths), `maxRestarts is ${maxRestarts}.`);
-    for (const { deaths, deathsInRow } of lane.calls) {
-      if (maxTaskRetries === undefined && deathsInRow >= ACTOR_DEATHS_MAX)
-        return failed(
-          `${times(deathsInRow)} in a row with the same rows`,
-          "See what ends the process; a row may be more than it can take.",
-        );
-      if (isBeyond(deaths, maxTaskRetries)) return failed(`${times(deaths)} with the same rows`, `maxTaskRetries is ${maxTaskRetries}.`);
+      return this.#died(`${times(lane.deathsInRow)} in a row, before its constructor had ended`, "See what ends the process.", cause);
+    if (isBeyond(lane.deaths, maxRestarts)) return this.#died(times(lane.deaths), `maxRestarts is ${maxRestarts}.`, cause);
+    for (const call of lane.calls) {
+      const failure = this.#deadly(call, cause);
+      if (failure !== undefined) return failure;
     }
     return undefined;
   }
+
+  /** The error of a call whose rows have ended too many actors. */
+  #deadly({ deaths, deathsInRow, stream }: Call, cause: unknown): ActorDiedError | undefined {
+    const { maxTaskRetries } = this.#options;
+    const rows = `with the same rows (${rowsText(stream.inputs)})`;
+    const hint = "See what ends the process; a row may be more than it can take.";
+    if (maxTaskRetries === undefined && deathsInRow >= ACTOR_DEATHS_MAX)
+      return this.#died(`${times(deathsInRow)} in a row ${rows}`, hint, cause);
+    return isBeyond(deaths, maxTaskRetries)
+      ? this.#died(`${times(deaths)} ${rows}`, `maxTaskRetries is ${maxTaskRetries}.`, cause)
+      : undefined;
+  }
+
+  #died(what: string, hint: string, cause: unknown): ActorDiedError {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    return new ActorDiedError(`${this.name}: its actor died ${what}: ${message}`, { reason: `its actor died ${what}`, hint, cause });
+  }
+}
+
+/** Names the rows of blocks, by their file where that is known. */
+function rowsText(blocks: readonly BlockRef[]): string {
+  const [first] = blocks;
+  const { file, firstRow, lastRow } = (blocks.length === 1 && first?.origin) || {};
+  const count = blocks.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  if (file === undefined) return count === 1 ? "1 row" : `${count} rows`;
+  return firstRow === lastRow ? `row ${firstRow} of ${file}` : `rows ${firstRow} to ${lastRow} of ${file}`;
 }
 
 /** Whether a limit of the user's is passed; -1 is none. */

@@ -1,7 +1,7 @@
 /**
  * What a run leaves out because of errors: the blocks that a task would have given had a function of the user's not thrown, or a file not been bad. `maxErroredBlocks` says how many tasks.
  *
- * A process or a node that dies is none of them: the core runs its task again. Blocks that a task gave before its error stay.
+ * A process or a node that dies is none of them, as the core runs its task again, but for rows that end each actor of a pool that gets them. Blocks that a task gave before its error stay.
  */
 import { TaskError } from "../../core/index.ts";
 import { StorageError } from "../../storage/errors.ts";
@@ -34,9 +34,13 @@ export class ErroredBlocks {
     return this.#first;
   }
 
-  /** Whether the run goes on without what failed, which is counted then. */
-  leavesOut(operator: string, error: unknown): boolean {
-    if (this.#count >= this.#max || !isOfRows(error)) return false;
+  /**
+   * Whether the run goes on without what failed, which is counted then.
+   *
+   * @param isByRows - rows are known to be the cause. Default: by the kind of the error
+   */
+  leavesOut(operator: string, error: unknown, isByRows = false): boolean {
+    if (this.#count >= this.#max || !(isOfRows(error) || (isByRows && error instanceof Error))) return false;
     this.#count += 1;
     if (this.#first.length < ERRORS_KEPT_MAX) this.#first.push({ operator, error });
     return true;

@@ -144,6 +144,17 @@ export async function knownSchema(plan: LogicalPlan, settings: Settings): Promis
   return knownFields(physical);
 }
 
+/** Aligns the unions of a plan for a process that does not know the columns of sources. */
+export async function alignedPlan(plan: PhysicalPlan, cpus: number): Promise<PhysicalPlan> {
+  if (!hasUnion(plan)) return plan;
+  for (const { source } of readsOf(plan)) await partsOf(source, cpus);
+  return withAlignedUnions(plan);
+}
+
+function hasUnion(plan: PhysicalPlan): boolean {
+  return plan.kind === "union" || physicalInputs(plan).some(hasUnion);
+}
+
 /** How a plan is run. */
 interface RunOptions {
   readonly settings: Settings;
@@ -346,6 +357,7 @@ function buildMap(plan: MapPlan, shared: Omit<TaskOperatorOptions, "startTask" |
     const { claim: actorClaim, ...others } = shared;
     const operator = new ActorPoolOperator({
       ...compute,
+      callsAtATime: compute.actorOptions.maxConcurrency,
       ...others,
       ...size,
       initial,

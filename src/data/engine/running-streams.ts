@@ -107,6 +107,17 @@ export class RunningStreams {
     stream.items = undefined;
   }
 
+  /** Makes streams of one block each of a stream that has given nothing, in its place. They wait to be begun. */
+  split(stream: RunningStream): readonly RunningStream[] {
+    const parts = stream.inputs.map(
+      (input): RunningStream => ({ ...stream, items: undefined, inputs: [input], outputs: new Fifo<BlockRef>() }),
+    );
+    this.#streams.splice(this.#streams.indexOf(stream), 1, ...parts);
+    this.#unendedCount += parts.length - 1;
+    for (let i = 1; i < parts.length; i += 1) this.#options.statistics.beginTask();
+    return parts;
+  }
+
   /** Goes on with a stream that was suspended. `items` gives all its blocks once more. */
   restart(stream: RunningStream, items: BlockItems): void {
     stream.items = items;
@@ -193,11 +204,14 @@ export class RunningStreams {
 
   /** A stream failed for good: it ends without its further blocks where the run leaves those out, else the run fails. */
   fail(stream: RunningStream, error: unknown): void {
-    const { name, errored, statistics, events, onProgress } = this.#options;
-    if (errored?.leavesOut(name, error) !== true) {
-      events.onFailure(error);
-      return;
-    }
+    const { name, errored, events } = this.#options;
+    if (errored?.leavesOut(name, error) === true) this.leaveOut(stream);
+    else events.onFailure(error);
+  }
+
+  /** Ends a stream without its further blocks, which the run has counted. */
+  leaveOut(stream: RunningStream): void {
+    const { statistics, events, onProgress } = this.#options;
     statistics.erroredBlocks += 1;
     stream.isPulled = false;
     this.#end(stream);

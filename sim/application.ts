@@ -151,6 +151,8 @@ export class Application {
   readonly actors = new Map<string, Host>();
   /** Keys of calls that were cancelled: what is left of them is nobody's. */
   readonly cancelled = new Set<string>();
+  /** Whether a worker goes on without a CPU, as none came free in time. */
+  isOverdrawn: (process: SimulatedProcess) => boolean = () => false;
   /** Generators between their first item and their end. */
   readonly openStreams = new Set<{ readonly key: string; readonly process: SimulatedProcess }>();
   /** Between which processes a connection broke, and when. */
@@ -345,7 +347,7 @@ export class Application {
     const names: string[] = [];
     for (const busy of this.#busy) {
       if (!busy.process.isAlive) this.#busy.delete(busy);
-      else if (busy.process.machine === machine && !this.#isOrphan(busy) && !this.#isOvertaken(busy)) {
+      else if (busy.process.machine === machine && !this.#isOrphan(busy) && !this.#isOvertaken(busy) && !this.isOverdrawn(busy.process)) {
         names.push(`${busy.spec.key} on ${busy.process.name}`);
         used["CPU"] = (used["CPU"] ?? 0) + busy.spec.cpu;
         const { bundle } = busy.spec;

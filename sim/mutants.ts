@@ -73,10 +73,20 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (job.context.isFinished) {",
     becomes: "if (job.context === undefined) {",
   },
+  parkedCountedTwice: {
+    file: "runtime/node/leases/task-workers.ts",
+    text: "counts.others += 1;",
+    becomes: "counts.others += 2;",
+  },
+  parkedWithoutBound: {
+    file: "runtime/node/leases/task-workers.ts",
+    text: "Math.min(nested, Math.max(0, this.#nestedMax - others))",
+    becomes: "nested",
+  },
   groupSharesWorker: {
     file: "runtime/node/leases/task-workers.ts",
-    text: "worker.environment === environment && worker.group === demand.group",
-    becomes: "worker.environment === environment",
+    text: "worker.environment !== environment || worker.group !== group",
+    becomes: "worker.environment !== environment",
   },
   lastCallFailsUnnoticed: {
     file: "core/actors/actor-client.ts",

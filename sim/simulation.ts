@@ -11,6 +11,7 @@ import { settle } from "./ambient.ts";
 import { Application } from "./application.ts";
 import { booksOf, openBooks } from "./books.ts";
 import { Cluster } from "./cluster.ts";
+import { ParkedProcesses } from "./parked-processes.ts";
 import { ClusterFaults, drawClusterFaults, NO_CLUSTER_FAULTS } from "./cluster-faults.ts";
 import type { SimulatedNode } from "./node.ts";
 import { closeAll } from "./endpoint.ts";
@@ -23,6 +24,7 @@ import { SCARCE_RESOURCES } from "./parts/scarce.ts";
 import { type SimulatedProcess, World } from "./world.ts";
 import type { Runtime } from "../src/core/runtime.ts";
 import { Random } from "../soak/random.ts";
+import type { ProcessId } from "../src/runtime/base/ids.ts";
 
 interface SimulationOptions {
   readonly seed: number;
@@ -100,14 +102,17 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const names = new Map<string, string>();
   const processes = new Map<string, SimulatedProcess>();
   closeAll();
+  const parkedProcesses = new ParkedProcesses(
+    (node) => cluster.nodes.find(({ process }) => process === node)?.resources["CPU"] ?? 1,
+    (text) => world.violate(text),
+  );
   openBooks({
     ...(options.mutation === undefined ? {} : MUTATIONS[options.mutation]?.()),
-    ...(options.isVerbose
-      ? {
-          onLeaseEvent: (event, effects) => world.say("leases", leaseLine(event, effects, names)),
-          onCount: (change) => world.say("refs", leaseLine(change, [], names)),
-        }
-      : {}),
+    onLeaseEvent: (event, effects) => {
+      if (options.isVerbose) world.say("leases", leaseLine(event, effects, names));
+      parkedProcesses.see(event, effects);
+    },
+    ...(options.isVerbose ? { onCount: (change) => world.say("refs", leaseLine(change, [], names)) } : {}),
   });
   const random = world.random.fork();
   // The parts draw from elsewhere: what a seed meant without them it means still.
@@ -133,6 +138,8 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const storeBytes = 64 * 1024 * 1024;
   const cluster = new Cluster(world, { folder, resources, nodes, storeBytes, failedStarts, watchesMemory, hasOutboxes, hasGuards });
   const app = new Application(world, new Map(cluster.nodes.map((node) => [node.process.machine, node.resources])));
+  app.isOverdrawn = (process) =>
+    Array.from(processes).some(([id, worker]) => worker === process && parkedProcesses.isOverdrawn(id as ProcessId));
   const faults = new Faults(world, cluster, { random: random.fork(), plan });
   const clusterPlan = options.nodes > 1 || parts.length > 0 ? drawClusterFaults(partRandom.fork(), options.nodes) : NO_CLUSTER_FAULTS;
   const clusterFaults =

@@ -1,8 +1,9 @@
 """Which task runs on this worker, and under which resources.
 
 Tasks run one at a time, in the order in which they came. The worker runs under the resources of one shape (its slot), which the daemon gives and takes; for a task
-of another shape it asks. When its last lease has ended, it says so as soon as nothing runs here. What waits within (a stream whose reader is slow) gives
-its slot back, and takes it again before it goes on.
+of another shape it asks. When its last lease has ended, it says so as soon as nothing runs here. A task that waits gives its slot back, and takes it again
+before it goes on. Until then the worker is reserved: tasks queued behind that one go back to their callers. Only a worker that the daemon leases all the
+same, as too many are parked, begins others meanwhile.
 """
 
 from collections import deque
@@ -13,10 +14,12 @@ _ANY = object()
 
 
 class Executor:
-    def __init__(self, pump, send_park, send_unpark):
+    def __init__(self, pump, send_park, send_unpark, has_queued):
         self._pump = pump
         self._send_park = send_park
         self._send_unpark = send_unpark
+        #: Whether calls of this process wait for a lease.
+        self._has_queued = has_queued
         self._queue = deque()
         self._resumable = deque()
         self._parked = 0
@@ -25,9 +28,20 @@ class Executor:
         self._slot_is_borrowed = False
         self._owes_report = False
         self._park_timer = None
+        self._decline_timer = None
+        #: Further tasks begin here while others wait.
+        self._is_shared = False
+        #: The daemon has leased this worker while a task waited here, and has not said yet that processes may be had again.
+        self._is_crowded = False
+
+    @property
+    def _is_reserved(self):
+        return self._parked > 0 and not self._is_shared
 
     def enqueue(self, job):
         self._queue.append(job)
+        if self._is_reserved:
+            self._decline_later()
 
     def resume(self, job):
         """A parked job may go on."""
@@ -37,6 +51,18 @@ class Executor:
         """A job has begun and waits."""
         self._parked += 1
         job.tell_parked()
+        if self._queue and self._is_reserved:
+            self._decline_later()
+
+    def _decline_later(self):
+        """After a moment, as the lease by which the daemon shares this worker may be on its way with the job, and a short wait may be over."""
+        if self._decline_timer is None:
+            self._decline_timer = self._pump.after(PARK_AFTER_SECONDS, self._decline_if_reserved)
+
+    def _decline_if_reserved(self):
+        self._decline_timer = None
+        if self._is_reserved:
+            self.decline_queued()
 
     def decline_queued(self):
         """Nothing more is to begin here: those that are cancelled are answered, as ever."""
@@ -55,9 +81,13 @@ class Executor:
                 return None
             self._resumable.popleft()
             self._parked -= 1
+            if self._parked == 0:
+                self._is_shared = self._is_crowded
             return job
         while self._queue:
             job = self._queue[0]
+            if self._is_reserved and not (job.is_ended or job.is_cancelled):
+                return None
             if not job.is_ended and not self._may_run(job.shape):
                 return None
             self._queue.popleft()
@@ -66,9 +96,10 @@ class Executor:
 
     def idle(self):
         """Nothing can run now."""
-        if self._queue or self._resumable or self._slot_asked:
+        if self._resumable or self._slot_asked or (self._queue and not self._is_reserved):
             return
-        if self._owes_report:
+        # The children run elsewhere, and may need this CPU.
+        if self._owes_report or (self._is_reserved and self._should_park() and self._has_queued()):
             self._park()
         elif self._should_park() and self._park_timer is None:
             self._park_timer = self._pump.after(PARK_AFTER_SECONDS, self._park_if_idle)
@@ -81,6 +112,15 @@ class Executor:
         self._owes_report = False
         self._slot_is_borrowed = not is_leased
         self._slot = shape
+        if not is_answer and self._parked > 0:
+            self._is_shared = True
+            self._is_crowded = True
+
+    def keep_apart(self):
+        """Processes may be had again: a task that waits from now on has this one for itself."""
+        self._is_crowded = False
+        if self._parked == 0:
+            self._is_shared = False
 
     def lease_ended(self, is_last):
         if is_last:
@@ -101,10 +141,16 @@ class Executor:
 
     def _park_if_idle(self):
         self._park_timer = None
-        if not self._queue and not self._resumable and not self._slot_asked and self._should_park():
+        if self._resumable or self._slot_asked or (self._queue and not self._is_reserved):
+            return
+        if self._should_park():
             self._park()
 
     def _park(self):
+        if self._is_reserved:
+            self.decline_queued()
+        if self._parked <= 1 and not self._is_crowded:
+            self._is_shared = False
         self._slot = _ANY if self._owes_report and self._parked == 0 else None
         self._slot_is_borrowed = False
         is_report = self._owes_report

@@ -11,6 +11,7 @@ from . import _messages as message
 from ._call_link import CallLink
 from ._limits import (
     BACKLOG_MAX,
+    BEGUN_MAX,
     CALL_OVERHEAD_SECONDS,
     EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS,
     EXIT_REPORT_WITHIN_SECONDS,
@@ -91,6 +92,11 @@ class TaskSubmitter:
     @property
     def has_open_calls(self):
         return bool(self._lease_of) or bool(self._came_back) or any(group.queue for group in self._groups.values()) or bool(self._waiting)
+
+    @property
+    def has_queued(self):
+        """Whether calls wait for a lease."""
+        return any(group.queue for group in self._groups.values())
 
     def open_calls(self):
         calls = [*self._lease_of, *self._came_back]
@@ -413,6 +419,10 @@ def parted(unanswered, end, sent, is_whole, caller, made_for):
         # What was not read was sent last, and none of it was answered.
         at = max(0, len(unanswered) - max(0, sent - end))
         return unanswered[:at], unanswered[at:]
+    marks = end.get("begun") or ()
+    if made_for is not None and 0 < len(marks) < BEGUN_MAX and all(lease != made_for % 2**32 for lease, _ in marks):
+        # Those of all connections on which calls had begun: the worker ended by a call of another.
+        return [], unanswered
     ran = end.get("running")
     marked = next((call_id for lease, call_id in end.get("begun", ()) if made_for is not None and lease == made_for % 2**32), None)
     all_ids = [call.call_id for call in unanswered]

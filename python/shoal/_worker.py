@@ -143,6 +143,7 @@ class Worker:
             self.pump,
             lambda left, is_report: self.daemon.send(message.WORKER_PARK, {"left": left, "isReport": is_report}),
             lambda shape: self.daemon.send(message.WORKER_UNPARK, shape),
+            lambda: self.submitter.has_queued,
         )
         self.actor = Actor(self)
         self.calls = OutboundCalls(self, time.monotonic)
@@ -249,12 +250,14 @@ class Worker:
                 self.actor.slot_granted(*decoded[3:])
             else:
                 self.executor.slot_granted(*decoded)
+        elif kind == message.WORKER_APART:
+            self.executor.keep_apart()
         elif kind == message.ACTOR_START:
             self.actor.start(decoded, body)
         elif kind == message.LEASE_RECLAIM:
             self._reclaim(*decoded)
         elif kind == message.WORKER_EXIT:
-            if self.is_retiring and self.actor.id is None:
+            if self.actor.id is None:
                 self._end_retiring()
             else:
                 self.actor.end_when_idle()

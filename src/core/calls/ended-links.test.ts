@@ -72,6 +72,18 @@ describe("of calls without an answer", () => {
     expect(sequencesOf(splitBegun({ ...link, isWhole: false }, began(3, 99)))).toEqual([[0, 1, 2, 3, 4], []]);
   });
 
+  test("none has begun where the worker has marked other connections alone: it ended by a call of those", () => {
+    const exit = { ...EXIT, running: [WORKER, 4], begun: [[2, 4]] } as unknown as WorkerExitedHeader;
+    for (const isWhole of [true, false]) {
+      const link = { worker: WORKER, leaseId: 3, sent: 3, unanswered: callsOf(3), isWhole };
+      expect(sequencesOf(splitBegun(link, exit))).toEqual([[], [0, 1, 2]]);
+    }
+    // There is no place for more marks.
+    const full = { ...exit, begun: Array.from({ length: 64 }, (_, index) => [index + 10, 1]) } as unknown as WorkerExitedHeader;
+    const link = { worker: WORKER, leaseId: 3, sent: 2, unanswered: callsOf(2), isWhole: true };
+    expect(sequencesOf(splitBegun(link, full))).toEqual([[0], [1]]);
+  });
+
   test("all may have begun where the worker has ended and the network, or its node, before it: answers may have been on their way", () => {
     const link = { worker: WORKER, leaseId: 1, sent: 3, unanswered: callsOf(3), isWhole: false };
     expect(sequencesOf(splitBegun(link, EXIT))).toEqual([[0, 1, 2], []]);

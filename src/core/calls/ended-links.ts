@@ -7,6 +7,7 @@
  * where that is certain.
  */
 import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
+import { BEGUN_MAX } from "../../runtime/os/limits.ts";
 import type { ProcessId } from "../../runtime/base/ids.ts";
 import type { WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import { type CallRecord, callIdOf } from "./call-record.ts";
@@ -105,6 +106,10 @@ export function splitBegun(link: EndedLink, ending: Ending | undefined): { begun
     const at = Math.max(0, unanswered.length - Math.max(0, sent - ending.read));
     return { begun: unanswered.slice(0, at), notBegun: unanswered.slice(at) };
   }
+  const marks = ending.begun;
+  // Those of all connections on which calls had begun: the worker ended by a call of another.
+  if (marks !== undefined && marks.length < BEGUN_MAX && !marks.some(([madeFor]) => madeFor === link.leaseId % WORD_RANGE))
+    return { begun: [], notBegun: unanswered };
   const { at: marked, isLast } = markedOf(link.leaseId, unanswered, ending);
   if (marked < 0 && !isWhole) return { begun: unanswered, notBegun: [] };
   const lastParked = unanswered.findLastIndex(({ hasParked }) => hasParked);

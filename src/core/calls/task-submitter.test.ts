@@ -72,6 +72,7 @@ test("a worker makes a new connection to itself when the last was dropped while 
   const links: Link[] = [];
   const submitter = newSubmitter({
     ownWorker: {
+      id: "self" as ProcessId,
       link: () => {
         const link = new Link();
         links.push(link);
@@ -166,6 +167,7 @@ test("a call that was on its way to the worker itself when that closed the conne
   const events: WorkerLinkEvents[] = [];
   const submitter = newSubmitter({
     ownWorker: {
+      id: "self" as ProcessId,
       link: (own) => {
         const link = new Link();
         links.push(link);
@@ -190,7 +192,7 @@ test("a call whose dependency has failed while it was queued is not sent, and th
   const failed: [CallRecord, unknown][] = [];
   const submitter = newSubmitter({
     connectWorker: () => Promise.resolve(link as unknown as WorkerLink),
-    ownWorker: { link: () => link as unknown as WorkerLink, isFree: () => true },
+    ownWorker: { id: "self" as ProcessId, link: () => link as unknown as WorkerLink, isFree: () => true },
     failDependency: (record, dependency) => void failed.push([record, dependency]),
   });
   const dependency = { state: "ready" };

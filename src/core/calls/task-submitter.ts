@@ -38,6 +38,7 @@ import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-l
 
 /** A worker as the one that its own nested tasks may run on. */
 export interface OwnWorker {
+  readonly id: ProcessId;
   link(events: WorkerLinkEvents): WorkerLink;
   isFree(shape: string): boolean;
 }
@@ -101,6 +102,7 @@ export class TaskSubmitter {
   /** What was with a worker whose connection ended, until it is known why. */
   readonly #ended = new EndedLinks();
   #ownLease: Lease | undefined;
+  #linkWithin: WorkerLink | undefined;
   #lastGroup: Group | undefined;
   /** Sent back by workers that take no task any more, since the last batch of answers. */
   readonly #declined: CallRecord[] = [];
@@ -117,6 +119,12 @@ export class TaskSubmitter {
     for (const _record of this.#ended.calls()) count += 1;
     for (const group of this.#groups.values()) count += group.queue.size - group.dropped;
     return count;
+  }
+
+  /** Whether calls wait for a lease. */
+  get hasQueued(): boolean {
+    for (const group of this.#groups.values()) if (group.queue.size > group.dropped) return true;
+    return false;
   }
 
   /** The calls that have been submitted and not answered. */
@@ -212,13 +220,13 @@ export class TaskSubmitter {
     const group = this.#groups.get(shape);
     const record = group === undefined ? undefined : this.#nextOf(group);
     if (own === undefined || group === undefined || record === undefined || group.isExclusive || !own.isFree(shape)) return false;
-    // The worker drops an idle connection of its own like any other when a lease is taken back for others that starve.
-    if (this.#ownLease === undefined || this.#ownLease.link.isClosed) {
+    const link = this.#ownLink(own);
+    if (this.#ownLease?.link !== link) {
       this.#ownLease = {
         id: 0,
         pid: process.pid,
         group,
-        link: own.link({ ...this.linkEvents, onClosed: (link) => this.#ownLinkClosed(link) }),
+        link,
         accelerators: undefined,
         inFlight: 0,
         queuedMs: 0,
@@ -232,11 +240,23 @@ export class TaskSubmitter {
     return true;
   }
 
+  /** Within the process. The worker drops an idle connection to itself like any other when a lease is taken back for others that starve. */
+  #ownLink(own: OwnWorker): WorkerLink {
+    if (this.#linkWithin === undefined || this.#linkWithin.isClosed)
+      this.#linkWithin = own.link({ ...this.linkEvents, onClosed: (link) => this.#ownLinkClosed(link) });
+    return this.#linkWithin;
+  }
+
   /** The worker closes a connection that looks idle: calls that were on their way there have not begun. */
   #ownLinkClosed(link: WorkerLink): void {
     const { unanswered } = link.finish();
-    for (const record of unanswered) this.#leaseOf.delete(record);
+    for (const group of this.#groups.values())
+      for (const lease of group.leases.filter((one) => one.link === link)) {
+        group.leases.splice(group.leases.indexOf(lease), 1);
+        this.#returnLease(link.processId, lease.id);
+      }
     if (this.#isClosed || unanswered.length === 0) return;
+    for (const record of unanswered) this.#leaseOf.delete(record);
     this.#queueAgain(unanswered);
     for (const group of this.#groups.values()) this.#pump(group);
   }
@@ -487,6 +507,8 @@ export class TaskSubmitter {
   }
 
   #link(grant: LeaseGrantHeader): Promise<WorkerLink> {
+    const { ownWorker } = this.#options;
+    if (ownWorker !== undefined && grant.workerId === ownWorker.id) return Promise.resolve(this.#ownLink(ownWorker));
     const known = this.#links.get(grant.workerId);
     if (known !== undefined) return known;
     const id = grant.workerId;

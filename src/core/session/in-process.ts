@@ -113,6 +113,7 @@ function createInProcessLauncher(
         definitions: runtime.values.definitions,
         table: runtime.table,
         runOwn: () => false,
+        hasQueued: () => runtime.calls.submitter.hasQueued,
         localFunction: (id) => runtime.values.functions.localFunction(id),
         cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
         // Nested calls have workers of their own here.

@@ -1,7 +1,7 @@
 /**
  * Makes this process a worker: its runtime (it submits tasks of its own) and its host (it runs those of others), joined.
  *
- * Nested tasks of this worker can run on it: when all that runs here waits, the host offers its slot to the runtime's own queue, over an
+ * Nested tasks of this worker can run on it when no task has it for itself: the host then offers its slot to the runtime's own queue, over an
  * in-process connection, before it gives it back to the daemon.
  */
 import { IdSource } from "../../runtime/base/ids.ts";
@@ -74,7 +74,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     mode: "process",
     runsLocally: options.localFunction !== undefined,
     ids,
-    ownWorker: { link: ownLink, isFree: (shape) => host.executor.canRunNow(shape) },
+    ownWorker: { id: processId, link: ownLink, isFree: (shape) => host.executor.canRunNow(shape) },
     onWorkerMessage: (frame, header) => host.receive(frame, header),
     onLog: () => {},
     onWarning: (text) => console.warn(text),
@@ -91,6 +91,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     definitions: runtime.values.definitions,
     table: runtime.table,
     runOwn: (shape) => runtime.calls.submitter.runOwn(shape),
+    hasQueued: () => runtime.calls.submitter.hasQueued,
     localFunction: options.localFunction ?? (() => undefined),
     cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
     parentOf: (callId) => own?.recordOf(callId)?.parent,

@@ -62,3 +62,5 @@ export const OUTBOX_SLOT_ELSEWHERE_BYTES = 64 * 1024;
 export const OUTBOX_KEPT_ELSEWHERE = 2;
 /** Size of all outboxes of a worker. Beyond it, frames are written as if there were none: shared memory is for objects. */
 export const OUTBOX_BYTES_MAX = 32 * 1024 * 1024;
+/** A worker marks the last call that has begun of so many connections. After as many others the place of one is used again: its answers have long left. */
+export const BEGUN_MAX = 64;

@@ -78,6 +78,8 @@ export const MESSAGES_TO_PROCESS = {
    * after the last one the worker answers with WORKER_PARK as soon as nothing runs.
    */
   [MESSAGE.WORKER_SLOT]: either(slot, flag),
+  /** To a worker that was leased while tasks were parked there: processes may be had again, so a task that waits has this one for itself once no other is parked beside it. */
+  [MESSAGE.WORKER_APART]: nothing,
   /** To a worker: end when idle, for this reason. */
   [MESSAGE.WORKER_EXIT]: orUndefined(text),
   /**

@@ -517,8 +517,7 @@ export class CallServer {
     { result, then }: { result: unknown; then: NonNullable<ReturnType<typeof thenOf>> },
     done: (() => void) | undefined,
   ): void {
-    const startMs = context.startedMs ?? 0;
-    const onValue = (value: unknown): void => this.#answer(context, call, value, performance.now() - startMs, done);
+    const onValue = (value: unknown): void => this.#answer(context, call, value, performance.now() - (context.startedMs ?? 0), done);
     const onError = (error: unknown): void => this.#answerError(context, call, error, done);
     try {
       if (Object.getPrototypeOf(result) === Promise.prototype) {

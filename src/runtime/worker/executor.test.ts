@@ -11,13 +11,14 @@ interface Fixture {
   task(name: string, body: (context: TaskContext) => void, shape?: string): Job;
 }
 
-function fixture(runOwn: SlotChannel["runOwn"] = () => false): Fixture {
+function fixture(runOwn: SlotChannel["runOwn"] = () => false, hasQueued: SlotChannel["hasQueued"] = () => false): Fixture {
   const log: string[] = [];
   const slots: string[] = [];
   const executor = new Executor({
     park: () => slots.push("park"),
     unpark: (shape) => slots.push(`unpark ${shape}`),
     runOwn,
+    hasQueued,
     useAccelerators: (ids) => slots.push(`use ${ids?.["GPU"]?.join(",") ?? "none"}`),
   });
   const place = {
@@ -59,6 +60,11 @@ test("what is queued goes back in its order when nothing more may begin, and wha
   expect(executor.isIdle).toBe(true);
 });
 
+/** The daemon leases the worker while its tasks are parked. */
+function share(executor: Executor, shape = SHAPE): void {
+  executor.slotGranted({ shape, isAnswer: false, isLeased: true });
+}
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 async function until(condition: () => boolean): Promise<void> {
@@ -97,10 +103,88 @@ describe("the executor", () => {
     expect(executor.isIdle).toBe(true);
   });
 
-  test("starts the next task while one waits, and goes on with it before anything new", async () => {
+  test("sends back what is queued behind a task that waits, and what comes later, until that task has ended", async () => {
+    const { executor, log, slots, task } = fixture(() => true);
+    const first = task("first", (context) => executor.waitBegins(context));
+    executor.enqueue(first);
+    executor.enqueue(task("behind", () => {}));
+    await until(() => slots.length === 1);
+    expect([log, slots]).toEqual([["first begins", "behind goes back"], ["park"]]);
+    executor.enqueue(task("late", () => {}));
+    expect(executor.canRunNow(SHAPE)).toBe(false);
+    await until(() => log.length === 3);
+    executor.waitEnds(first.context, () => log.push("first goes on"));
+    await until(() => slots.length === 2);
+    executor.slotGranted({ shape: SHAPE, isAnswer: true, isLeased: true });
+    executor.enqueue(task("beside", () => {}));
+    await until(() => log.includes("beside goes back"));
+    executor.finished(first.context);
+    executor.enqueue(task("next", () => {}));
+    expect(log).toEqual(["first begins", "behind goes back", "late goes back", "first goes on", "beside goes back", "next begins"]);
+  });
+
+  test("gives the slot back at once when a reserved worker's calls wait for a lease", async () => {
+    const { executor, slots, task } = fixture(
+      () => true,
+      () => true,
+    );
+    executor.enqueue(task("parent", (context) => executor.waitBegins(context)));
+    await turn();
+    expect(slots).toEqual(["park"]);
+  });
+
+  test("keeps what is queued behind a short wait", async () => {
     const { executor, log, task } = fixture();
     const first = task("first", (context) => executor.waitBegins(context));
     executor.enqueue(first);
+    executor.enqueue(task("second", () => {}));
+    await turn();
+    executor.waitEnds(first.context, () => executor.finished(first.context));
+    await until(() => log.length === 2);
+    expect(log).toEqual(["first begins", "second begins"]);
+  });
+
+  test("is reserved again when processes may be had, one parked task is left and the slot goes back", async () => {
+    const { executor, log, slots, task } = fixture();
+    executor.enqueue(task("first", (context) => executor.waitBegins(context)));
+    await until(() => slots.length === 1);
+    share(executor);
+    executor.keepApart();
+    const second = task("second", () => {});
+    executor.enqueue(second);
+    executor.finished(second.context);
+    await until(() => slots.length === 2);
+    executor.enqueue(task("third", () => {}));
+    await until(() => log.includes("third goes back"));
+    expect(log).toEqual(["first begins", "second begins", "third goes back"]);
+  });
+
+  test("stays shared for the tasks that wait next, until processes may be had", async () => {
+    const { executor, log, slots, task } = fixture();
+    const first = task("first", (context) => executor.waitBegins(context));
+    executor.enqueue(first);
+    await until(() => slots.length === 1);
+    share(executor);
+    executor.finished(first.context);
+    const second = task("second", (context) => executor.waitBegins(context));
+    executor.enqueue(second);
+    executor.enqueue(task("third", (context) => executor.finished(context)));
+    await until(() => log.includes("third begins") && slots.length === 2);
+    executor.keepApart();
+    executor.finished(second.context);
+    executor.enqueue(task("fourth", (context) => executor.waitBegins(context)));
+    executor.slotGranted({ shape: SHAPE, isAnswer: true, isLeased: true });
+    executor.enqueue(task("fifth", () => {}));
+    await until(() => log.includes("fifth goes back"));
+    expect(log).toEqual(["first begins", "second begins", "third begins", "fourth begins", "fifth goes back"]);
+  });
+
+  test("when shared, starts the next task while one waits, and goes on with it before anything new", async () => {
+    const { executor, log, task } = fixture();
+    const first = task("first", (context) => executor.waitBegins(context));
+    executor.enqueue(first);
+    await turn();
+    share(executor);
     const second = task("second", () => {});
     executor.enqueue(second);
     await until(() => log.length === 2);
@@ -168,13 +252,15 @@ describe("the executor", () => {
     expect(slots).toEqual(["park"]);
   });
 
-  test("runs a nested task of its own instead of giving the slot back", async () => {
+  test("when shared, runs a nested task of its own instead of giving the slot back", async () => {
     let own = 0;
     const { executor, slots, task } = fixture(() => {
       own += 1;
       return true;
     });
     executor.enqueue(task("parent", (context) => executor.waitBegins(context)));
+    await turn();
+    share(executor);
     await until(() => own > 0);
     await turn();
     expect(slots).toEqual([]);
@@ -190,6 +276,8 @@ describe("the executor", () => {
     await turn();
     executor.waitEnds(parent.context, () => log.push("first settled"));
     await until(() => log.includes("first settled"));
+    await turn();
+    share(executor);
     executor.enqueue(task("other", (context) => executor.finished(context)));
     await until(() => log.includes("other begins"));
     executor.waitEnds(parent.context, () => log.push("second settled"));
@@ -204,6 +292,7 @@ describe("the executor", () => {
     executor.enqueue(parent);
     executor.waitBegins(parent.context);
     await turn();
+    share(executor);
     // It ends when the test says so, and waits for no ref meanwhile.
     const endless = task("endless", () => {});
     executor.enqueue(endless);
@@ -232,6 +321,7 @@ describe("the executor", () => {
     executor.enqueue(parent);
     executor.waitBegins(parent.context);
     await turn();
+    share(executor, "");
     const child = task("child", () => {});
     executor.enqueue(child);
     executor.slotGranted({ shape: SHAPE, isAnswer: true, isLeased: true });
@@ -265,6 +355,7 @@ describe("the executor", () => {
     executor.enqueue(parent);
     executor.waitBegins(parent.context);
     await turn();
+    share(executor);
     const overtaken = task("overtaken", () => {});
     executor.enqueue(overtaken);
     await turn();

@@ -1,14 +1,13 @@
 /**
- * Runs tasks on this worker, one at a time, and others while one waits for refs.
+ * Decides which task runs on this worker: one at a time, and by default nothing beside a task that has begun.
  *
- * A task that waits for an unresolved ref is parked: the next queued task starts on the same event loop. A parked task whose ref has settled
- * goes on when nothing else runs, and before anything new starts. The worker runs under the resources of one shape (its slot); when all of
- * its tasks are parked and nothing is queued it gives the slot back to the daemon, and asks for it before it goes on. So tasks
- * interleave at waits for refs and nowhere else by our doing, and a program of nested tasks needs no process per level. One exception: a task that awaits
- * something else for long (a timer, a socket) is overtaken by parked ones that could go on; it may be a child that never ends, of a parent that
- * does not wait for it.
+ * A task that waits for an unresolved ref is parked, and the worker is reserved for that task. Tasks queued behind it go back to their callers. The
+ * slot (the resources of one shape, under which the worker runs) goes back to the daemon until the task may go on. A daemon leases a parked worker
+ * only when too many processes are parked. The worker is then shared: further tasks start on the same event loop, its own nested ones too. A parked
+ * task goes on there when nothing else runs, before anything new starts. A task that awaits something else for long (a timer, a socket) is overtaken
+ * on a shared worker by parked tasks that could go on.
  *
- * Invariants: at most one task is running; nothing runs without a slot.
+ * Invariants: at most one task is running; nothing runs without a slot; nothing begins on a reserved worker.
  */
 import { Fifo } from "../base/fifo.ts";
 import type { AcceleratorIds } from "../wire/messages.ts";
@@ -38,10 +37,12 @@ export interface SlotChannel {
   park(left: number, isReport: boolean): void;
   unpark(shape: string): void;
   /**
-   * The worker is idle with its slot while tasks are parked. Returns whether this process had a nested task of its own to
-   * run under the slot, which saves the way to the daemon.
+   * The worker is idle with its slot and not reserved. Returns whether a nested task of this process runs under the slot now, which saves the
+   * way to the daemon.
    */
   runOwn(shape: string): boolean;
+  /** Whether calls of this process wait for a lease. */
+  hasQueued(): boolean;
   /** What runs from now on has these accelerators, or none. */
   useAccelerators(accelerators: AcceleratorIds | undefined): void;
 }
@@ -76,6 +77,13 @@ export class Executor implements WaitParking {
   #owesReport = false;
   #stepScheduled = false;
   #parkTimer: NodeJS.Timeout | undefined;
+  #declineTimer: NodeJS.Timeout | undefined;
+  /** Further tasks begin here while others are parked. */
+  #isShared = false;
+  /** The daemon has leased this worker while a task was parked here, and has not said yet that processes may be had again. */
+  #isCrowded = false;
+  /** The last task that was parked. Until it ends, only a shared worker begins another. */
+  #holder: TaskContext | undefined;
   #overtakeTimer: NodeJS.Timeout | undefined;
   /** Overtaken: set aside although they wait for no ref. One of them counts as the running one when nothing else does. */
   readonly #overtaken = new Set<TaskContext>();
@@ -97,7 +105,12 @@ export class Executor implements WaitParking {
 
   /** Whether a job could start now, without waiting behind anything. */
   canRunNow(shape: string): boolean {
-    return this.#running === undefined && this.#queue.size === 0 && this.#resumable.size === 0 && this.#mayRun(shape);
+    return this.isIdle && !this.#isReserved && this.#mayRun(shape);
+  }
+
+  /** Whether a parked task has this worker for itself. */
+  get #isReserved(): boolean {
+    return this.#parked.size > 0 && !this.#isShared;
   }
 
   /** For jobs run directly after `canRunNow`: marks the task as the running one. */
@@ -117,6 +130,7 @@ export class Executor implements WaitParking {
 
   enqueue(job: Job): void {
     this.#queue.push(job);
+    if (this.#holder !== undefined && !this.#isShared) this.#declineLater();
     if (this.#running === undefined) this.#step();
   }
 
@@ -131,6 +145,8 @@ export class Executor implements WaitParking {
     this.#parked.delete(context);
     if (this.#overtaken.size > 0) this.#overtaken.delete(context);
     this.#shapes.delete(context);
+    if (this.#holder === context) this.#holder = undefined;
+    if (this.#parked.size === 0) this.#isShared = this.#isCrowded;
     if (this.#running !== context) return;
     this.#running = undefined;
     // On a worker that only runs plain tasks there is nothing to decide; the turn of the loop would cost each of them.
@@ -149,6 +165,8 @@ export class Executor implements WaitParking {
     this.#overtaken.delete(context);
     if (this.#running !== context) return;
     this.#setAside(context);
+    if (this.#holder === context) this.#holder = undefined;
+    this.#isShared = true;
     this.#scheduleStep();
   }
 
@@ -178,8 +196,18 @@ export class Executor implements WaitParking {
     this.#owesReport = false;
     this.#slotIsBorrowed = !isLeased;
     this.#slot = shape;
+    if (!isAnswer && this.#parked.size > 0) {
+      this.#isShared = true;
+      this.#isCrowded = true;
+    }
     this.#step();
     if (isAnswer) this.#parkIfIdle();
+  }
+
+  /** Processes may be had again: a task that waits from now on has this one for itself. */
+  keepApart(): void {
+    this.#isCrowded = false;
+    if (this.#parked.size === 0) this.#isShared = false;
   }
 
   /** A lease on this worker ended: nothing may be coming any more. After the last one the daemon waits to hear what is left here. */
@@ -227,6 +255,7 @@ export class Executor implements WaitParking {
         }
         this.#parked.delete(context);
         if (this.#overtaken.size > 0) this.#overtaken.delete(context);
+        if (context.sharedSinceMs !== undefined) leaveOutWait(context, context.sharedSinceMs);
         this.#setRunning(context, shape);
         for (const resume of resumes) resume();
         // It may wait for further refs already, as in Promise.all; looked at again after its microtasks.
@@ -243,6 +272,10 @@ export class Executor implements WaitParking {
         this.#queue.shift();
         job.run();
         continue;
+      }
+      if (this.#isReserved) {
+        this.#parkIfIdle();
+        return;
       }
       if (this.#isSlotInUse(job.shape) || !this.#takeSlot(job.shape)) return;
       this.#queue.shift();
@@ -294,8 +327,22 @@ export class Executor implements WaitParking {
     this.#parked.add(running);
     this.#shapes.set(running, this.#runningShape);
     this.#running = undefined;
+    if (this.#isShared) running.sharedSinceMs = performance.now();
+    else {
+      this.#holder = running;
+      if (this.#queue.size > 0) this.#declineLater();
+    }
     running.onParked?.();
     running.onParked = undefined;
+  }
+
+  /** After a moment, as the lease by which the daemon shares this worker may be on its way with the job, and a short wait may be over. */
+  #declineLater(): void {
+    if (this.#declineTimer !== undefined) return;
+    this.#declineTimer = setTimeout(() => {
+      this.#declineTimer = undefined;
+      if (this.#holder !== undefined && !this.#isShared) this.declineQueued();
+    }, PARK_AFTER_MS);
   }
 
   #takeSlot(shape: string): boolean {
@@ -318,7 +365,13 @@ export class Executor implements WaitParking {
       this.#park();
       return;
     }
-    if (this.#slot !== undefined && this.#slot !== ANY_SHAPE && this.#slots.runOwn(this.#slot)) return;
+    if (this.#isReserved) {
+      // The children run elsewhere, and may need this CPU.
+      if (this.#slots.hasQueued()) {
+        this.#park();
+        return;
+      }
+    } else if (this.#slot !== undefined && this.#slot !== ANY_SHAPE && this.#slots.runOwn(this.#slot)) return;
     if (this.#parkTimer !== undefined) return;
     this.#parkTimer = setTimeout(() => {
       this.#parkTimer = undefined;
@@ -327,6 +380,11 @@ export class Executor implements WaitParking {
   }
 
   #park(): void {
+    if (this.#isReserved) this.declineQueued();
+    if (this.#parked.size <= 1 && !this.#isCrowded) {
+      this.#isShared = false;
+      this.#holder = this.#parked.values().next().value;
+    }
     // Without a lease and with nothing left the worker is as at its start: the daemon holds what is needed for whoever comes.
     this.#slot = this.#owesReport && this.#parked.size === 0 ? ANY_SHAPE : undefined;
     this.#slotIsBorrowed = false;
@@ -337,7 +395,14 @@ export class Executor implements WaitParking {
 
   #shouldPark(): boolean {
     // One who has asked for the slot is about to run.
-    if (!this.isIdle || this.#slotAsked) return false;
+    if (this.#running !== undefined || this.#resumable.size > 0 || this.#slotAsked) return false;
+    if (this.#queue.size > 0 && !this.#isReserved) return false;
     return this.#owesReport || (this.#slot !== undefined && (this.#parked.size > 0 || this.#slotIsBorrowed));
   }
+}
+
+/** A task that waits on a shared worker keeps no other from beginning there, so its caller may send more ahead. */
+function leaveOutWait(context: TaskContext, sinceMs: number): void {
+  context.sharedSinceMs = undefined;
+  if (context.startedMs !== undefined) context.startedMs += performance.now() - sinceMs;
 }

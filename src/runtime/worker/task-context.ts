@@ -47,8 +47,10 @@ export class TaskContext {
   /** Refs that it waits for at present. */
   waits = 0;
   isFinished = false;
-  /** When its code was entered; only for calls that awaited something. */
+  /** When its code was entered, later by the time for which it waited on a shared worker; only for calls that awaited something. */
   startedMs: number | undefined = undefined;
+  /** Since when the task has waited on a worker that begins others meanwhile. */
+  sharedSinceMs: number | undefined = undefined;
   /** It called `exitActor()`: it is not answered. */
   exits = false;
   /** Tells the caller that the task has begun and waits: after a crash it is known which tasks had started. */

@@ -40,6 +40,7 @@ class World {
     daemon: { send: (type: number, header: unknown) => this.told.push([type, header]) },
     localFunction: () => () => this.run(),
     runOwn: () => false,
+    hasQueued: () => false,
     codec: {
       decodePlainArguments: () => [],
       decodeArguments: () => [],
@@ -158,7 +159,10 @@ test("that a task has begun and waits is on its way before the next one begins, 
   connection.sendNumbered(MESSAGE.TASK_CALL, 0, 1, 0, NOTHING, 0, 0);
   await vi.advanceTimersByTimeAsync(0);
   log.length = 0;
-  for (const callId of [2, 3, 4]) connection.sendNumbered(MESSAGE.TASK_CALL, 0, callId, 0, NOTHING, 0, 0);
+  connection.sendNumbered(MESSAGE.TASK_CALL, 0, 2, 0, NOTHING, 0, 0);
+  await vi.advanceTimersByTimeAsync(0);
+  await world.order(MESSAGE.WORKER_SLOT, ["CPU:10000", false, true]);
+  for (const callId of [3, 4]) connection.sendNumbered(MESSAGE.TASK_CALL, 0, callId, 0, NOTHING, 0, 0);
   await vi.advanceTimersByTimeAsync(IDLE_MS);
   const { TASK_PARKED } = MESSAGE;
   expect(log).toEqual(["task 2 begins", TASK_PARKED, "task 3 begins", TASK_PARKED, "task 4 begins", TASK_PARKED]);

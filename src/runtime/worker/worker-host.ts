@@ -54,6 +54,8 @@ export interface WorkerHostOptions {
   table: ObjectTable;
   /** Runs a nested task of this process under the worker's own slot, if there is one. */
   runOwn: (shape: string) => boolean;
+  /** Whether calls of this process wait for a lease. */
+  hasQueued: () => boolean;
   localFunction: (id: string) => ((...args: unknown[]) => unknown) | undefined;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
@@ -89,6 +91,7 @@ export interface WorkerOutboxes {
 
 type WorkerMessage =
   | typeof MESSAGE.WORKER_SLOT
+  | typeof MESSAGE.WORKER_APART
   | typeof MESSAGE.ACTOR_START
   | typeof MESSAGE.LEASE_RECLAIM
   | typeof MESSAGE.HELD_ENDED
@@ -116,6 +119,7 @@ export class WorkerHost {
       park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
       runOwn: (shape) => this.#retiring?.isRetiring !== true && options.runOwn(shape),
+      hasQueued: options.hasQueued,
       useAccelerators: options.useAccelerators,
     });
   }
@@ -137,6 +141,7 @@ export class WorkerHost {
       else if (this.#constructorSlot !== undefined) this.#constructorSlot(slot[3]);
       else this.executor.slotGranted({ shape: slot[0], isAnswer: slot[1], isLeased: slot[2] });
     },
+    [MESSAGE.WORKER_APART]: () => this.executor.keepApart(),
     [MESSAGE.ACTOR_START]: (header, { body }) => {
       const reader = new PayloadReader(body, { copy: true });
       const args = reader.next(header.args);
@@ -147,7 +152,7 @@ export class WorkerHost {
     [MESSAGE.HELD_ENDED]: ([sender, link, asker]) =>
       void this.#read.readOver(sender, -link).then((number) => this.#options.table.heldRead({ sender, link, number, asker })),
     [MESSAGE.WORKER_EXIT]: () => {
-      if (this.#retiring?.isRetiring === true && this.actors.actorId === undefined) this.#endRetiring();
+      if (this.#retiring !== undefined && this.actors.actorId === undefined) this.#endRetiring();
       else this.actors.whenIdle(() => void this.#disposeAndExit());
     },
   };
@@ -189,7 +194,7 @@ export class WorkerHost {
     for (const server of this.#callers.values()) server.decline();
   }
 
-  /** Nobody has a lease on it, and nothing is parked here. What its tasks have called and not awaited, and the actors that they created, go on all the same. */
+  /** The last lease on this worker has ended, and nothing is parked here. Calls that its tasks made and did not await, and actors that they created, go on all the same. */
   #endRetiring(): void {
     if (this.#options.isNeeded?.() === true) setTimeout(() => this.#endRetiring(), LOOK_FOR_OPEN_CALLS_MS);
     else void this.#disposeAndExit();

@@ -49,6 +49,8 @@ export type LeaseEvent =
   | { kind: "groupCommit" | "groupAbort"; group: string; attempt: number }
   /** What runs in it ends, what waits for it is refused. */
   | { kind: "groupReleased"; group: string }
+  /** Workers in excess that have had no work since the last such event end. */
+  | { kind: "trim" }
   | { kind: "tick"; nowMs: number };
 
 export type LeaseEffect =
@@ -56,6 +58,8 @@ export type LeaseEffect =
   | { kind: "grant"; leaseId: number; owner: ProcessId; worker: ProcessId; spec: LeaseSpec; accelerators: AcceleratorIds | undefined }
   /** `accelerators`: of an actor whose constructor may begin. */
   | { kind: "slot"; worker: ProcessId; shape: string; isAnswer: boolean; isLeased: boolean; accelerators?: AcceleratorIds | undefined }
+  /** Processes may be had again: it was shared, and is no longer. */
+  | { kind: "apart"; worker: ProcessId }
   | { kind: "leaseEnded"; worker: ProcessId; isLast: boolean }
   | { kind: "revoke"; leaseId: number; worker: ProcessId; owner: ProcessId }
   | { kind: "reclaim"; worker: ProcessId; owner: ProcessId; leaseId: number }

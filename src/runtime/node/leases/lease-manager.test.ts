@@ -25,8 +25,8 @@ function grants(effects: readonly LeaseEffect[]): Extract<LeaseEffect, { kind: "
   return effects.filter((effect) => effect.kind === "grant");
 }
 
-function managerWithWorkers(cpuCount: number): LeaseManager {
-  const manager = new LeaseManager({ total: resourceVector({ CPU: cpuCount }), cpuCount });
+function managerWithWorkers(cpuCount: number, parkedPerCpu?: number): LeaseManager {
+  const manager = new LeaseManager({ total: resourceVector({ CPU: cpuCount }), cpuCount, parkedPerCpu });
   manager.start();
   for (let number = 1; number <= cpuCount; number += 1) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
   return manager;
@@ -73,8 +73,8 @@ describe("the lease manager", () => {
     expect(manager.available()).toEqual({ CPU: 0 });
   });
 
-  test("on one CPU a worker whose task waits is leased to itself, without a new process", () => {
-    const manager = managerWithWorkers(1);
+  test("on one CPU a worker whose task waits is leased to itself where no process more is allowed", () => {
+    const manager = managerWithWorkers(1, 0);
     manager.handle(demand(driver, 1));
     expect(grants(manager.handle(demand(worker(1), 1, true)))).toHaveLength(0);
     const effects = manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true });

@@ -3,11 +3,11 @@
  *
  * A pure state machine: `handle(event)` returns effects, and `runtime/node/daemon.ts` turns them into messages and processes. It owns the node's free resources, the pool of task workers, the
  * demand of every owner, and the reservations of actors and placement groups. A lease lets one owner push tasks of one spec to one worker. The CPUs of a spec belong to the worker while it
- * runs something, whatever number of leases point at it: it gives them back while all its tasks wait for refs (parked), and then may be leased again, also by itself. So nested tasks need
- * no further processes and never deadlock. All else (GPUs, custom resources) belongs to the lease for as long as it lasts, as in Ray.
+ * runs something, whatever number of leases point at it: it gives them back while all its tasks wait for refs (parked). A parked worker keeps its process; with too many of them it is leased
+ * again, also by itself. So nested tasks need a bounded number of processes and never deadlock. All else (GPUs, custom resources) belongs to the lease for as long as it lasts, as in Ray.
  *
- * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a CPU, except beside or for shapes of less than one CPU
- * (POOL_SIZE_MAX); a worker serves leases of its own environment and of one placement group, or none.
+ * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a CPU beside `parkedPerCpu` parked ones, except beside or for shapes of
+ * less than one CPU (POOL_SIZE_MAX); a worker serves leases of its own environment and of one placement group, or none.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView, ResourceVector } from "../../base/resources.ts";
@@ -22,7 +22,7 @@ import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.t
 import { explainLease } from "./lease-explanation.ts";
 import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
-import { ACTORS_LOOKED_AT, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./limits.ts";
+import { ACTORS_LOOKED_AT, OVERDRAW_AFTER_MS, PARKED_PER_CPU, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./limits.ts";
 import { type Overflow, overflowOf } from "./lease-overflow.ts";
 import {
   type ActorHeld,
@@ -68,7 +68,9 @@ export class LeaseManager {
     const target = Math.max(1, Math.ceil(options.cpuCount));
     // Each job of a cluster has an environment of its own: the launcher keeps processes ready for any.
     const prewarmed = options.isClustered === true ? 0 : Math.min(PREWARMED_MAX, target);
-    this.#workers = new TaskWorkers({ target, prewarmed, emit: (effect) => this.#effects.push(effect) });
+    const parkedMax = Math.ceil(target * (options.parkedPerCpu ?? PARKED_PER_CPU));
+    const mayGrow = options.mayGrow ?? (() => true);
+    this.#workers = new TaskWorkers({ target, prewarmed, parkedMax, mayGrow, emit: (effect) => this.#effects.push(effect) });
     this.#holders = { pool: this.#pool, groups: this.#groups, actors: this.#actors, workers: this.#workers.all, leases: this.#leases };
     this.#facts = {
       nodeId: options.nodeId ?? ("" as NodeId),
@@ -138,7 +140,13 @@ export class LeaseManager {
   get hasUnmetDemand(): boolean {
     if (this.#groups.waiting.length > 0 || this.#actorsWaiting.some(({ sent }) => sent !== undefined)) return true;
     for (const demand of this.#demands.values()) if (demand.backlog > 0) return true;
+    for (const worker of this.#workers.all.values()) if (worker.wanted !== undefined && !worker.isOverdrawn) return true;
     return false;
+  }
+
+  /** Whether the pool has workers in excess: the shell then sends `trim` from time to time. */
+  get hasSurplus(): boolean {
+    return this.#workers.hasSurplus;
   }
 
   /** Everybody who waits: demands without a grant, and actors without a place. */
@@ -189,11 +197,9 @@ export class LeaseManager {
       case "actorCreated":
         return this.#workers.created(event.creator);
       case "workerStartFailed":
-        this.#workers.starting.ended(event.environment);
-        return;
+        return this.#workers.starting.ended(event.environment);
       case "environmentEnded":
-        this.#ended.add(event.environment);
-        return;
+        return this.#ended.add(event.environment);
       case "environmentFailed":
         return this.#refuseEnvironment(event.environment, event.refusal);
       case "nodeGone":
@@ -233,6 +239,8 @@ export class LeaseManager {
         return this.#demands.settle(this.#groups.abort(event.group, event.attempt));
       case "groupReleased":
         return this.#releaseGroup(event.group);
+      case "trim":
+        return this.#workers.trim();
       case "tick":
         return this.#tick(event.nowMs);
     }
@@ -262,8 +270,11 @@ export class LeaseManager {
     if (worker === undefined) return this.#parkedActors.park(event.worker);
     this.#releaseHeld(worker);
     worker.isUnsure &&= !event.isReport;
+    if (worker.isOverdrawn) worker.wanted = undefined;
+    worker.isOverdrawn = false;
     worker.mayHaveOwn = worker.leases.size > 0 || event.left > 0;
     worker.parked = worker.mayHaveOwn;
+    if (worker.parked && worker.isParent) this.#workers.keepSpare(worker.environment);
   }
 
   #unpark(event: EventOf<"unpark">): void {
@@ -278,6 +289,8 @@ export class LeaseManager {
     this.#releaseHeld(worker);
     worker.parked = true;
     worker.wanted = event.spec;
+    worker.wantsSinceMs = undefined;
+    worker.isOverdrawn = false;
   }
 
   #removeActor(event: EventOf<"actorGone">): void {
@@ -300,7 +313,10 @@ export class LeaseManager {
 
   #setDemand(event: EventOf<"demand">): void {
     const submitter = this.#workers.all.get(event.owner);
-    if (submitter !== undefined) submitter.mayHaveOwn = true;
+    if (submitter !== undefined) {
+      submitter.mayHaveOwn = true;
+      submitter.isParent = true;
+    }
     this.#demands.set(event);
   }
 
@@ -401,6 +417,7 @@ export class LeaseManager {
     this.#grantDemands();
     this.#effects.push(...this.#ended.endWorkers(this.#workers.all, (environment) => this.#workers.starting.of(environment) > 0));
     this.#workers.endRetiring();
+    this.#workers.keepApart();
     this.#workers.keepPrewarmed();
   }
 
@@ -421,12 +438,33 @@ export class LeaseManager {
       const { wanted } = worker;
       if (wanted === undefined) continue;
       const pool = this.#poolThatFits(wanted, wanted.cpus);
-      if (pool === undefined) continue;
+      if (pool === undefined) {
+        this.#revokeOwn(worker);
+        continue;
+      }
       worker.held = { key: wanted.key, pool, allocation: pool.allocate(wanted.cpus) };
       worker.wanted = undefined;
       worker.parked = false;
-      this.#answerSlot(worker, wanted.key);
+      if (!worker.isOverdrawn) this.#answerSlot(worker, wanted.key);
+      worker.isOverdrawn = false;
     }
+  }
+
+  /** A task that could go on waits for nobody's end: its CPU may be with its own child, which never ends. The task runs beside that one, and gets the next CPU. */
+  #overdraw(nowMs: number): void {
+    for (const worker of this.#workers.all.values()) {
+      if (worker.wanted === undefined || worker.isOverdrawn) continue;
+      worker.wantsSinceMs ??= nowMs;
+      if (nowMs - worker.wantsSinceMs < OVERDRAW_AFTER_MS) continue;
+      worker.isOverdrawn = true;
+      worker.parked = false;
+      this.#answerSlot(worker, worker.wanted.key);
+    }
+  }
+
+  /** The CPU that a task waits for may be with a lease for its children that has nothing more to do. */
+  #revokeOwn(worker: PoolWorker): void {
+    for (const lease of this.#leases.values()) if (lease.owner === worker.id && !lease.revoked) this.#revoke(lease);
   }
 
   #answerSlot(worker: PoolWorker, shape: string): void {
@@ -513,15 +551,21 @@ export class LeaseManager {
     const wasParked = worker.parked;
     worker.leases.add(lease.id);
     worker.parked = false;
+    worker.isSurplus = false;
+    worker.isNested = demand.nested;
     worker.wanted = undefined;
     worker.group = group;
     worker.held = { key: spec.key, pool, allocation: pool.allocate(spec.cpus) };
-    if (wasParked) this.#effects.push({ kind: "slot", worker: worker.id, shape: spec.key, isAnswer: false, isLeased: true });
+    if (wasParked) {
+      this.#workers.share(worker);
+      this.#effects.push({ kind: "slot", worker: worker.id, shape: spec.key, isAnswer: false, isLeased: true });
+    }
     this.#effects.push({ kind: "grant", leaseId: lease.id, owner, worker: worker.id, spec, accelerators: unitIds(rest) });
     return true;
   }
 
   #tick(nowMs: number): void {
+    this.#overdraw(nowMs);
     this.#dropLate(nowMs);
     const collecting = collectingGroup(this.#groups.waiting, nowMs, (waiting) => fitsWithoutTasks(waiting.sum, this.#holders));
     this.#isCollecting = collecting !== undefined;

@@ -25,6 +25,10 @@ export interface PoolWorker {
   parked: boolean;
   /** What it asked for to go on after parking. */
   wanted: LeaseSpec | undefined;
+  /** Since when, as of a tick. */
+  wantsSinceMs: number | undefined;
+  /** The worker goes on without the CPU for which it asked, and gets the next that comes free. */
+  isOverdrawn: boolean;
   /**
    * The placement group of its tasks. One that waits outside of a group shares no worker with those in it: the group's end would be its own, and what it needs to go on
    * might be what the group has, which comes back when those behind it have run.
@@ -32,6 +36,14 @@ export interface PoolWorker {
   group: string | undefined;
   /** It has submitted or parked tasks, so some may be left there that belong to no lease: nested ones that nobody awaits. */
   mayHaveOwn: boolean;
+  /** Tasks on this worker have submitted others. */
+  isParent: boolean;
+  /** The last lease is a worker's. */
+  isNested: boolean;
+  /** The worker was leased while tasks were parked there, and lets further ones begin beside parked ones until it hears otherwise. */
+  isShared: boolean;
+  /** The worker has had no work since the pool was last looked through for workers in excess. */
+  isSurplus: boolean;
   /** It has created actors, which end with the process that created them. */
   isCreator: boolean;
   /** Its last lease has ended and it has not said yet what is left there. */
@@ -112,6 +124,10 @@ export function isIdle(worker: PoolWorker): boolean {
 export interface LeaseManagerOptions {
   total: ResourceVector;
   cpuCount: number;
+  /** How many parked workers per CPU keep their process for themselves. */
+  parkedPerCpu?: number | undefined;
+  /** Whether the machine has memory for a process more than its pool; by default it has. */
+  mayGrow?: (() => boolean) | undefined;
   nodeId?: NodeId;
   labels?: Labels;
   /** Ids of the node's accelerators; by default they are numbered from 0. */

@@ -1,18 +1,20 @@
 /**
- * The clock of the lease manager: ticks while somebody waits who could be served, and warnings about those who wait for long.
+ * The clock of the lease manager: ticks while somebody waits who could be served, and the end of idle workers in excess.
  *
- * Part of the daemon. Both timers run only while there is a reason, so an idle node wakes up for nothing.
+ * Also warns of long waits. Part of the daemon. Its timers run only while there is a reason, so an idle node wakes up for nothing.
+ * Invariant: each timer runs once at most.
  */
 import type { ActorId } from "../../base/ids.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseManager } from "./lease-manager.ts";
-import { WAITING_TICK_MS } from "./limits.ts";
+import { SURPLUS_IDLE_MS, WAITING_TICK_MS } from "./limits.ts";
 import { StarvationWatch } from "./starvation-watch.ts";
 
 interface LeaseWatchOptions {
   readonly leases: LeaseManager;
   readonly nowMs: () => number;
   readonly tick: () => void;
+  readonly trim: () => void;
   readonly warn: (text: string) => void;
   readonly nameOf: (actor: ActorId) => string | undefined;
 }
@@ -24,6 +26,7 @@ export class LeaseWatch {
   readonly #starvation = new StarvationWatch();
   #tickTimer: NodeJS.Timeout | undefined;
   #watchTimer: NodeJS.Timeout | undefined;
+  #trimTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(options: LeaseWatchOptions) {
@@ -44,12 +47,25 @@ export class LeaseWatch {
       this.#watchTimer = setInterval(() => this.#watch(), WATCH_MS);
       this.#watchTimer.unref();
     }
+    if (leases.hasSurplus && this.#trimTimer === undefined && !this.#isClosed) {
+      this.#trimTimer = setInterval(() => this.#trim(), SURPLUS_IDLE_MS);
+      this.#trimTimer.unref();
+    }
+  }
+
+  #trim(): void {
+    const { leases, trim } = this.#options;
+    trim();
+    if (leases.hasSurplus) return;
+    clearInterval(this.#trimTimer);
+    this.#trimTimer = undefined;
   }
 
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#tickTimer);
     clearInterval(this.#watchTimer);
+    clearInterval(this.#trimTimer);
   }
 
   #watch(): void {

@@ -5,6 +5,17 @@ import { WAIT_BEFORE_REVOKE_MS } from "../../scheduling/limits.ts";
 
 /** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
 export const PREWARMED_MAX = 2;
+/** Processes that parked tasks keep for themselves by default, for each CPU of the pool; beyond that a parked process is shared. Each costs memory. */
+export const PARKED_PER_CPU = 2;
+/**
+ * The share of them that nested tasks may keep, less those of the driver's tasks; beyond that nested tasks share. A parent whose children run elsewhere costs some messages: three levels of 10
+ * tasks take as long as on shared processes with a half, and up to twice as long with all of them.
+ */
+export const PARKED_SHARE_OF_NESTED = 0.5;
+/** A task that may go on waits for a CPU for so long, and then runs without one. */
+export const OVERDRAW_AFTER_MS = 100;
+/** A worker that was started in the place of a parked one, and that the pool has in excess, ends after so long without work. */
+export const SURPLUS_IDLE_MS = 10_000;
 /** Pool size for shapes of less than one CPU. Each worker costs about 8 MB. */
 export const POOL_SIZE_MAX = 64;
 /** Of more actors that wait for a worker, those behind the first of their environment are looked at when it has gone. */

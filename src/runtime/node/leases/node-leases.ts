@@ -68,7 +68,8 @@ export class NodeLeases {
     const describe = (actor: ActorId): string | undefined => head().describe(actor);
     const { send, warn } = peers;
     const tick = (): void => lease({ kind: "tick", nowMs: nowMs() });
-    this.#watch = new LeaseWatch({ leases: manager, nowMs, tick, warn, nameOf: describe });
+    const trim = (): void => lease({ kind: "trim" });
+    this.#watch = new LeaseWatch({ leases: manager, nowMs, tick, trim, warn, nameOf: describe });
     if (!isOfDriver) {
       const { viewChanged } = options.cluster;
       this.cluster = new ClusterLeases({ nodeId, leases: manager, nowMs, lease, head, send, remote: peers.remote, warn, viewChanged });
@@ -148,6 +149,9 @@ export class NodeLeases {
         case "slot":
           // The accelerators only where it is an actor's, as those of a task came with its lease.
           send(effect.worker, MESSAGE.WORKER_SLOT, slotHeader(effect));
+          break;
+        case "apart":
+          send(effect.worker, MESSAGE.WORKER_APART, undefined);
           break;
         case "leaseEnded":
           send(effect.worker, MESSAGE.WORKER_SLOT, effect.isLast);

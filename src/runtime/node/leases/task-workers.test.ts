@@ -92,3 +92,109 @@ describe("a worker that has created an actor", () => {
     expect(manager.handle(demand(1))).toMatchObject([{ kind: "grant", worker: worker(1) }]);
   });
 });
+
+describe("a worker whose task waits", () => {
+  const nested = (owner: ProcessId, backlog = 1): LeaseEvent => ({ kind: "demand", owner, nested: true, spec, backlog, nowMs: 0 });
+  const parked = (number: number): LeaseEvent => ({ kind: "parked", worker: worker(number), left: 1, isReport: false });
+  const ready = (number: number): LeaseEvent => ({ kind: "workerReady", worker: worker(number), environment: "" });
+  const spawn = { kind: "spawn", environment: "" };
+
+  function oneCpu(parkedPerCpu: number, mayGrow = (): boolean => true): LeaseManager {
+    const manager = new LeaseManager({ total: resourceVector({ CPU: 1 }), cpuCount: 1, parkedPerCpu, mayGrow });
+    manager.start();
+    manager.handle(ready(1));
+    manager.handle(demand(1));
+    return manager;
+  }
+
+  test("keeps its process, and its child gets another", () => {
+    const manager = oneCpu(2);
+    expect(manager.handle(nested(worker(1)))).toEqual([]);
+    expect(manager.handle(parked(1))).toEqual([spawn]);
+    expect(manager.handle({ kind: "tick", nowMs: 40 })).toEqual([]);
+    expect(manager.handle(ready(2))).toMatchObject([{ kind: "grant", owner: worker(1), worker: worker(2) }]);
+  });
+
+  test("has one process started in its place, however many children it has", () => {
+    const manager = oneCpu(2);
+    manager.handle(nested(worker(1), 5));
+    expect(manager.handle(parked(1))).toEqual([spawn]);
+  });
+
+  test("has a spare process beside it before its children ask for one", () => {
+    const manager = oneCpu(2);
+    manager.handle(nested(worker(1), 0));
+    expect(manager.handle(parked(1))).toEqual([spawn]);
+    manager.handle(ready(2));
+    expect(manager.handle(nested(worker(1)))).toMatchObject([{ kind: "grant", worker: worker(2) }]);
+  });
+
+  test("shares its process once as many are parked as the bound says", () => {
+    const manager = oneCpu(1);
+    manager.handle(nested(worker(1)));
+    manager.handle(parked(1));
+    manager.handle(ready(2));
+    manager.handle(nested(worker(2)));
+    expect(manager.handle(parked(2))).toMatchObject([
+      { kind: "slot", worker: worker(2), isAnswer: false, isLeased: true },
+      { kind: "grant", owner: worker(2), worker: worker(2) },
+    ]);
+    // The worker's own lease has the CPU by which its task goes on.
+    expect(manager.handle({ kind: "unpark", worker: worker(2), spec })).toEqual([
+      { kind: "slot", worker: worker(2), shape: spec.key, isAnswer: true, isLeased: true },
+    ]);
+    // The first has its process for itself no more: the next that waits in the second could have another one.
+    expect(manager.handle({ kind: "unpark", worker: worker(1), spec })).toMatchObject([
+      { kind: "revoke", leaseId: 2, worker: worker(2), owner: worker(1) },
+      { kind: "apart", worker: worker(2) },
+    ]);
+  });
+
+  test("goes on after a moment although its child, which never ends, has the CPU, and gets the next one that is free", () => {
+    const manager = oneCpu(2);
+    manager.handle(nested(worker(1)));
+    manager.handle(parked(1));
+    manager.handle(ready(2));
+    manager.handle({ kind: "unpark", worker: worker(1), spec });
+    expect(kinds(manager.handle({ kind: "tick", nowMs: 1000 }))).not.toContain("slot");
+    expect(manager.hasUnmetDemand).toBe(true);
+    expect(manager.handle({ kind: "tick", nowMs: 1100 })).toEqual([
+      { kind: "slot", worker: worker(1), shape: spec.key, isAnswer: true, isLeased: true },
+    ]);
+    expect([manager.hasUnmetDemand, manager.available()]).toEqual([false, { CPU: 0 }]);
+    expect(kinds(manager.handle(demand(1)))).toEqual([]);
+    expect(kinds(manager.handle({ kind: "leaseReturned", leaseId: 2, owner: worker(1) }))).toEqual([]);
+    expect(manager.available()).toEqual({ CPU: 0 });
+    // The worker had the CPU by then, and gives it back when its task waits again.
+    expect(kinds(manager.handle(parked(1)))).toEqual(["grant"]);
+  });
+
+  test("shares its process where the machine has no memory for another", () => {
+    const manager = oneCpu(2, () => false);
+    manager.handle(nested(worker(1)));
+    expect(manager.handle(parked(1))).toMatchObject([{ kind: "slot" }, { kind: "grant", worker: worker(1) }]);
+  });
+
+  test("has a process of its own beside an idle worker of another environment, which ends", () => {
+    const manager = oneCpu(1);
+    manager.handle({ kind: "workerReady", worker: worker(2), environment: "other" });
+    manager.handle(nested(worker(1)));
+    expect(manager.handle(parked(1))).toEqual([
+      { kind: "endWorker", worker: worker(2), reason: "a worker of another runtime environment was needed" },
+      spawn,
+    ]);
+    expect(manager.handle(ready(3))).toMatchObject([{ kind: "grant", owner: worker(1), worker: worker(3) }]);
+  });
+
+  test("leaves no process in excess behind: one without work for two looks ends", () => {
+    const manager = oneCpu(2);
+    manager.handle(nested(worker(1)));
+    manager.handle(parked(1));
+    manager.handle(ready(2));
+    manager.handle({ kind: "leaseReturned", leaseId: 2, owner: worker(1) });
+    expect(manager.hasSurplus).toBe(true);
+    expect(manager.handle({ kind: "trim" })).toEqual([]);
+    expect(manager.handle({ kind: "trim" })).toEqual([{ kind: "workerRetiring", worker: worker(2) }]);
+    expect(manager.hasSurplus).toBe(false);
+  });
+});

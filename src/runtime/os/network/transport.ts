@@ -46,6 +46,9 @@ export interface Transport {
 /** `ended`: nothing more arrives, or not without the event loop. */
 export type SyncRead = "read" | "empty" | "ended";
 
+/** A frame within a process is delivered in the same turn of the event loop, unless that turn has lasted for so long. */
+const LOOPBACK_TURN_MS = 5;
+
 const CLOSED = "the connection was closed";
 
 const ignore = (): void => {};
@@ -227,6 +230,20 @@ export function listenSocket(path: string, onTransport: (transport: Transport) =
   });
 }
 
+/** When the turn of the event loop was first asked for; 0 for one that nobody has asked for. */
+let turnBeganMs = 0;
+
+/** Whether this turn of the event loop has lasted for so long that others are to have theirs. */
+function takesLong(): boolean {
+  const nowMs = performance.now();
+  if (turnBeganMs !== 0) return nowMs - turnBeganMs > LOOPBACK_TURN_MS;
+  turnBeganMs = nowMs;
+  setImmediate(() => {
+    turnBeganMs = 0;
+  });
+  return false;
+}
+
 class LoopbackTransport implements Transport {
   readonly channel = "within this process";
   onChunk: (chunk: Buffer) => void = ignore;
@@ -235,18 +252,31 @@ class LoopbackTransport implements Transport {
   readonly pendingBytes = 0;
   peer!: LoopbackTransport;
   #closed = false;
+  /** Written in a turn of the event loop that has taken long. */
+  readonly #late: Uint8Array[] = [];
 
   write(chunk: Uint8Array): void {
     if (this.#closed) return;
-    const peer = this.peer;
+    if (this.#late.length > 0 || takesLong()) {
+      // A conversation within the process would keep the event loop from sockets and timers until its end.
+      if (this.#late.push(chunk) === 1) setImmediate(() => this.#deliverLate());
+      return;
+    }
     // Not in the same call: a sender never finds itself inside its receiver, as with a socket.
-    queueMicrotask(() => {
-      if (!peer.#closed) peer.onChunk(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-    });
+    queueMicrotask(() => this.#deliver(chunk));
+  }
+
+  #deliver(chunk: Uint8Array): void {
+    if (!this.peer.#closed) this.peer.onChunk(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+  }
+
+  #deliverLate(): void {
+    for (const chunk of this.#late.splice(0)) this.#deliver(chunk);
   }
 
   end(): void {
-    queueMicrotask(() => this.destroy());
+    if (this.#late.length > 0) setImmediate(() => this.destroy());
+    else queueMicrotask(() => this.destroy());
   }
 
   destroy(): void {

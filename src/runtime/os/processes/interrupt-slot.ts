@@ -15,6 +15,7 @@
  *
  * For each connection the slot also names the task that began last, however short. The daemon reads it when the worker has ended and tells the callers.
  */
+import { BEGUN_MAX } from "../limits.ts";
 import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { sharedMemory } from "../shared-memory.ts";
 
@@ -39,8 +40,6 @@ const ANCESTORS_AT = 128;
 const ANCESTORS_MAX = 100;
 /** Pairs of words: a connection's lease, and the call of the connection that began last. */
 const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
-/** After this many other connections a place is used again: its answers have long left. */
-const BEGUN_MAX = 64;
 const WORD = 4;
 const FILE_SIZE = BEGUN_AT + BEGUN_MAX * 2 * WORD;
 const NOTHING = Buffer.alloc(REQUEST_SIZE);

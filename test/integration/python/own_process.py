@@ -1,0 +1,69 @@
+"""Tasks that wait for children which change, lock or block the process in which they run."""
+
+import os
+import threading
+import time
+
+import shoal
+
+_LOCK = threading.Lock()
+_changed = False
+
+
+@shoal.remote
+def _take_lock():
+    with _LOCK:
+        return "taken"
+
+
+@shoal.remote
+def _change(folder):
+    global _changed
+    _changed = True
+    os.chdir(folder)
+    os.environ["OWN_PROCESS"] = "child"
+
+
+@shoal.remote(max_retries=0)
+def _die():
+    os._exit(3)
+
+
+@shoal.remote
+def _compute(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def locked():
+    with _LOCK:
+        return shoal.get(_take_lock.remote(), timeout=20)
+
+
+def kept(folder):
+    before = os.getcwd()
+    shoal.get(_change.remote(folder))
+    return [os.getcwd() == before, os.environ.get("OWN_PROCESS"), _changed]
+
+
+def survives():
+    try:
+        shoal.get(_die.remote())
+    except shoal.WorkerCrashedError:
+        return os.getpid()
+
+
+def timed_out():
+    """How long ``get`` and ``wait`` with 0.3 s take on a child that computes for 5 s."""
+    child = _compute.remote(5)
+    begin = time.monotonic()
+    try:
+        shoal.get(child, timeout=0.3)
+    except shoal.GetTimeoutError:
+        pass
+    got = time.monotonic()
+    shoal.wait([child], timeout=0.3)
+    waited = time.monotonic()
+    shoal.cancel(child)
+    return [got - begin, waited - got]

@@ -16,6 +16,11 @@ export interface TrialResourceOptions {
   numCpus?: number | undefined;
   /** GPUs of a trial. Default: 0. */
   numGpus?: number | undefined;
+  /** The spelling of Ray for `numCpus` and `numGpus`, in both cases. */
+  cpu?: number | undefined;
+  gpu?: number | undefined;
+  CPU?: number | undefined;
+  GPU?: number | undefined;
   /** Memory in bytes. Default: none reserved. */
   memoryBytes?: number | undefined;
   /** Custom resources by name. */
@@ -122,6 +127,7 @@ function bodyOf(given: unknown): TrainableParts["body"] {
   return { kind: "class", type: given as TrainableClass };
 }
 
+const SPELLINGS: Readonly<Record<string, string>> = { cpu: "numCpus", CPU: "numCpus", gpu: "numGpus", GPU: "numGpus" };
 const RESOURCE_OPTIONS: readonly string[] = ["numCpus", "numGpus", "memoryBytes", "resources"];
 
 /** Options of `python.actor` that mean something for trials. */
@@ -168,20 +174,30 @@ function pythonResources(options: object): TrialResourceOptions {
   return { numCpus, numGpus, memoryBytes, resources };
 }
 
+/** @throws TypeError for unknown names, and for two spellings of one */
+function withOneSpelling(request: object): Pick<TrialResourceOptions, "numCpus" | "numGpus" | "memoryBytes" | "resources"> {
+  const read: Record<string, unknown> = {};
+  for (const [given, value] of Object.entries(request)) {
+    const name = Object.hasOwn(SPELLINGS, given) ? (SPELLINGS[given] as string) : given;
+    if (!RESOURCE_OPTIONS.includes(name))
+      throw new TypeError(
+        `Cannot give a trial resources: there is no option ${JSON.stringify(given)}: there are ${RESOURCE_OPTIONS.join(", ")}; others go into resources: { ${given}: 1 }`,
+      );
+    if (value === undefined) continue;
+    if (name in read)
+      throw new TypeError(`Cannot give a trial resources: ${name} has two spellings: received ${Object.keys(request).join(", ")}`);
+    read[name] = value;
+  }
+  return read;
+}
+
 function toTrialResources(request: ResourceRequest): TrialResources {
   if (request instanceof PlacementGroupFactory) return { bundles: request.bundles, strategy: request.strategy };
   if (!isPlainObject(request))
     throw new TypeError(
       `Cannot give a trial resources: an object such as { numCpus: 2 } or a PlacementGroupFactory is needed: received ${describeValue(request)}`,
     );
-  for (const name of Object.keys(request)) {
-    if (RESOURCE_OPTIONS.includes(name)) continue;
-    const instead = { cpu: "it is numCpus", gpu: "it is numGpus", CPU: "it is numCpus", GPU: "it is numGpus" }[name];
-    throw new TypeError(
-      `Cannot give a trial resources: there is no option ${JSON.stringify(name)}: ${instead ?? `there are ${RESOURCE_OPTIONS.join(", ")}; others go into resources: { ${name}: 1 }`}`,
-    );
-  }
-  const { numCpus = 1, numGpus = 0, memoryBytes = 0, resources = {} } = request as TrialResourceOptions;
+  const { numCpus = 1, numGpus = 0, memoryBytes = 0, resources = {} } = withOneSpelling(request);
   const bundle: Record<string, number> = {};
   for (const [name, amount] of Object.entries({ CPU: numCpus, GPU: numGpus, memory: memoryBytes, ...resources })) {
     if (typeof amount !== "number" || !(amount >= 0) || !Number.isFinite(amount))

@@ -68,7 +68,7 @@ export class ActorPool<H extends AnyActorHandle> {
 
   /**
    * The results of `call` for each value, in the order of the values. Values are taken as results are: at most four for each actor are under way or
-   * waiting to be read. A failed call ends the iteration with its error, and so does `break`: calls that have not begun then never do.
+   * waiting to be read. A pool without actors is a RangeError at once. A failed call ends the iteration with its error, and so does `break`: calls that have not begun then never do.
    */
   map<V, R>(call: (actor: H, value: V) => PromiseLike<R>, values: AnyIterable<V>): AsyncGenerator<R, void, undefined> {
     return this.#map(call, values, { ordered: true });
@@ -160,6 +160,10 @@ export class ActorPool<H extends AnyActorHandle> {
   ): AsyncGenerator<R, void, undefined> {
     requireFunction(call, "map over a pool of actors");
     requireIterable(values, "map over a pool of actors");
+    if (this.#roster.size === 0)
+      throw new RangeError(
+        "Cannot map over a pool of actors: no actor is in it: received a pool of 0. Give it actors, or push() one before.",
+      );
     return readAhead(values, {
       begin: (value) => this.#roster.run((actor) => call(actor, value)),
       window: () => this.#roster.size * AHEAD_PER_ACTOR,

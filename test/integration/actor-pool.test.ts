@@ -62,6 +62,14 @@ function newGate(): { file: string; open: () => void } {
 describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
   useSession({ numCpus: 2, mode });
 
+  test("a pool without actors refuses to map, and maps once it has one", async () => {
+    const pool = new ActorPool<ActorHandle<Squarer>>([]);
+    const squares = (): AsyncIterable<number> => pool.map((actor, value: number) => actor.square.remote(value), [1, 2]);
+    expect(squares).toThrow("no actor is in it");
+    pool.push(SquarerActor.remote());
+    expect(await collect(squares())).toEqual([1, 4]);
+  });
+
   test("map gives results in the order of the values, and every actor takes part", async () => {
     const { pool, actors } = newPool(2);
     const values = Array.from({ length: 40 }, (_, index) => index);

@@ -29,6 +29,7 @@ const COMMANDS = {
   test: { needsDist: true, wantsNats: true, node: [VITEST, "run", "--project", "!systems", "--project", "!frameworks"] },
   "test:systems": { needsDist: true, node: [VITEST, "run", "--project", "systems"] },
   "test:frameworks": { needsDist: true, node: [VITEST, "run", "--project", "frameworks"] },
+  "test:learning": { needsDist: true, node: ["test/learning/main.ts"] },
   "test:gpu": { needsDist: true, node: ["--test", "--test-concurrency=1", "test/gpu/*.gpu.ts"] },
   tokens: { needsDist: false, node: ["scripts/count-tokens.ts"] },
   check: { needsDist: false, node: [VITEST, "run", "--project", "unit", "--project", "rules"] },

@@ -106,6 +106,13 @@ test("tune-function: finds a network that learns XOR, and ends others early", as
   expect(run.stdout).toBe("40 trials, some ended early\nbest loss below 0.1: true\n");
 });
 
+test("rl-cartpole: a policy learns to balance the pole, is saved, and plays", async () => {
+  const run = await runProgram(["examples/rl-cartpole.ts"]);
+  expect(run.stderr).toBe("");
+  expect(run.stdout).toMatch(/^(after \d+ steps: \d+\n)+the mean return is above 400: true\n.* for more than 200 steps: true\n$/);
+  expect((await runProgram(["examples/rl-cartpole.ts", "-1"])).exitCode).toBe(2);
+});
+
 test("tune-pbt-cart-pole: a population finds a policy that balances the pole", async () => {
   const run = await runProgram(["examples/tune-pbt-cart-pole.ts"]);
   expect(run.stderr).toBe("");

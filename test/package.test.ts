@@ -31,6 +31,21 @@ console.log(await queue.get());
 await shutdown();
 `;
 
+const RL_PROGRAM = `
+import { PPOConfig } from "shoal/rl";
+
+const config = new PPOConfig()
+  .environment("CartPole-v1")
+  .envRunners({ numEnvsPerEnvRunner: 8 })
+  .training({ lr: 3e-4, trainBatchSizePerLearner: 2000, numEpochs: 6 })
+  .rlModule({ modelConfig: { fcnetHiddens: [64, 64], vfShareLayers: false } })
+  .debugging({ seed: 1 });
+await using algorithm = await config.buildAlgo();
+let mean = 0;
+for (let iteration = 0; mean < 60 && iteration < 30; iteration += 1) mean = (await algorithm.train()).envRunners.episodeReturnMean ?? 0;
+console.log(mean >= 60);
+`;
+
 /** A package of its own, as others would publish one. */
 const LIBRARY = `
 import { ShoalError } from "shoal";
@@ -96,6 +111,12 @@ test("shoal/util is there, and what it is made of travels to workers", async () 
   const node = nodes.get(24) ?? "";
   const run = await runProgram(["util.ts"], { cwd: folder, program: node, env: { PATH: withFirst(dirname(node)) } });
   expect(run).toEqual({ exitCode: 0, signal: null, stdout: "[ 1, 4 ]\n5\n", stderr: "" });
+});
+
+test("an agent learns from the installed package alone", async () => {
+  await writeFile(join(folder, "agent.ts"), RL_PROGRAM);
+  const run = await runProgram(["agent.ts"], { cwd: folder, program: nodes.get(24) ?? "" });
+  expect(run).toEqual({ exitCode: 0, signal: null, stdout: "true\n", stderr: "" });
 });
 
 test("a library outside the package stands on shoal and shoal/internal", async () => {

@@ -5,6 +5,14 @@
  */
 import "./well-known-exports.ts";
 
+export { Algorithm, DEFAULT_MODULE_ID } from "./algorithms/algorithm.ts";
+export { type ComputeActionOptions, Policy, type PolicyOptions } from "./algorithms/policy.ts";
+export { PPO, PPOConfig, PPOLearner, type PPOTraining } from "./algorithms/ppo.ts";
+export type { EnvRunnerResult, EpisodeStatistics, EvaluationResult, TrainResult } from "./algorithms/train-result.ts";
+export type { AlgorithmHandle, CallOptions } from "./config/algorithm-handle.ts";
+export { AlgorithmConfig } from "./config/algorithm-config.ts";
+export type { Callbacks } from "./config/callbacks.ts";
+export type { BatchDistribution } from "./distributions/action-distribution.ts";
 export { EnvironmentError, RLError } from "./errors.ts";
 export type {
   AutoresetMode,
@@ -21,6 +29,8 @@ export type {
 } from "./environments/env.ts";
 export { makeEnv, makeVectorEnv, type VectorEnvOptions } from "./environments/make-env.ts";
 export { type EnvClass, type EnvSource, registerEnv } from "./environments/registry.ts";
+export { Learner, type LearnerConfig, type LearnerResult, type LossBatch, type LossContext } from "./learners/learner.ts";
+export { type ModelConfig, type ModuleInput, type ModuleOutput, type ModuleSetup, RLModule } from "./modules/rl-module.ts";
 export { Box, type BoxOptions } from "./spaces/box.ts";
 export type { ColumnData } from "./spaces/columns.ts";
 export { Dict, Tuple } from "./spaces/composite.ts";

@@ -5,3 +5,21 @@ export const CHECKED_STEPS_MAX = 100;
 
 /** Environments of one runner. Far above any use; a larger number is a slip. */
 export const ENVIRONMENTS_MAX = 65_536;
+
+/** Sampling and learning in a process let its timers and messages through this often. Once costs some microseconds. */
+export const BREATH_MS = 20;
+
+/** A runner that failed so often without an answer would fail again: its environment, or its memory, is to blame. */
+export const FAILURES_IN_A_ROW_MAX = 3;
+
+/** For a runner to close its environments, before its process is killed. */
+export const LEAVE_WITHIN_MS = 3000;
+
+/** Updates in a row that may be skipped because of a gradient that is not finite. */
+export const SKIPPED_UPDATES_MAX = 10;
+
+/** Rows of one forward pass without gradients: enough to fill the kernels, few enough to stay in the cache. */
+export const FORWARD_ROWS_MAX = 4096;
+
+/** The header of a file of weights: far more than the names of any network need. */
+export const HEADER_BYTES_MAX = 16_777_216;

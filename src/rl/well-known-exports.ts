@@ -2,6 +2,8 @@
 import { registerExports } from "../core/internal.ts";
 import { EnvironmentError, RLError } from "./errors.ts";
 import { makeEnv, makeVectorEnv } from "./environments/make-env.ts";
+import { RLModule } from "./modules/rl-module.ts";
+import { RunnerActor } from "./runners/runner-actor.ts";
 import { Box } from "./spaces/box.ts";
 import { Dict, Tuple } from "./spaces/composite.ts";
 import { Discrete } from "./spaces/discrete.ts";
@@ -21,6 +23,8 @@ registerExports("shoal/rl", {
   MultiDiscrete,
   receivedSpace,
   RLError,
+  RLModule,
+  RunnerActor,
   Text,
   Tuple,
 });

@@ -70,7 +70,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   train: { layer: 10, mayImport: ["core", "storage", "python", "util", "progress", "data", "runs"] },
   tune: { layer: 10, mayImport: ["core", "storage", "python", "progress", "runs"] },
   // Published as `shoal/rl`.
-  rl: { layer: 11, mayImport: ["core", "storage", "python", "util", "progress", "runs"] },
+  rl: { layer: 11, mayImport: ["core", "storage", "python", "util", "progress", "runs", "tensor"] },
   // A process begins here: an entry point wires the parts of its process together, so it imports all of them, the inside of the core too, and
   // the public modules that user code in its process imports.
   entry: { layer: 10, mayImport: [...RUNTIME, "core", PUBLIC], mayEnter: ["core"] },

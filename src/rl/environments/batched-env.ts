@@ -7,7 +7,7 @@
 import { describeValue } from "../../core/internal.ts";
 import { EnvironmentError } from "../errors.ts";
 import { ENVIRONMENTS_MAX } from "../limits.ts";
-import { freshSeed, type RandomState, RandomStream } from "../random.ts";
+import { Random, type RandomState } from "../../tensor/index.ts";
 import type { Box } from "../spaces/box.ts";
 import type { ColumnData } from "../spaces/columns.ts";
 import type { Space } from "../spaces/space.ts";
@@ -54,7 +54,7 @@ export abstract class BatchedEnv implements VectorEnv {
   /** Environments whose episode ended with the last step. */
   readonly #ended: Uint8Array;
   readonly #noInfos: readonly Info[];
-  readonly #streams: RandomStream[] = [];
+  readonly #streams: Random[] = [];
   #options: Info = NO_INFO;
   #isReset = false;
 
@@ -86,7 +86,7 @@ export abstract class BatchedEnv implements VectorEnv {
   }
 
   /** Draws the first state of an episode into `this.states`, at the environment's place. */
-  protected abstract begin(index: number, stream: RandomStream, options: Info): void;
+  protected abstract begin(index: number, random: Random, options: Info): void;
 
   /** Checks the actions, and steps all states; writes `states`, `rewards` and `terminateds` of all environments. */
   protected abstract advance(actions: ColumnData): void;
@@ -101,21 +101,21 @@ export abstract class BatchedEnv implements VectorEnv {
     if (seed !== undefined && !Number.isSafeInteger(seed))
       throw new TypeError(`Cannot reset ${this.constructor.name}: the seed is a whole number: received ${describeValue(seed)}`);
     if (options !== undefined) this.checkOptions(options);
-    if (!this.#isReset || seed !== undefined) this.#seed(seed ?? freshSeed(), mask);
+    if (!this.#isReset || seed !== undefined) this.#seed(seed, mask);
     this.#options = options ?? NO_INFO;
     this.#isReset = true;
     for (let index = 0; index < this.numEnvs; index += 1) if (mask === undefined || mask[index] !== 0) this.#begin(index);
     return { observations: this.#observations, infos: this.#noInfos };
   }
 
-  #seed(seed: number, mask: Uint8Array | undefined): void {
+  #seed(seed: number | undefined, mask: Uint8Array | undefined): void {
     for (let index = 0; index < this.numEnvs; index += 1)
       if (mask === undefined || mask[index] !== 0 || this.#streams[index] === undefined)
-        this.#streams[index] = new RandomStream(seed + index, "environment");
+        this.#streams[index] = seed === undefined ? new Random() : new Random(seed + index, "environment");
   }
 
   #begin(index: number): void {
-    this.begin(index, this.#streams[index] as RandomStream, this.#options);
+    this.begin(index, this.#streams[index] as Random, this.#options);
     this.#steps[index] = 0;
     this.#ended[index] = 0;
     this.show(this.#observations, index, index + 1);
@@ -184,8 +184,8 @@ export abstract class BatchedEnv implements VectorEnv {
     this.#steps.set(steps);
     this.#ended.set(ended);
     for (const [index, state] of streams.entries()) {
-      const stream = (this.#streams[index] ??= new RandomStream(0, "environment"));
-      stream.setState(state);
+      this.#streams[index] ??= new Random(0);
+      this.#streams[index].setState(state);
     }
     this.#isReset = true;
     this.show(this.#observations, 0, this.numEnvs);

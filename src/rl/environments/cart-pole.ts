@@ -6,7 +6,7 @@
  */
 import { describeValue } from "../../core/internal.ts";
 import { EnvironmentError } from "../errors.ts";
-import type { RandomStream } from "../random.ts";
+import type { Random } from "../../tensor/index.ts";
 import { Box } from "../spaces/box.ts";
 import type { ColumnData } from "../spaces/columns.ts";
 import { Discrete } from "../spaces/discrete.ts";
@@ -47,9 +47,9 @@ export class CartPole extends BatchedEnv {
     resetBounds(options, -0.05, 0.05);
   }
 
-  protected begin(index: number, stream: RandomStream, options: Info): void {
+  protected begin(index: number, random: Random, options: Info): void {
     const [low, high] = resetBounds(options, -0.05, 0.05);
-    for (let at = 4 * index; at < 4 * index + 4; at += 1) this.states[at] = stream.uniform(low, high);
+    for (let at = 4 * index; at < 4 * index + 4; at += 1) this.states[at] = low + (high - low) * random.uniform();
   }
 
   protected advance(actions: ColumnData): void {

@@ -59,7 +59,7 @@ interface VectorRequest {
 }
 
 /** The vector environment of a runner. @throws EnvironmentError where the class cannot be made or lacks a member */
-function vectorEnvOf(spec: EnvSpec, { envConfig, numEnvs, autoresetMode, workerIndex, isChecked }: VectorRequest): VectorEnv {
+export function vectorEnvOf(spec: EnvSpec, { envConfig, numEnvs, autoresetMode, workerIndex, isChecked }: VectorRequest): VectorEnv {
   const context = { workerIndex, vectorIndex: 0, numEnvs, autoresetMode };
   const first = construct(spec, envConfig, context);
   if (isVector(first)) {

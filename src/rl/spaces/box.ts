@@ -79,20 +79,20 @@ export class Box<D extends Dtype = "float32"> extends Space<TypedArrayOf<D>> {
     for (let at = 0; at < this.size; at += 1) {
       const low = this.low[at] as number;
       const high = this.high[at] as number;
-      drawn[at] = isFloat ? this.#number(low, high) : low + this.stream.below(high - low + 1);
+      drawn[at] = isFloat ? this.#number(low, high) : low + this.random.integer(high - low + 1);
     }
     return drawn as TypedArrayOf<D>;
   }
 
   #number(low: number, high: number): number {
-    const { stream } = this;
+    const { random } = this;
     // The difference of two bounds may be more than a double holds; the weighted sum is not.
     if (Number.isFinite(low) && Number.isFinite(high)) {
-      const weight = stream.next();
+      const weight = random.uniform();
       return Math.min(high, low * (1 - weight) + high * weight);
     }
-    if (Number.isFinite(low)) return low - Math.log(1 - stream.next());
-    return Number.isFinite(high) ? high + Math.log(1 - stream.next()) : stream.normal();
+    if (Number.isFinite(low)) return low - Math.log(1 - random.uniform());
+    return Number.isFinite(high) ? high + Math.log(1 - random.uniform()) : random.normal();
   }
 
   toJSON(): SpaceJson {

@@ -35,7 +35,7 @@ export class Dict<S extends Spaces = Spaces> extends Space<{ [K in keyof S]: Val
 
   override seed(seed: number): void {
     super.seed(seed);
-    for (const space of Object.values(this.spaces)) space.seed(this.stream.nextWord());
+    for (const space of Object.values(this.spaces)) space.seed(this.random.integer(2 ** 31));
   }
 
   /** @param masks - by key, where the part takes one */
@@ -75,7 +75,7 @@ export class Tuple<S extends readonly Space[] = readonly Space[]> extends Space<
 
   override seed(seed: number): void {
     super.seed(seed);
-    for (const space of this.spaces) space.seed(this.stream.nextWord());
+    for (const space of this.spaces) space.seed(this.random.integer(2 ** 31));
   }
 
   /** @param masks - by place, where the part takes one */

@@ -24,11 +24,11 @@ export class Discrete extends Space<number> {
 
   /** @param mask - one entry a value: 0 where it may not be drawn */
   sample(mask?: ArrayLike<number>): number {
-    const { n, start, stream } = this;
-    if (mask === undefined) return start + stream.below(n);
+    const { n, start, random } = this;
+    if (mask === undefined) return start + random.integer(n);
     const allowed = readMask(mask, n, "Discrete");
     const values = Array.from({ length: n }, (_, value) => value).filter((value) => allowed[value] !== 0);
-    return start + (values[stream.below(values.length)] as number);
+    return start + (values[random.integer(values.length)] as number);
   }
 
   toJSON(): SpaceJson {

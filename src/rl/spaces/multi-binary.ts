@@ -25,7 +25,7 @@ export class MultiBinary extends Space<Int8Array> {
       throw new RangeError(`Cannot sample from MultiBinary: a mask of ${this.n} entries is needed: received ${describeValue(mask)}`);
     return Int8Array.from({ length: this.n }, (_, index) => {
       const fixed = mask?.[index];
-      return fixed === 0 || fixed === 1 ? fixed : this.stream.below(2);
+      return fixed === 0 || fixed === 1 ? fixed : this.random.integer(2);
     });
   }
 

@@ -28,12 +28,12 @@ export class MultiDiscrete extends Space<Int32Array> {
 
   /** @param mask - one mask a number */
   sample(mask?: readonly ArrayLike<number>[]): Int32Array {
-    const { counts, stream } = this;
+    const { counts, random } = this;
     return Int32Array.from(counts, (count, index) => {
-      if (mask === undefined) return stream.below(count);
+      if (mask === undefined) return random.integer(count);
       const allowed = readMask(mask[index], count, "MultiDiscrete");
       const values = Array.from({ length: count }, (_, value) => value).filter((value) => allowed[value] !== 0);
-      return values[stream.below(values.length)] as number;
+      return values[random.integer(values.length)] as number;
     });
   }
 

@@ -5,7 +5,7 @@
  * holds the random stream that draws use. Misfits are explained in words by `misfit`, so that errors about environments can name the field.
  */
 import { describeValue } from "../../core/internal.ts";
-import { freshSeed, RandomStream } from "../random.ts";
+import { Random } from "../../tensor/index.ts";
 
 /** A space in JSON: the kind, and the arguments of the constructor. */
 export interface SpaceJson {
@@ -17,7 +17,7 @@ export interface SpaceJson {
 export type ValueOf<S> = S extends Space<infer V> ? V : never;
 
 export abstract class Space<V = unknown> {
-  #stream: RandomStream | undefined;
+  #random: Random | undefined;
   /** Tells the kinds apart, also across copies of the package. */
   abstract readonly type: string;
 
@@ -37,12 +37,12 @@ export abstract class Space<V = unknown> {
   /** Makes draws repeatable. */
   seed(seed: number): void {
     if (!Number.isSafeInteger(seed)) throw new TypeError(`Cannot seed a space: a whole number is needed: received ${describeValue(seed)}`);
-    this.#stream = new RandomStream(seed, "space");
+    this.#random = new Random(seed, "space");
   }
 
-  protected get stream(): RandomStream {
-    this.#stream ??= new RandomStream(freshSeed(), "space");
-    return this.#stream;
+  protected get random(): Random {
+    this.#random ??= new Random();
+    return this.#random;
   }
 }
 

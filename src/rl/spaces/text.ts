@@ -42,8 +42,8 @@ export class Text extends Space<string> {
 
   sample(): string {
     const characters = Array.from(this.charset);
-    const length = this.minLength + this.stream.below(this.maxLength - this.minLength + 1);
-    return Array.from({ length }, () => characters[this.stream.below(characters.length)]).join("");
+    const length = this.minLength + this.random.integer(this.maxLength - this.minLength + 1);
+    return Array.from({ length }, () => characters[this.random.integer(characters.length)]).join("");
   }
 
   toJSON(): SpaceJson {

@@ -1,0 +1,385 @@
+/**
+ * An algorithm at work: runners, a learner, and the calls that users make.
+ *
+ * A subclass has the training step. This class owns the runners, the module, the counters and the results, and writes and reads checkpoints.
+ * One call works at a time. `stop` ends all processes.
+ */
+import { describeValue, readOptions, SIGNAL } from "../../core/internal.ts";
+import { Random } from "../../tensor/index.ts";
+import type { Checkpoint } from "../../runs/checkpoint.ts";
+import { type AlgorithmFile, readAlgorithmFile, readStates, readWeights, writeCheckpoint } from "../checkpoints/algorithm-checkpoint.ts";
+import type { AlgorithmHandle, CallOptions } from "../config/algorithm-handle.ts";
+import type { AlgorithmConfig, ConfigValues } from "../config/algorithm-config.ts";
+import { vectorEnvOf } from "../environments/make-env.ts";
+import { RLError } from "../errors.ts";
+import { Learner, type LearnerClass, type LearnerConfig, type LearnerResult } from "../learners/learner.ts";
+import { buildModule, type BuiltModule, type ModuleSpec } from "../modules/module-spec.ts";
+import type { RunnerSpec } from "../runners/env-runner.ts";
+import { RunnerGroup } from "../runners/runner-group.ts";
+import { type Fragment, joinFragments } from "../sequences/fragment.ts";
+import { playEpisodes } from "./play-episodes.ts";
+import { type ComputeActionOptions, Policy } from "./policy.ts";
+import { episodeStatistics, type EvaluationResult, type TrainResult } from "./train-result.ts";
+
+/** The id of the module where there is one policy. */
+export const DEFAULT_MODULE_ID = "default_policy";
+
+// oxlint-disable-next-line no-explicit-any -- algorithms differ in the values of their training
+type AnyConfig = AlgorithmConfig<any>;
+
+interface AlgorithmParts<Training extends object> {
+  readonly config: AlgorithmConfig<Training>;
+  readonly built: BuiltModule;
+  readonly seed: number;
+}
+
+const CALL = { of: "a call of an algorithm", options: { signal: SIGNAL } };
+
+/** Configurations by the names of their algorithms. */
+const configs = new Map<string, new () => AnyConfig>();
+
+/** Lets checkpoints of an algorithm be read by `Algorithm.fromCheckpoint`. */
+export function registerAlgorithm(name: string, configClass: new () => AnyConfig): void {
+  configs.set(name, configClass);
+}
+
+export abstract class Algorithm<Training extends object = object> implements AlgorithmHandle {
+  /** Frozen. */
+  readonly config: AlgorithmConfig<Training>;
+  protected readonly values: ConfigValues<Training>;
+  protected readonly learner: Learner;
+  readonly #built: BuiltModule;
+  readonly #seed: number;
+  readonly #runners: RunnerGroup;
+  readonly #policy: Policy;
+  #progress = { trainingIteration: 0, timeTotalMs: 0, envSteps: 0, episodes: 0 };
+  #returns: number[] = [];
+  #lengths: number[] = [];
+  /** Of the current iteration. */
+  #timers = { sample: 0, learn: 0 };
+  #learned: LearnerResult | undefined;
+  #working: string | undefined;
+  #isStopped = false;
+
+  constructor({ config, built, seed }: AlgorithmParts<Training>) {
+    this.config = config;
+    this.values = config.values;
+    this.#built = built;
+    this.#seed = seed;
+    this.#policy = new Policy(built, new Random(seed, "policy"));
+    const learnerClass: LearnerClass = this.values.learners.learnerClass ?? config.defaultLearner;
+    const training = this.values.training as unknown as LearnerConfig;
+    this.learner = new learnerClass({ moduleId: DEFAULT_MODULE_ID, built, config: training, lr: 0, seed }) as Learner;
+    const { envRunners, faultTolerance } = this.values;
+    this.#runners = new RunnerGroup({ ...envRunners, ...faultTolerance, specOf: (place) => this.#runnerSpec(place) });
+  }
+
+  /** Makes an algorithm of a configuration. */
+  static async build<A extends Algorithm, Training extends object>(
+    this: new (
+      parts: AlgorithmParts<Training>,
+    ) => A,
+    given: AlgorithmConfig<Training>,
+  ): Promise<A> {
+    const config = given.copy();
+    config.validate();
+    config.freeze();
+    const { values, env } = config;
+    const seed = values.debugging.seed ?? new Random().integer(2 ** 31);
+    const { envConfig, disableEnvChecking } = values.environment;
+    // One environment of this process shows the spaces, and mistakes in the constructor, before any process is started.
+    const shown = vectorEnvOf(env, { envConfig, numEnvs: 1, autoresetMode: "sameStep", workerIndex: 0, isChecked: !disableEnvChecking });
+    const built = buildModule(moduleSpec(config), shown, seed);
+    await shown.close?.();
+    const algorithm = new this({ config, built, seed });
+    try {
+      await algorithm.#runners.ready();
+      await values.callbacks.onAlgorithmInit?.({ algorithm });
+    } catch (error) {
+      await algorithm.stop();
+      throw error;
+    }
+    return algorithm;
+  }
+
+  /** One training step: sampling and learning. */
+  protected abstract trainingStep(signal: AbortSignal | undefined): Promise<void>;
+
+  /** Environment steps that were sampled since the beginning. */
+  protected get envSteps(): number {
+    return this.#progress.envSteps;
+  }
+
+  /** Trains for one iteration. @throws the error of an environment, a callback or the learner; the signal's reason */
+  async train(options: CallOptions = {}): Promise<TrainResult> {
+    const { signal } = readOptions(options, CALL);
+    return await this.#alone("train", async () => {
+      const { reporting, evaluation, callbacks } = this.values;
+      const begunAt = performance.now();
+      const before = { ...this.#progress };
+      const restarts = this.#runners.restarts;
+      this.#timers = { sample: 0, learn: 0 };
+      this.#learned = undefined;
+      do await this.trainingStep(signal);
+      while (
+        performance.now() - begunAt < reporting.minTimeMsPerIteration ||
+        this.#progress.envSteps - before.envSteps < reporting.minSampleTimestepsPerIteration
+      );
+      this.#progress.trainingIteration += 1;
+      const recreated = this.#runners.restarts - restarts;
+      if (recreated > 0) await callbacks.onEnvRunnersRecreated?.({ algorithm: this, count: recreated });
+      const { evaluationInterval } = evaluation;
+      const isEvaluated = evaluationInterval !== undefined && this.#progress.trainingIteration % evaluationInterval === 0;
+      const evaluated = isEvaluated ? await this.#evaluate(signal) : undefined;
+      const timeThisIterMs = performance.now() - begunAt;
+      this.#progress.timeTotalMs += timeThisIterMs;
+      const result = this.#result(before, { timeThisIterMs, recreated, evaluated });
+      await callbacks.onTrainResult?.({ algorithm: this, result });
+      return result;
+    });
+  }
+
+  #result(
+    before: { envSteps: number; episodes: number },
+    { timeThisIterMs, recreated, evaluated }: { timeThisIterMs: number; recreated: number; evaluated: EvaluationResult | undefined },
+  ): TrainResult {
+    const { trainingIteration, timeTotalMs, envSteps, episodes } = this.#progress;
+    return {
+      trainingIteration,
+      timeThisIterMs,
+      timeTotalMs,
+      envRunners: {
+        ...episodeStatistics(this.#returns, this.#lengths),
+        numEpisodes: episodes - before.episodes,
+        numEpisodesLifetime: episodes,
+        numEnvStepsSampled: envSteps - before.envSteps,
+        numEnvStepsSampledLifetime: envSteps,
+      },
+      learners: this.#learned === undefined ? {} : { [DEFAULT_MODULE_ID]: this.#learned },
+      ...(evaluated === undefined ? {} : { evaluation: evaluated }),
+      timersMs: this.#timers,
+      faults: { numEnvRunnerRestarts: recreated },
+    };
+  }
+
+  /** Samples with all runners: about so many steps. */
+  protected async sample(steps: number, signal: AbortSignal | undefined): Promise<Fragment> {
+    const { numEnvRunners, numEnvsPerEnvRunner, rolloutFragmentLength, explore } = this.values.envRunners;
+    const begunAt = performance.now();
+    const weights = this.#built.module.parameters.data.slice();
+    const isAuto = rolloutFragmentLength === "auto";
+    const length = isAuto ? Math.ceil(steps / (Math.max(1, numEnvRunners) * numEnvsPerEnvRunner)) : rolloutFragmentLength;
+    const request = { steps: length * numEnvsPerEnvRunner, explore };
+    const fragments: Fragment[] = [];
+    // With "auto", one round is a batch, also where a runner was lost.
+    const wanted = isAuto ? 1 : steps;
+    for (let rows = 0; rows < wanted; ) {
+      for (const { fragment, returns, lengths } of await this.#runners.sample(weights, request, signal)) {
+        fragments.push(fragment);
+        rows += fragment.rows;
+        this.#count(fragment.rows, returns, lengths);
+      }
+    }
+    this.#timers.sample += performance.now() - begunAt;
+    return joinFragments(fragments);
+  }
+
+  #count(steps: number, returns: Float64Array, lengths: Int32Array): void {
+    const { metricsNumEpisodesForSmoothing: window } = this.values.reporting;
+    this.#progress.envSteps += steps;
+    this.#progress.episodes += returns.length;
+    this.#returns = [...this.#returns, ...returns].slice(-window);
+    this.#lengths = [...this.#lengths, ...lengths].slice(-window);
+  }
+
+  /** Updates the module from a batch. */
+  protected async learn(batch: Fragment, signal: AbortSignal | undefined): Promise<void> {
+    const begunAt = performance.now();
+    this.#learned = await this.learner.update(batch, signal);
+    this.#timers.learn += performance.now() - begunAt;
+  }
+
+  /** Plays `evaluationDuration` episodes in environments of their own. Nothing that training uses changes. */
+  async evaluate(options: CallOptions = {}): Promise<EvaluationResult> {
+    const { signal } = readOptions(options, CALL);
+    return await this.#alone("evaluate", () => this.#evaluate(signal));
+  }
+
+  async #evaluate(signal: AbortSignal | undefined): Promise<EvaluationResult> {
+    const { callbacks, evaluation, environment, envRunners } = this.values;
+    const { evaluationDuration: episodes, evaluationConfig } = evaluation;
+    await callbacks.onEvaluateStart?.({ algorithm: this });
+    const result = await playEpisodes({
+      env: this.config.env,
+      envConfig: { ...environment.envConfig, ...evaluationConfig.envConfig },
+      numEnvs: Math.min(episodes, envRunners.numEnvsPerEnvRunner),
+      isChecked: !environment.disableEnvChecking,
+      built: this.#built,
+      episodes,
+      explore: evaluationConfig.explore ?? envRunners.explore,
+      seed: new Random(this.#seed, "evaluation", this.#progress.trainingIteration).integer(2 ** 31),
+      signal,
+    });
+    await callbacks.onEvaluateEnd?.({ algorithm: this, result });
+    return result;
+  }
+
+  /** The action for an observation: the likeliest, or with `explore` a drawn one. @throws RangeError for an observation outside of the space */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of the environment's actions, which the caller knows
+  computeAction<Action = unknown>(observation: unknown, options?: ComputeActionOptions): Action {
+    return this.#policy.computeAction<Action>(observation, options);
+  }
+
+  /** The actions for several observations. */
+  computeActions<Action = unknown>(observations: readonly unknown[], options?: ComputeActionOptions): Action[] {
+    return this.#policy.computeActions<Action>(observations, options);
+  }
+
+  /** A copy of the module's weights, in the order of the parameters. */
+  getWeights(): Record<string, Float32Array> {
+    return { [DEFAULT_MODULE_ID]: this.#built.module.parameters.data.slice() };
+  }
+
+  setWeights(weights: Readonly<Record<string, Float32Array>>): void {
+    const given = weights[DEFAULT_MODULE_ID];
+    const { data } = this.#built.module.parameters;
+    if (!(given instanceof Float32Array) || given.length !== data.length)
+      throw new TypeError(
+        `Cannot set weights: ${DEFAULT_MODULE_ID} has ${data.length} numbers of float32: received ${describeValue(given ?? weights)}`,
+      );
+    data.set(given);
+  }
+
+  /** Writes a checkpoint into a folder: weights, optimizer, counters, random streams, and environments that have `getState`. */
+  async save(path: string): Promise<Checkpoint> {
+    return await this.#alone(
+      "save",
+      async () =>
+        await writeCheckpoint(path, {
+          file: {
+            algorithm: this.config.name,
+            seed: this.#seed,
+            config: this.config.toCheckpoint(),
+            spaces: { observation: this.#built.observationSpace.toJSON(), action: this.#built.actionSpace.toJSON() },
+            progress: { ...this.#progress, returns: this.#returns, lengths: this.#lengths },
+          },
+          moduleId: DEFAULT_MODULE_ID,
+          module: this.#built.module,
+          learner: this.learner.getState(),
+          runners: await this.#runners.getStates(),
+        }),
+    );
+  }
+
+  /** Goes on from a checkpoint. @throws RLError where it is damaged, of a later version, or of another algorithm or environment */
+  async restore(path: string): Promise<void> {
+    await this.#alone("restore", async () => {
+      const file = await readAlgorithmFile(path);
+      this.#checkFits(file, path);
+      const target = { moduleId: DEFAULT_MODULE_ID, module: this.#built.module };
+      const { learner, runners } = await readStates(path, file, DEFAULT_MODULE_ID);
+      await readWeights(path, file, target);
+      this.learner.setState(learner);
+      await this.#runners.setStates(runners);
+      const { returns, lengths, ...progress } = file.progress;
+      this.#progress = progress;
+      this.#returns = [...returns];
+      this.#lengths = [...lengths];
+      await this.values.callbacks.onCheckpointLoaded?.({ algorithm: this });
+    });
+  }
+
+  #checkFits({ algorithm, spaces }: AlgorithmFile, path: string): void {
+    const mine = { observation: this.#built.observationSpace, action: this.#built.actionSpace };
+    if (algorithm !== this.config.name)
+      throw new RLError(`Cannot restore ${this.config.name}: ${path} is a checkpoint of ${algorithm}. Use ${algorithm}Config`);
+    for (const kind of ["observation", "action"] as const)
+      if (JSON.stringify(spaces[kind]) !== JSON.stringify(mine[kind]))
+        throw new RLError(
+          `Cannot restore ${this.config.name}: the ${kind} space of ${path} is another one: received ${JSON.stringify(spaces[kind])}. Use the environment that it was trained in`,
+        );
+  }
+
+  /**
+   * Makes an algorithm from a checkpoint.
+   *
+   * @param options.config - the configuration, where it has classes or functions of one's own; else the checkpoint's is taken
+   */
+  static async fromCheckpoint(path: string, { config }: { config?: AnyConfig | undefined } = {}): Promise<Algorithm> {
+    const file = await readAlgorithmFile(path);
+    const algorithm = (await (config ?? savedConfig(file, path)).copy().debugging({ seed: file.seed }).buildAlgo()) as Algorithm;
+    try {
+      await algorithm.restore(path);
+    } catch (error) {
+      await algorithm.stop();
+      throw error;
+    }
+    return algorithm;
+  }
+
+  /** Ends the runners and their processes. */
+  async stop(): Promise<void> {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    await this.#runners.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** Runs a call when no other one is under way. */
+  async #alone<R>(call: string, run: () => Promise<R>): Promise<R> {
+    if (this.#isStopped) throw new RLError(`Cannot ${call}: the algorithm was stopped. Build another one`);
+    if (this.#working !== undefined) throw new RLError(`Cannot ${call}: ${this.#working}() is under way. Await it first`);
+    this.#working = call;
+    try {
+      return await run();
+    } finally {
+      this.#working = undefined;
+    }
+  }
+
+  #runnerSpec(place: number): RunnerSpec {
+    const { environment, envRunners } = this.values;
+    return {
+      env: this.config.env,
+      envConfig: environment.envConfig,
+      numEnvs: envRunners.numEnvsPerEnvRunner,
+      workerIndex: envRunners.numEnvRunners === 0 ? 0 : place + 1,
+      firstEnv: place * envRunners.numEnvsPerEnvRunner,
+      seed: this.#seed,
+      isChecked: !environment.disableEnvChecking,
+      module: moduleSpec(this.config),
+    };
+  }
+}
+
+function moduleSpec({ values }: AnyConfig): ModuleSpec {
+  const { environment, rlModule } = values;
+  const { normalizeActions, clipActions } = environment;
+  return { moduleClass: rlModule.moduleClass, modelConfig: rlModule.modelConfig ?? {}, normalizeActions, clipActions };
+}
+
+/** The configuration in a checkpoint. @throws RLError where classes or functions belong to it */
+function savedConfig({ algorithm, config }: AlgorithmFile, path: string): AnyConfig {
+  const configClass = configs.get(algorithm);
+  if (configClass === undefined)
+    throw new RLError(`Cannot restore ${path}: its algorithm is ${algorithm}, which was not imported. Give the configuration: { config }`);
+  const made = new configClass().fromCheckpoint(config.given);
+  try {
+    made.environment(config.env);
+  } catch (cause) {
+    throw missing(path, config.code, cause);
+  }
+  const others = config.code.filter((each) => each !== "environment");
+  if (others.length > 0) throw missing(path, others, undefined);
+  return made;
+}
+
+function missing(path: string, code: readonly string[], cause: unknown): RLError {
+  return new RLError(
+    `Cannot restore ${path}: a checkpoint has no classes and functions: ${code.join(", ")} are missing. Give the configuration: { config }`,
+    cause === undefined ? {} : { cause },
+  );
+}

@@ -1,0 +1,115 @@
+/**
+ * Proximal policy optimization: arXiv:1707.06347, with the losses and defaults of RLlib 2.60.
+ *
+ * loss = -min(r A, clip(r, 1 - c, 1 + c) A) + vfLossCoeff min(max((V - R)^2, 0), vfClipParam) - entropyCoeff H + klCoeff KL(old, new). `r` is the ratio of probabilities of the drawn action. The value error is clamped
+ * after it is squared, as in Ray. The coefficient of the divergence is halved below half of `klTarget`, and grows by half above twice that.
+ */
+import { flag, type OptionSet } from "../../core/internal.ts";
+import type { Tensor } from "../../tensor/index.ts";
+import { AlgorithmConfig } from "../config/algorithm-config.ts";
+import { atLeastZero, isAtLeastZero, positive, TRAINING_OPTIONS, upToOne, type ValuesOf } from "../config/option-tables.ts";
+import { RLError } from "../errors.ts";
+import { Learner, type LearnerClass, type LearnerResult, type LearnerSetup, type LossContext } from "../learners/learner.ts";
+import { schedule, scheduled } from "../learners/schedule.ts";
+import { Algorithm, registerAlgorithm } from "./algorithm.ts";
+
+const TRAINING = {
+  of: "training() of PPO",
+  otherNames: {
+    numSgdIter: "it is numEpochs",
+    sgdMinibatchSize: "it is minibatchSize",
+    trainBatchSize: "it is trainBatchSizePerLearner",
+    lambda_: "it is lambda",
+  },
+  options: {
+    ...TRAINING_OPTIONS,
+    minibatchSize: { ...TRAINING_OPTIONS.minibatchSize, fallback: 128 as number | undefined },
+    numEpochs: { ...TRAINING_OPTIONS.numEpochs, fallback: 30 },
+    lambda: upToOne(1),
+    useKlLoss: flag(true),
+    klCoeff: atLeastZero(0.2),
+    klTarget: positive(0.01),
+    vfLossCoeff: atLeastZero(1),
+    entropyCoeff: schedule("a number from 0", 0, isAtLeastZero),
+    clipParam: positive(0.3),
+    vfClipParam: positive(10),
+  },
+};
+
+/** The values of `training()`. */
+export type PPOTraining = ValuesOf<typeof TRAINING>;
+
+export class PPOLearner extends Learner<PPOTraining> {
+  #klCoeff: number;
+  /** The coefficient of this iteration. */
+  entropyCoeff = 0;
+
+  constructor(setup: LearnerSetup<PPOTraining>) {
+    super(setup);
+    this.#klCoeff = setup.config.klCoeff;
+  }
+
+  computeLoss({ batch, output, distribution, config, log }: LossContext<PPOTraining>): Tensor {
+    const { clipParam, vfLossCoeff, vfClipParam, useKlLoss } = config;
+    if (output.vfPreds === undefined) throw new RLError("Cannot learn: forward() of the module returned no vfPreds, which PPO needs");
+    const ratio = distribution.logp(batch.actions).sub(batch.actionLogp).exp();
+    const clipped = ratio.clamp(1 - clipParam, 1 + clipParam).mul(batch.advantages);
+    const policyLoss = ratio.mul(batch.advantages).minimum(clipped).mean().neg();
+    const vfLoss = output.vfPreds.reshape([batch.rows]).sub(batch.valueTargets).square().clamp(0, vfClipParam).mean();
+    const entropy = distribution.entropy().mean();
+    const kl = distribution.klFrom(batch.actionDistInputs).mean();
+    log("policyLoss", policyLoss);
+    log("vfLoss", vfLoss);
+    log("entropy", entropy);
+    log("meanKl", kl);
+    const loss = policyLoss.add(vfLoss.mul(vfLossCoeff)).sub(entropy.mul(this.entropyCoeff));
+    return useKlLoss ? loss.add(kl.mul(this.#klCoeff)) : loss;
+  }
+
+  protected override adapt({ meanKl = 0 }: LearnerResult): void {
+    const { klTarget } = this.config;
+    if (meanKl > 2 * klTarget) this.#klCoeff *= 1.5;
+    else if (meanKl < 0.5 * klTarget) this.#klCoeff *= 0.5;
+  }
+
+  protected override get adapted(): Record<string, number> {
+    return { klCoeff: this.#klCoeff };
+  }
+
+  protected override set adapted({ klCoeff }: Readonly<Record<string, number>>) {
+    if (klCoeff !== undefined) this.#klCoeff = klCoeff;
+  }
+}
+
+export class PPOConfig extends AlgorithmConfig<PPOTraining> {
+  readonly name = "PPO";
+  readonly defaultLearner: LearnerClass = PPOLearner;
+  protected readonly trainingTable: OptionSet<PPOTraining> = TRAINING;
+
+  override validate(): void {
+    super.validate();
+    const { minibatchSize = 0, trainBatchSizePerLearner } = this.values.training;
+    if (minibatchSize > trainBatchSizePerLearner)
+      throw new RangeError(
+        `Cannot build PPO: minibatchSize is at most trainBatchSizePerLearner, ${trainBatchSizePerLearner}: received ${minibatchSize}`,
+      );
+  }
+
+  override async buildAlgo(): Promise<PPO> {
+    return await PPO.build(this);
+  }
+}
+
+export class PPO extends Algorithm<PPOTraining> {
+  /** One batch of all runners, and the epochs over it. */
+  protected async trainingStep(signal: AbortSignal | undefined): Promise<void> {
+    const { lr, entropyCoeff, trainBatchSizePerLearner } = this.values.training;
+    const fragment = await this.sample(trainBatchSizePerLearner, signal);
+    const learner = this.learner as PPOLearner;
+    learner.optimizer.lr = scheduled(lr, this.envSteps);
+    learner.entropyCoeff = scheduled(entropyCoeff, this.envSteps);
+    await this.learn(fragment, signal);
+  }
+}
+
+registerAlgorithm("PPO", PPOConfig);

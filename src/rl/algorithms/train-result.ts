@@ -1,0 +1,48 @@
+/** The results of `train()` and `evaluate()`. Means are absent until an episode has ended, and never NaN. */
+import type { LearnerResult } from "../learners/learner.ts";
+
+export interface EpisodeStatistics {
+  readonly episodeReturnMean?: number;
+  readonly episodeReturnMin?: number;
+  readonly episodeReturnMax?: number;
+  readonly episodeLenMean?: number;
+}
+
+export interface EnvRunnerResult extends EpisodeStatistics {
+  /** Episodes that ended in this iteration. */
+  readonly numEpisodes: number;
+  readonly numEpisodesLifetime: number;
+  readonly numEnvStepsSampled: number;
+  readonly numEnvStepsSampledLifetime: number;
+}
+
+export interface EvaluationResult {
+  readonly envRunners: EpisodeStatistics & { readonly numEpisodes: number; readonly numEnvStepsSampled: number };
+}
+
+export interface TrainResult {
+  readonly trainingIteration: number;
+  readonly timeThisIterMs: number;
+  readonly timeTotalMs: number;
+  /** Statistics of the last episodes (`metricsNumEpisodesForSmoothing`). */
+  readonly envRunners: EnvRunnerResult;
+  /** By module: the loss and its parts, means over the updates. */
+  readonly learners: Readonly<Record<string, LearnerResult>>;
+  /** Only in iterations that evaluated. */
+  readonly evaluation?: EvaluationResult;
+  /** Of this iteration. */
+  readonly timersMs: { readonly sample: number; readonly learn: number };
+  readonly faults: { readonly numEnvRunnerRestarts: number };
+}
+
+/** The mean, least and largest of the last episodes. */
+export function episodeStatistics(returns: readonly number[], lengths: readonly number[]): EpisodeStatistics {
+  if (returns.length === 0) return {};
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  return {
+    episodeReturnMean: mean(returns),
+    episodeReturnMin: Math.min(...returns),
+    episodeReturnMax: Math.max(...returns),
+    episodeLenMean: mean(lengths),
+  };
+}

@@ -1,0 +1,213 @@
+/**
+ * The configuration of an algorithm: a builder with a method for each part.
+ *
+ * Values are checked when they are set, combinations by `validate`, which `buildAlgo` calls. A frozen configuration takes no more values. The data of a configuration (`toDict`) goes into checkpoints; classes and
+ * functions do not.
+ */
+import { describeValue, type OptionSet, readOptions } from "../../core/internal.ts";
+import { type EnvClass, type EnvSource, type EnvSpec, findEnv } from "../environments/registry.ts";
+import type { LearnerClass } from "../learners/learner.ts";
+import type { AlgorithmHandle } from "./algorithm-handle.ts";
+import type { Callbacks } from "./callbacks.ts";
+import {
+  CALLBACKS,
+  DEBUGGING,
+  ENV_RUNNERS,
+  ENVIRONMENT,
+  EVALUATION,
+  FAULT_TOLERANCE,
+  type GivenOptions,
+  LEARNERS,
+  MODEL_CONFIG,
+  REPORTING,
+  RL_MODULE,
+  type ValuesOf,
+} from "./option-tables.ts";
+
+/** The configuration that a class of environments takes. */
+type ConfigOf<C> = C extends new (
+  envConfig: infer Config,
+  ...rest: never[]
+) => unknown
+  ? unknown extends Config
+    ? object
+    : Config
+  : object;
+
+type EnvironmentOptions<C> = Omit<GivenOptions<ValuesOf<typeof ENVIRONMENT>>, "envConfig"> & {
+  readonly envConfig?: ConfigOf<C> | undefined;
+};
+
+/** All values, by part. */
+export interface ConfigValues<Training> {
+  readonly environment: ValuesOf<typeof ENVIRONMENT>;
+  readonly envRunners: ValuesOf<typeof ENV_RUNNERS>;
+  readonly training: Training;
+  readonly rlModule: ValuesOf<typeof RL_MODULE>;
+  readonly learners: ValuesOf<typeof LEARNERS>;
+  readonly debugging: ValuesOf<typeof DEBUGGING>;
+  readonly evaluation: ValuesOf<typeof EVALUATION>;
+  readonly callbacks: Callbacks;
+  readonly reporting: ValuesOf<typeof REPORTING>;
+  readonly faultTolerance: ValuesOf<typeof FAULT_TOLERANCE>;
+}
+
+type Part = keyof ConfigValues<never>;
+type AnyTable = OptionSet<Readonly<Record<string, unknown>>>;
+
+const TABLES: Readonly<Record<Exclude<Part, "training">, AnyTable>> = {
+  environment: ENVIRONMENT,
+  envRunners: ENV_RUNNERS,
+  rlModule: RL_MODULE,
+  learners: LEARNERS,
+  debugging: DEBUGGING,
+  evaluation: EVALUATION,
+  callbacks: CALLBACKS,
+  reporting: REPORTING,
+  faultTolerance: FAULT_TOLERANCE,
+};
+
+export abstract class AlgorithmConfig<Training extends object = object> {
+  #given: Partial<Record<Part, Readonly<Record<string, unknown>>>> = {};
+  #env: EnvSpec | undefined;
+  #isFrozen = false;
+
+  /** The name of the algorithm, as checkpoints have it. */
+  abstract readonly name: string;
+  protected abstract readonly trainingTable: OptionSet<Training>;
+  /** The learner of the algorithm. */
+  abstract readonly defaultLearner: LearnerClass;
+
+  /** The environment: an id such as `"CartPole-v1"`, a registered name, or a class. */
+  environment<C extends EnvClass>(source: string | C, options?: EnvironmentOptions<C>): this {
+    this.#set("environment", options);
+    this.#env = findEnv(source satisfies EnvSource);
+    return this;
+  }
+
+  /** How steps are sampled. */
+  envRunners(options: GivenOptions<ValuesOf<typeof ENV_RUNNERS>>): this {
+    return this.#set("envRunners", options);
+  }
+
+  /** How the module learns. */
+  training(options: GivenOptions<Training>): this {
+    return this.#set("training", options);
+  }
+
+  /** The network. */
+  rlModule(options: GivenOptions<ValuesOf<typeof RL_MODULE>>): this {
+    return this.#set("rlModule", options);
+  }
+
+  learners(options: GivenOptions<ValuesOf<typeof LEARNERS>>): this {
+    return this.#set("learners", options);
+  }
+
+  debugging(options: GivenOptions<ValuesOf<typeof DEBUGGING>>): this {
+    return this.#set("debugging", options);
+  }
+
+  evaluation(options: GivenOptions<ValuesOf<typeof EVALUATION>>): this {
+    return this.#set("evaluation", options);
+  }
+
+  callbacks(callbacks: Callbacks): this {
+    return this.#set("callbacks", callbacks);
+  }
+
+  reporting(options: GivenOptions<ValuesOf<typeof REPORTING>>): this {
+    return this.#set("reporting", options);
+  }
+
+  faultTolerance(options: GivenOptions<ValuesOf<typeof FAULT_TOLERANCE>>): this {
+    return this.#set("faultTolerance", options);
+  }
+
+  #set(part: Part, given: object | undefined): this {
+    if (this.#isFrozen) throw new TypeError(`Cannot set ${part} of ${this.constructor.name}: it is frozen. Change a copy: config.copy()`);
+    const before = this.#given[part] ?? {};
+    readOptions(given, this.#tableOf(part));
+    const set = Object.fromEntries(Object.entries(given ?? {}).filter(([, value]) => value !== undefined));
+    this.#given = { ...this.#given, [part]: { ...before, ...set } };
+    return this;
+  }
+
+  #tableOf(part: Part): AnyTable {
+    return part === "training" ? this.trainingTable : TABLES[part];
+  }
+
+  /** The environment that was set. @throws TypeError where none was */
+  get env(): EnvSpec {
+    if (this.#env === undefined)
+      throw new TypeError(`Cannot build ${this.name}: it has no environment. Set one: .environment("CartPole-v1")`);
+    return this.#env;
+  }
+
+  /** All values, defaults too. */
+  get values(): ConfigValues<Training> {
+    const parts = [...Object.keys(TABLES), "training"] as Part[];
+    return Object.fromEntries(
+      parts.map((part) => [part, readOptions(this.#given[part], this.#tableOf(part))]),
+    ) as unknown as ConfigValues<Training>;
+  }
+
+  /** A configuration of the same values, which is not frozen. */
+  copy(): this {
+    const copy = new (this.constructor as new () => this)();
+    copy.#given = this.#given;
+    copy.#env = this.#env;
+    return copy;
+  }
+
+  /** Refuses further changes. */
+  freeze(): this {
+    this.#isFrozen = true;
+    return this;
+  }
+
+  /** Checks combinations of values. @throws TypeError, RangeError */
+  validate(): void {
+    const { rlModule, learners } = this.values;
+    // A class of one's own reads its configuration itself.
+    if (rlModule.moduleClass === undefined) readOptions(rlModule.modelConfig, MODEL_CONFIG);
+    void this.env;
+    const { learnerClass } = learners;
+    if (learnerClass !== undefined && !(learnerClass.prototype instanceof this.defaultLearner))
+      throw new TypeError(
+        `Cannot build ${this.name}: learnerClass extends ${this.defaultLearner.name}: received ${describeValue(learnerClass)}`,
+      );
+  }
+
+  /** The data of the configuration, by part. Classes and functions stand there by their names. */
+  toDict(): Record<string, unknown> {
+    const shown = (value: unknown): unknown => (typeof value === "function" ? value.name : value);
+    const parts = Object.entries(this.values).map(
+      ([part, values]) =>
+        [part, Object.fromEntries(Object.entries(values as object).map(([name, value]) => [name, shown(value)]))] as const,
+    );
+    const { environment, ...others } = Object.fromEntries(parts);
+    return { algorithm: this.name, environment: { env: this.#env?.name, ...environment }, ...others };
+  }
+
+  /** The values that were given, in JSON, and the names of those that have no form there. */
+  toCheckpoint(): { env: string; given: Readonly<Record<string, object>>; code: readonly string[] } {
+    const { envClass, name } = this.env;
+    const code = envClass === undefined ? [] : ["environment"];
+    const given: Record<string, object> = {};
+    for (const [part, values] of Object.entries(this.#given)) {
+      for (const [option, value] of Object.entries(values)) if (typeof value === "function") code.push(`${part}.${option}`);
+      given[part] = Object.fromEntries(Object.entries(values).filter(([, value]) => typeof value !== "function"));
+    }
+    return { env: name, given, code };
+  }
+
+  /** Sets values that `toCheckpoint` gave. */
+  fromCheckpoint(given: Readonly<Record<string, object>>): this {
+    for (const [part, values] of Object.entries(given)) this.#set(part as Part, values);
+    return this;
+  }
+
+  /** Builds the algorithm of a frozen copy. @throws where a value or combination is impossible, before anything starts */
+  abstract buildAlgo(): Promise<AlgorithmHandle>;
+}

@@ -1,0 +1,18 @@
+/** An algorithm at work, as callbacks and configurations see it. */
+import type { Checkpoint } from "../../runs/checkpoint.ts";
+import type { EvaluationResult, TrainResult } from "../algorithms/train-result.ts";
+
+export interface CallOptions {
+  /** Ends the call early: it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface AlgorithmHandle extends AsyncDisposable {
+  train(options?: CallOptions): Promise<TrainResult>;
+  evaluate(options?: CallOptions): Promise<EvaluationResult>;
+  save(path: string): Promise<Checkpoint>;
+  restore(path: string): Promise<void>;
+  getWeights(): Record<string, Float32Array>;
+  setWeights(weights: Readonly<Record<string, Float32Array>>): void;
+  stop(): Promise<void>;
+}

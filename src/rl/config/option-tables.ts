@@ -1,0 +1,183 @@
+/**
+ * The options of an algorithm's configuration: one table a method, with defaults and allowed values.
+ *
+ * Names and defaults are Ray's, in TypeScript's case, unless a line says why not.
+ * Types, checks and errors are all made from these tables.
+ */
+import {
+  callable,
+  count,
+  custom,
+  flag,
+  isClass,
+  isPlainObject,
+  milliseconds,
+  number,
+  type Option,
+  type OptionSet,
+  plainObject,
+} from "../../core/internal.ts";
+import type { ModelConfig, ModuleClass } from "../modules/rl-module.ts";
+import type { LearnerClass } from "../learners/learner.ts";
+import { schedule } from "../learners/schedule.ts";
+import type { Callbacks } from "./callbacks.ts";
+
+/** The values of a table, all of which are set. */
+export type ValuesOf<Table> = Table extends { readonly options: infer Options }
+  ? { readonly [K in keyof Options]: Options[K] extends Option<infer Value> ? Value : never }
+  : never;
+
+/** Options as a method takes them: any of the table. */
+export type GivenOptions<Values> = { readonly [K in keyof Values]?: Values[K] | undefined };
+
+function classOption<T>(allowed: string): Option<T | undefined> {
+  return custom<T | undefined>(allowed, undefined, (value) =>
+    typeof value === "function" && isClass(value as never) ? "ok" : "wrong type",
+  );
+}
+
+const whole = (min: number, fallback: number): Option<number> => count({ min }, fallback);
+export const positive = (fallback: number): Option<number> =>
+  number("a number above 0 is needed", fallback, (value) => value > 0 && Number.isFinite(value));
+/** A number from 0 on. */
+export const atLeastZero = (fallback: number): Option<number> =>
+  number("a number from 0 is needed", fallback, (value) => value >= 0 && Number.isFinite(value));
+/** A number from 0 to 1. */
+export const upToOne = (fallback: number): Option<number> =>
+  number("a number from 0 to 1 is needed", fallback, (value) => value >= 0 && value <= 1);
+export const isAtLeastZero = (value: number): boolean => value >= 0 && Number.isFinite(value);
+
+export const ENVIRONMENT = {
+  of: "environment()",
+  options: {
+    envConfig: custom<object>("an object is needed", {}, (value) => (isPlainObject(value) ? "ok" : "wrong type")),
+    normalizeActions: flag(true),
+    clipActions: flag(false),
+    disableEnvChecking: flag(false),
+  },
+};
+
+export const ENV_RUNNERS = {
+  of: "envRunners()",
+  otherNames: {
+    numWorkers: "it is numEnvRunners",
+    numRolloutWorkers: "it is numEnvRunners",
+    sampleTimeoutS: "it is sampleTimeoutMs, in milliseconds",
+  },
+  options: {
+    /** Ray: 2 for PPO. Here the default of all algorithms is 0, so that a first program starts no process. */
+    numEnvRunners: whole(0, 0),
+    numEnvsPerEnvRunner: whole(1, 1),
+    numCpusPerEnvRunner: atLeastZero(1),
+    rolloutFragmentLength: custom<number | "auto">('"auto" or a whole number from 1 is needed', "auto", (value) =>
+      value === "auto" || (Number.isSafeInteger(value) && (value as number) >= 1)
+        ? "ok"
+        : typeof value === "number"
+          ? "out of range"
+          : "wrong type",
+    ),
+    sampleTimeoutMs: milliseconds(60_000),
+    explore: flag(true),
+  },
+};
+
+/** The options of `training` that algorithms share. */
+export const TRAINING_OPTIONS = {
+  lr: schedule("a number from 0", 5e-5, isAtLeastZero),
+  gamma: upToOne(0.99),
+  trainBatchSizePerLearner: whole(1, 4000),
+  minibatchSize: count<number | undefined>({ min: 1 }, undefined),
+  numEpochs: whole(1, 1),
+  gradClip: number<number | undefined>("a number above 0 is needed", undefined, (value) => value > 0),
+};
+
+export const RL_MODULE = {
+  of: "rlModule()",
+  options: {
+    moduleClass: classOption<ModuleClass>("a class that extends RLModule is needed"),
+    modelConfig: plainObject<ModelConfig & Readonly<Record<string, unknown>>>("an object such as { fcnetHiddens: [64, 64] } is needed"),
+  },
+};
+
+const widths = (fallback: readonly number[]): Option<readonly number[]> =>
+  custom<readonly number[]>("a list of whole numbers from 1 is needed", fallback, (value) =>
+    !Array.isArray(value) ? "wrong type" : value.every((width) => Number.isSafeInteger(width) && width >= 1) ? "ok" : "out of range",
+  );
+
+const words = <const T extends string>(allowed: readonly T[], fallback: T): Option<T> =>
+  custom<T>(`${allowed.map((word) => JSON.stringify(word)).join(" or ")} is needed`, fallback, (value) =>
+    typeof value !== "string" ? "wrong type" : (allowed as readonly string[]).includes(value) ? "ok" : "out of range",
+  );
+
+/** `modelConfig` of the default module. */
+export const MODEL_CONFIG = {
+  of: "modelConfig",
+  options: {
+    fcnetHiddens: widths([256, 256]),
+    fcnetActivation: words(["tanh", "relu", "elu", "silu", "linear"], "tanh"),
+    headFcnetHiddens: widths([]),
+    vfShareLayers: flag(true),
+    initializer: words(["orthogonal", "uniform"], "orthogonal"),
+  },
+};
+
+export const LEARNERS = {
+  of: "learners()",
+  options: { learnerClass: classOption<LearnerClass>("a class that extends the algorithm's learner is needed") },
+};
+
+export const DEBUGGING = {
+  of: "debugging()",
+  options: {
+    seed: custom<number | undefined>("a whole number is needed", undefined, (value) => (Number.isSafeInteger(value) ? "ok" : "wrong type")),
+  },
+};
+
+export const EVALUATION = {
+  of: "evaluation()",
+  options: {
+    /** Iterations between evaluations. Default: none. */
+    evaluationInterval: count<number | undefined>({ min: 1 }, undefined),
+    /** Episodes. */
+    evaluationDuration: whole(1, 10),
+    evaluationConfig: custom<{ readonly explore?: boolean; readonly envConfig?: object }>(
+      "an object such as { explore: false } is needed",
+      {},
+      (value) => (isPlainObject(value) && Object.keys(value).every((key) => ["explore", "envConfig"].includes(key)) ? "ok" : "wrong type"),
+    ),
+  },
+};
+
+export const REPORTING = {
+  of: "reporting()",
+  options: {
+    metricsNumEpisodesForSmoothing: whole(1, 100),
+    minTimeMsPerIteration: milliseconds(0),
+    minSampleTimestepsPerIteration: whole(0, 0),
+  },
+};
+
+export const FAULT_TOLERANCE = {
+  of: "faultTolerance()",
+  options: {
+    restartFailedEnvRunners: flag(true),
+    ignoreEnvRunnerFailures: flag(false),
+    maxNumEnvRunnerRestarts: whole(0, 1000),
+    /** Ray: 60,000. A process of Node starts in a tenth of a second. */
+    delayBetweenEnvRunnerRestartsMs: milliseconds(1000),
+  },
+};
+
+const callback = callable<never>("a function is needed");
+
+export const CALLBACKS: OptionSet<{ readonly [K in keyof Callbacks]-?: Callbacks[K] | undefined }> = {
+  of: "callbacks()",
+  options: {
+    onAlgorithmInit: callback,
+    onTrainResult: callback,
+    onEvaluateStart: callback,
+    onEvaluateEnd: callback,
+    onCheckpointLoaded: callback,
+    onEnvRunnersRecreated: callback,
+  },
+};

@@ -1,0 +1,38 @@
+/**
+ * How numbers of a network become actions: a distribution for each kind of action space.
+ *
+ * A runner draws single rows and gets the log-probability of each draw; a learner asks for log-probabilities, entropies and divergences of whole batches as tensors. Actions are kept in the
+ * policy's range, from which `toEnvironment` makes those of the environment: choices from 0 get the space's start, numbers from -1 to 1 the bounds of a `Box`.
+ */
+import type { Random, Tensor } from "../../tensor/index.ts";
+import type { ColumnData, ColumnLayout } from "../spaces/columns.ts";
+
+/** A batch of distributions, one a row. All results have one number a row. */
+export interface BatchDistribution {
+  logp(actions: ColumnData): Tensor;
+  entropy(): Tensor;
+  /** The divergence of these distributions from earlier ones, given by their inputs. */
+  klFrom(inputs: Tensor): Tensor;
+}
+
+export interface Draw {
+  /** The numbers of the network, of all rows. */
+  readonly inputs: Float32Array;
+  /** The row among the inputs, and among the actions. */
+  readonly row: number;
+  readonly actions: ColumnData;
+}
+
+export interface ActionDistribution {
+  /** Numbers of the network for one action. */
+  readonly inputSize: number;
+  /** Columns of actions in the policy's range. */
+  readonly actions: ColumnLayout;
+  /** Draws an action. @returns the log-probability */
+  sample(draw: Draw, random: Random): number;
+  /** Writes the likeliest action. */
+  choose(draw: Draw): void;
+  /** Turns actions of the policy into actions of the environment. */
+  toEnvironment(actions: ColumnData, into: ColumnData): void;
+  of(inputs: Tensor): BatchDistribution;
+}

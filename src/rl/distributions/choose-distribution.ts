@@ -1,0 +1,23 @@
+/** Chooses the distribution of an action space. */
+import { describeValue } from "../../core/internal.ts";
+import { Box } from "../spaces/box.ts";
+import { Discrete } from "../spaces/discrete.ts";
+import { MultiDiscrete } from "../spaces/multi-discrete.ts";
+import type { Space } from "../spaces/space.ts";
+import type { ActionDistribution } from "./action-distribution.ts";
+import { CategoricalActions } from "./categorical-actions.ts";
+import { GaussianActions } from "./gaussian-actions.ts";
+
+export interface ActionOptions {
+  readonly normalizeActions: boolean;
+  readonly clipActions: boolean;
+}
+
+/** @throws TypeError for spaces of actions that no distribution covers */
+export function actionDistribution(space: Space, { normalizeActions, clipActions }: ActionOptions): ActionDistribution {
+  if (space instanceof Discrete || space instanceof MultiDiscrete) return new CategoricalActions(space);
+  if (space instanceof Box) return new GaussianActions(space, { isNormalized: normalizeActions, isClipped: clipActions });
+  throw new TypeError(
+    `Cannot make a policy: the action space is Discrete, MultiDiscrete or Box: received ${describeValue(space.toJSON())}. Give the environment another action space`,
+  );
+}

@@ -1,0 +1,45 @@
+/**
+ * How a process makes the module of a policy: the spaces, the class and its configuration, in a form that travels.
+ *
+ * `buildModule` gives the module, the encoder of observations and the distribution of actions, which belong together wherever a policy is used. Equal seeds give equal first weights.
+ */
+import { Random, withRandom } from "../../tensor/index.ts";
+import type { ActionDistribution } from "../distributions/action-distribution.ts";
+import { actionDistribution, type ActionOptions } from "../distributions/choose-distribution.ts";
+import { ObservationEncoder } from "../spaces/observation-encoder.ts";
+import type { Space } from "../spaces/space.ts";
+import { DefaultModule, type ModelConfig, type ModuleClass, type RLModule } from "./rl-module.ts";
+
+export interface ModuleSpec extends ActionOptions {
+  /** Default: `DefaultModule`. */
+  readonly moduleClass: ModuleClass | undefined;
+  readonly modelConfig: ModelConfig;
+}
+
+/** A module with everything that turns observations into actions. */
+export interface BuiltModule {
+  readonly module: RLModule;
+  readonly encoder: ObservationEncoder;
+  readonly distribution: ActionDistribution;
+  readonly observationSpace: Space;
+  readonly actionSpace: Space;
+}
+
+export function buildModule(
+  spec: ModuleSpec,
+  { observationSpace, actionSpace }: { observationSpace: Space; actionSpace: Space },
+  seed = 0,
+): BuiltModule {
+  const encoder = new ObservationEncoder(observationSpace);
+  const distribution = actionDistribution(actionSpace, spec);
+  const moduleClass = spec.moduleClass ?? DefaultModule;
+  const setup = {
+    observationSpace,
+    actionSpace,
+    inputSize: encoder.size,
+    outputSize: distribution.inputSize,
+    modelConfig: spec.modelConfig as ModelConfig & Readonly<Record<string, unknown>>,
+  };
+  const module = withRandom(new Random(seed, "module"), () => new moduleClass(setup));
+  return { module, encoder, distribution, observationSpace, actionSpace };
+}

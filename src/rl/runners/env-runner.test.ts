@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { Box } from "../spaces/box.ts";
+import { Discrete } from "../spaces/discrete.ts";
+import { LoopedEnv } from "../environments/looped-env.ts";
+import type { Env, VectorContext } from "../environments/env.ts";
+import type { EnvClass } from "../environments/registry.ts";
+import { SEQUENCE_END } from "../sequences/fragment.ts";
+import { EnvRunner, type RunnerSpec } from "./env-runner.ts";
+
+/** Counts to two, then the episode is over: the observation is the count, the reward ten times that. */
+class Counter implements Env<Float32Array, number> {
+  readonly observationSpace: Box = new Box({ low: 0, high: 9, shape: [1] });
+  readonly actionSpace: Discrete = new Discrete(2);
+  #at = 0;
+
+  reset(): { observation: Float32Array } {
+    this.#at = 0;
+    return { observation: Float32Array.of(0) };
+  }
+
+  step(): ReturnType<Env<Float32Array>["step"]> {
+    this.#at += 1;
+    return { observation: Float32Array.of(this.#at), reward: 10 * this.#at, terminated: this.#at === 2, truncated: this.#at === 2 };
+  }
+}
+
+/** The same, as a vector class that begins episodes in the next step. */
+class NextStepCounter extends LoopedEnv {
+  constructor(_config: object, { numEnvs = 1 }: VectorContext) {
+    super(
+      Array.from({ length: numEnvs }, () => new Counter()),
+      { autoresetMode: "nextStep", isChecked: true, name: "NextStepCounter" },
+    );
+  }
+}
+
+const spec = (envClass: EnvClass): RunnerSpec => ({
+  env: { name: envClass.name, envClass, maxEpisodeSteps: undefined },
+  envConfig: {},
+  numEnvs: 1,
+  workerIndex: 0,
+  firstEnv: 0,
+  seed: 1,
+  isChecked: true,
+  module: { moduleClass: undefined, modelConfig: { fcnetHiddens: [4] }, normalizeActions: true, clipActions: false },
+});
+
+test.each([Counter, NextStepCounter])("rows of %o end where episodes end, without the step that resets", async (envClass) => {
+  const runner = new EnvRunner(spec(envClass));
+  const { fragment, returns, lengths } = await runner.sample({ steps: 5, explore: true });
+  expect(Array.from(fragment.obs)).toEqual([0, 1, 2, 0, 1, 2, 0, 1]);
+  expect(Array.from(fragment.rewards)).toEqual([10, 20, 10, 20, 10]);
+  const { CUT, TERMINATED } = SEQUENCE_END;
+  expect(Array.from(fragment.sequences)).toEqual([0, 2, TERMINATED, 2, 2, TERMINATED, 4, 1, CUT]);
+  expect([Array.from(returns), Array.from(lengths)]).toEqual([
+    [30, 30],
+    [2, 2],
+  ]);
+  const next = await runner.sample({ steps: 1, explore: true });
+  expect([Array.from(next.fragment.obs), Array.from(next.returns)]).toEqual([[1, 2], [30]]);
+});
+
+test("the log-probability is that of the drawn action", async () => {
+  const { fragment } = await new EnvRunner(spec(Counter)).sample({ steps: 200, explore: true });
+  for (let row = 0; row < fragment.rows; row += 1) {
+    const [first, second] = fragment.actionDistInputs.subarray(2 * row, 2 * row + 2) as unknown as [number, number];
+    const chosen = fragment.actions[row] === 0 ? first : second;
+    expect(fragment.actionLogp[row]).toBeCloseTo(chosen - Math.log(Math.exp(first) + Math.exp(second)), 5);
+  }
+  expect(new Set(fragment.actions)).toEqual(new Set([0, 1]));
+});

@@ -1,0 +1,224 @@
+/**
+ * Samples steps: a vector of environments, a copy of the module, and the columns that come of both.
+ *
+ * Runs in the algorithm's process or inside of an actor. Each environment has a random stream, derived from the seed and the place in the algorithm.
+ * So the same steps are sampled in any process. A fragment may end in the middle of episodes, which the next one continues.
+ */
+import { isThenable } from "../../core/internal.ts";
+import { noGrad, Random, type RandomState, scope, tensor } from "../../tensor/index.ts";
+import { RLError } from "../errors.ts";
+import type { Info, VectorEnv, VectorStepResult } from "../environments/env.ts";
+import { vectorEnvOf } from "../environments/make-env.ts";
+import type { EnvSpec } from "../environments/registry.ts";
+import { BREATH_MS } from "../limits.ts";
+import { type BuiltModule, buildModule, type ModuleSpec } from "../modules/module-spec.ts";
+import { type ColumnData, columnLayout } from "../spaces/columns.ts";
+import type { NumericArray } from "../spaces/dtype.ts";
+import { type Fragment, FragmentWriter, SEQUENCE_END } from "../sequences/fragment.ts";
+
+export interface RunnerSpec {
+  readonly env: EnvSpec;
+  readonly envConfig: object;
+  readonly numEnvs: number;
+  /** 0 in the algorithm's process, from 1 in actors. */
+  readonly workerIndex: number;
+  /** The place of the first environment among all of the algorithm. */
+  readonly firstEnv: number;
+  readonly seed: number;
+  readonly isChecked: boolean;
+  readonly module: ModuleSpec;
+}
+
+export interface SampleRequest {
+  /** Steps to sample, over all environments. */
+  readonly steps: number;
+  /** Whether actions are drawn, or the likeliest ones taken. */
+  readonly explore: boolean;
+}
+
+/** A fragment with the episodes that ended in it. */
+export interface Sample {
+  readonly fragment: Fragment;
+  readonly returns: Float64Array;
+  readonly lengths: Int32Array;
+}
+
+/** Everything from which a runner goes on as if it had not stopped, in JSON. */
+export interface RunnerState {
+  /** `undefined` where environments have no `getState`. */
+  readonly environment: unknown;
+  readonly streams: readonly RandomState[];
+  readonly observations: readonly number[];
+  readonly ended: readonly number[];
+  readonly returns: readonly number[];
+  readonly lengths: readonly number[];
+}
+
+export class EnvRunner {
+  readonly env: VectorEnv;
+  readonly built: BuiltModule;
+  readonly #spec: RunnerSpec;
+  readonly #streams: Random[];
+  /** Encoded observations on which the next actions are taken. */
+  readonly #obs: Float32Array;
+  /** Environments whose next step only resets them. */
+  readonly #ended: Uint8Array;
+  readonly #returns: Float64Array;
+  readonly #lengths: Int32Array;
+  readonly #actions: NumericArray;
+  readonly #envActions: ColumnData;
+  readonly #logp: Float32Array;
+  readonly #finalObs: Float32Array;
+  #isBegun = false;
+
+  /** @throws EnvironmentError where the environments cannot be made */
+  constructor(spec: RunnerSpec) {
+    const { numEnvs, firstEnv, seed, workerIndex, isChecked, envConfig } = spec;
+    this.#spec = spec;
+    this.env = vectorEnvOf(spec.env, { envConfig, numEnvs, autoresetMode: "sameStep", workerIndex, isChecked });
+    if (this.env.autoresetMode === "disabled")
+      throw new RLError(`Cannot sample from ${spec.env.name}: its autoresetMode is "disabled". Give it "nextStep" or "sameStep"`);
+    this.built = buildModule(spec.module, this.env, seed);
+    const { encoder, distribution } = this.built;
+    this.#streams = Array.from({ length: numEnvs }, (_, index) => new Random(seed, "actions", firstEnv + index));
+    this.#obs = new Float32Array(numEnvs * encoder.size);
+    this.#finalObs = new Float32Array(encoder.size);
+    this.#ended = new Uint8Array(numEnvs);
+    this.#returns = new Float64Array(numEnvs);
+    this.#lengths = new Int32Array(numEnvs);
+    this.#actions = distribution.actions.allocate(numEnvs) as NumericArray;
+    this.#envActions = columnLayout(this.env.actionSpace).allocate(numEnvs);
+    this.#logp = new Float32Array(numEnvs);
+  }
+
+  setWeights(weights: Float32Array): void {
+    this.built.module.parameters.data.set(weights);
+  }
+
+  /** Samples at least so many steps. Lets other work of the process go on now and then. */
+  async sample({ steps, explore }: SampleRequest, signal?: AbortSignal): Promise<Sample> {
+    const { encoder, distribution } = this.built;
+    const { numEnvs } = this.#spec;
+    await this.#begin();
+    const writer = new FragmentWriter(numEnvs, steps, {
+      sizes: { obs: encoder.size, actions: this.#actions.length / numEnvs, actionDistInputs: distribution.inputSize },
+      makeActions: (rows) => distribution.actions.allocate(rows) as NumericArray,
+    });
+    const over: Over = Array.from({ length: numEnvs }, () => []);
+    let breathedAt = performance.now();
+    while (writer.rows < steps) {
+      const inputs = this.#act(explore);
+      for (let env = 0; env < numEnvs; env += 1)
+        if (this.#ended[env] === 0) writer.addRow(env, { obs: this.#obs, actions: this.#actions, inputs, logp: this.#logp[env] as number });
+      distribution.toEnvironment(this.#actions, this.#envActions);
+      const result = this.env.step(this.#envActions);
+      this.#take(isThenable(result) ? await result : result, writer, over);
+      if (performance.now() - breathedAt < BREATH_MS) continue;
+      await new Promise((resolve) => void setImmediate(resolve));
+      signal?.throwIfAborted();
+      breathedAt = performance.now();
+    }
+    const episodes = over.flat();
+    for (let env = 0; env < numEnvs; env += 1) writer.close(env, SEQUENCE_END.CUT, this.#obs, env * encoder.size);
+    return {
+      fragment: writer.finish(),
+      returns: Float64Array.from(episodes, (episode) => episode.return),
+      lengths: Int32Array.from(episodes, ({ length }) => length),
+    };
+  }
+
+  /** Resets all environments, once. */
+  async #begin(): Promise<void> {
+    if (this.#isBegun) return;
+    const { seed, firstEnv, numEnvs } = this.#spec;
+    const base = new Random(seed, "environments").integer(2 ** 31);
+    const { observations } = await this.env.reset({ seed: base + firstEnv });
+    this.built.encoder.encodeColumn(observations, numEnvs, this.#obs);
+    this.#isBegun = true;
+  }
+
+  /** Chooses actions and their log-probabilities. @returns the numbers of the network */
+  #act(explore: boolean): Float32Array {
+    const { module, encoder, distribution } = this.built;
+    const { numEnvs } = this.#spec;
+    const inputs = scope(() =>
+      noGrad(() => {
+        const { actionDistInputs } = module.forward({ obs: tensor(this.#obs, { shape: [numEnvs, encoder.size] }) });
+        if (actionDistInputs === undefined) throw new RLError("Cannot act: forward() of the module returned no actionDistInputs");
+        return actionDistInputs.toArray();
+      }),
+    );
+    for (let env = 0; env < numEnvs; env += 1) {
+      const draw = { inputs, row: env, actions: this.#actions };
+      if (explore) this.#logp[env] = distribution.sample(draw, this.#streams[env] as Random);
+      else distribution.choose(draw);
+    }
+    return inputs;
+  }
+
+  /** Takes the outcome of a step: rewards, ends of episodes and the next observations. */
+  #take({ observations, rewards, terminateds, truncateds, infos }: VectorStepResult, writer: FragmentWriter, over: Over): void {
+    const { encoder } = this.built;
+    const { numEnvs } = this.#spec;
+    const isNextStep = this.env.autoresetMode === "nextStep";
+    encoder.encodeColumn(observations, numEnvs, this.#obs);
+    for (let env = 0; env < numEnvs; env += 1) {
+      if (this.#ended[env] !== 0) {
+        this.#ended[env] = 0;
+        continue;
+      }
+      const reward = rewards[env] as number;
+      writer.reward(env, reward);
+      this.#returns[env] = (this.#returns[env] as number) + reward;
+      this.#lengths[env] = (this.#lengths[env] as number) + 1;
+      if (terminateds[env] === 0 && truncateds[env] === 0) continue;
+      // Where both are set, the world has ended: nothing is left to bootstrap from.
+      const end = terminateds[env] !== 0 ? SEQUENCE_END.TERMINATED : SEQUENCE_END.TRUNCATED;
+      if (isNextStep) writer.close(env, end, this.#obs, env * encoder.size);
+      else this.#closeWithFinal(env, end, writer, infos[env]);
+      if (isNextStep) this.#ended[env] = 1;
+      over[env]?.push({ return: this.#returns[env] as number, length: this.#lengths[env] as number });
+      this.#returns[env] = 0;
+      this.#lengths[env] = 0;
+    }
+  }
+
+  #closeWithFinal(env: number, end: number, writer: FragmentWriter, info: Info | undefined): void {
+    if (info?.["finalObservation"] === undefined)
+      throw new RLError(
+        `Cannot use ${this.#spec.env.name}: in mode "sameStep" infos[i].finalObservation has the last observation of an episode`,
+      );
+    this.built.encoder.encode(info["finalObservation"], this.#finalObs, 0);
+    writer.close(env, end, this.#finalObs, 0);
+  }
+
+  getState(): RunnerState {
+    return {
+      environment: this.#isBegun ? this.env.getState?.() : undefined,
+      streams: this.#streams.map((stream) => stream.getState()),
+      observations: Array.from(this.#obs),
+      ended: Array.from(this.#ended),
+      returns: Array.from(this.#returns),
+      lengths: Array.from(this.#lengths),
+    };
+  }
+
+  /** Goes on from a state. Environments without a state begin new episodes. */
+  setState({ environment, streams, observations, ended, returns, lengths }: RunnerState): void {
+    for (const [index, state] of streams.entries()) this.#streams[index]?.setState(state);
+    if (environment === undefined || this.env.setState === undefined) return;
+    this.env.setState(environment as never);
+    this.#obs.set(observations);
+    this.#ended.set(ended);
+    this.#returns.set(returns);
+    this.#lengths.set(lengths);
+    this.#isBegun = true;
+  }
+
+  async close(): Promise<void> {
+    await this.env.close?.();
+  }
+}
+
+/** The episodes that have ended, by environment: so their order does not depend on the number of runners. */
+type Over = { readonly return: number; readonly length: number }[][];

@@ -1,0 +1,103 @@
+/**
+ * Turns observations into the numbers that networks take: flat float32, with one-hot choices.
+ *
+ * The parts of `Dict` and `Tuple` lie one after another, in the order of the space.
+ * Runners encode whole vectors, policies single observations.
+ */
+import { describeValue } from "../../core/internal.ts";
+import { Box } from "./box.ts";
+import { Dict, Tuple } from "./composite.ts";
+import { Discrete } from "./discrete.ts";
+import type { ColumnData } from "./columns.ts";
+import type { NumericArray } from "./dtype.ts";
+import { MultiBinary } from "./multi-binary.ts";
+import { MultiDiscrete } from "./multi-discrete.ts";
+import type { Space } from "./space.ts";
+
+type WriteNumbers = (value: unknown, into: Float32Array, at: number) => void;
+
+export class ObservationEncoder {
+  /** Numbers of an observation. */
+  readonly size: number;
+  readonly #write: WriteNumbers;
+  /** Elements of a flat column's row where these are the numbers themselves. */
+  readonly #isPlain: boolean;
+  readonly #isList: boolean;
+
+  /** @throws TypeError for spaces without a form in numbers, such as `Text` */
+  constructor(space: Space) {
+    const { size, write } = encodingOf(space, "the observation space");
+    this.size = size;
+    this.#write = write;
+    this.#isPlain = space instanceof Box || space instanceof MultiBinary;
+    this.#isList = space instanceof Dict || space instanceof Tuple;
+  }
+
+  encode(value: unknown, into: Float32Array, at: number): void {
+    this.#write(value, into, at);
+  }
+
+  /** Encodes the rows of a column, one after another. */
+  encodeColumn(column: ColumnData, rows: number, into: Float32Array): void {
+    if (this.#isPlain) return into.set(column as NumericArray);
+    const width = column.length / rows;
+    for (let row = 0; row < rows; row += 1) this.encodeRow(column, row, { into, at: row * this.size, width });
+  }
+
+  /** Encodes one row of a column whose rows have `width` entries. */
+  encodeRow(column: ColumnData, row: number, { into, at, width }: { into: Float32Array; at: number; width: number }): void {
+    if (this.#isList || width === 1) this.#write(this.#isPlain ? [column[row]] : column[row], into, at);
+    else this.#write((column as NumericArray).subarray(row * width, (row + 1) * width), into, at);
+  }
+}
+
+function encodingOf(space: Space, what: string): { size: number; write: WriteNumbers } {
+  if (space instanceof Box || space instanceof MultiBinary) {
+    const size = space instanceof Box ? space.size : space.n;
+    return { size, write: (value, into, at) => into.set(value as ArrayLike<number>, at) };
+  }
+  if (space instanceof Discrete) {
+    const { n, start } = space;
+    return {
+      size: n,
+      write: (value, into, at) => void into.fill(0, at, at + n).fill(1, at + (value as number) - start, at + (value as number) - start + 1),
+    };
+  }
+  if (space instanceof MultiDiscrete) return oneHots(space.counts);
+  if (space instanceof Dict) {
+    const parts = Object.entries(space.spaces as Readonly<Record<string, Space>>).map(([key, part]) => ({
+      key,
+      ...encodingOf(part, `${what}, ${key}`),
+    }));
+    return joined(parts);
+  }
+  if (space instanceof Tuple)
+    return joined((space.spaces as readonly Space[]).map((part, key) => ({ key, ...encodingOf(part, `${what}, part ${key}`) })));
+  throw new TypeError(
+    `Cannot make a network: ${what} is a Box, Discrete, MultiDiscrete, MultiBinary, or a Dict or Tuple of these: received ${describeValue(space.toJSON())}`,
+  );
+}
+
+function oneHots(counts: readonly number[]): { size: number; write: WriteNumbers } {
+  const size = counts.reduce((sum, count) => sum + count, 0);
+  const write: WriteNumbers = (value, into, at) => {
+    into.fill(0, at, at + size);
+    let from = at;
+    for (const [index, count] of counts.entries()) {
+      into[from + ((value as ArrayLike<number>)[index] as number)] = 1;
+      from += count;
+    }
+  };
+  return { size, write };
+}
+
+function joined(parts: readonly { key: string | number; size: number; write: WriteNumbers }[]): { size: number; write: WriteNumbers } {
+  const write: WriteNumbers = (value, into, at) => {
+    let from = at;
+    for (const part of parts) {
+      part.write((value as Readonly<Record<string | number, unknown>>)[part.key], into, from);
+      from += part.size;
+    }
+  };
+  return { size: parts.reduce((sum, { size }) => sum + size, 0), write };
+}

@@ -1,0 +1,35 @@
+/**
+ * `npm run test:learning [-- --seed N]`: whether algorithms learn, with three seeds, of which two must reach the goal; with one seed, that one must.
+ *
+ * Prints the curve of each run. Times are shown and decide nothing.
+ */
+import { parseArgs } from "node:util";
+import { learn, LEARNING_RUNS } from "./runs.ts";
+
+const { seed } = parseArgs({ options: { seed: { type: "string" } } }).values;
+const seeds = seed === undefined ? [1, 2, 3] : [Number(seed)];
+if (!seeds.every(Number.isSafeInteger)) {
+  console.error(`Cannot run: --seed is a whole number: received ${JSON.stringify(seed)}`);
+  process.exit(2);
+}
+const needed = Math.min(2, seeds.length);
+let [passed, failed] = [0, 0];
+for (const run of LEARNING_RUNS) {
+  let reached = 0;
+  for (const each of seeds) {
+    const begunAt = performance.now();
+    const { evaluated, curve } = await learn(run, run.full, each);
+    const isGood = evaluated >= run.full.evaluation;
+    if (isGood) reached += 1;
+    const seconds = ((performance.now() - begunAt) / 1000).toFixed(1);
+    const [steps] = curve.at(-1) ?? [0];
+    console.log(
+      `${run.title}, seed ${each}: evaluation ${evaluated.toFixed(1)} after ${steps} steps (goal: ${run.full.evaluation}), ${seconds} s`,
+    );
+    console.log(`  ${curve.map(([at, mean]) => `${at}: ${mean?.toFixed(0) ?? "-"}`).join(", ")}`);
+  }
+  if (reached >= needed) passed += 1;
+  else failed += 1;
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

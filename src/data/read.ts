@@ -173,6 +173,8 @@ export interface ReadParquetOptions<K extends string = string> extends ReadFiles
   columns?: readonly K[] | undefined;
   /** How decimals are read: as exact text, or as the nearest number. Default: as the file was made, else `"text"`. */
   decimal?: "text" | "number" | undefined;
+  /** Types of columns in place of those of the files, such as `{ id: "string" }` where files have different ones. A value that the type does not hold is an error. Default: the files'. */
+  schema?: SchemaOption | undefined;
 }
 
 const SCHEMA = custom<SchemaOption>(
@@ -274,6 +276,7 @@ const AUDIO = { ...BY_FFMPEG, sampleRate: count({ min: 1 }, undefined), channels
 const WIDE_TYPES = ["int64 as bigint", "uint64 as bigint"];
 const PARQUET = {
   ...FILES,
+  schema: SCHEMA,
   columns: NAMES,
   decimal: custom<"text" | "number" | undefined>('"text" or "number" is needed', undefined, (value) =>
     value === "text" || value === "number" ? "ok" : "out of range",
@@ -398,9 +401,9 @@ export function readParquet<R extends AnyRow = AnyRow, const K extends keyof R &
   options: ReadParquetOptions<K> = {},
 ): Dataset<Pick<R, K>> {
   const { own, tasks } = splitOptions(options, PARQUET);
-  const { columns, decimal, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
+  const { columns, decimal, schema, ...files } = readOptions(own, { of: "readParquet", options: PARQUET });
   checkPaths("readParquet", paths, files);
-  const source = parquetSource({ paths, files, columns, decimal, wanted: { columns: undefined, filters: [] } });
+  const source = parquetSource({ paths, files, columns, decimal, schema, wanted: { columns: undefined, filters: [] } });
   return newDataset({ kind: "read", name: source.name, source, options: tasks, compute: taskLimit(files) });
 }
 
@@ -410,6 +413,7 @@ interface ParquetRead {
   /** The option of the user. */
   readonly columns: readonly string[] | undefined;
   readonly decimal: "text" | "number" | undefined;
+  readonly schema: SchemaOption;
   /** What the steps behind the read ask for. */
   readonly wanted: Wanted;
 }
@@ -444,12 +448,14 @@ function parquetSource(read: ParquetRead): Source {
 }
 
 async function parquetParts(
-  { paths, files, columns, decimal, wanted }: ParquetRead,
+  { paths, files, columns, decimal, schema, wanted }: ParquetRead,
   leavesOut: (error: unknown) => boolean,
 ): Promise<{ readonly parts: SourcePart[]; readonly fields: () => Promise<readonly Field[] | undefined> }> {
   const { listed, columnsOfPath } = await filesToRead("readParquet", paths, files);
   await refuseTables(paths, listed);
-  const asked = wanted.filters.flatMap(columnsOf);
+  // Statistics are of the file's type, in which values may have another order than in the option's.
+  const filters = wanted.filters.filter((filter) => !columnsOf(filter).some((column) => Object.hasOwn(schema, column)));
+  const asked = filters.flatMap(columnsOf);
   const readable = await inParallel(listed, ({ path }) =>
     readParquetFooter(path, asked).catch((error: unknown) => {
       if (!leavesOut(error)) throw error;
@@ -460,12 +466,12 @@ async function parquetParts(
   const wide = [...new Set(footers.flatMap((footer) => footer.wideColumns))];
   const known = new Set(footers.flatMap((footer) => [...footer.columns, ...columnsOfPath(footer.path).map(([name]) => name)]));
   const [first] = footers;
-  if (first !== undefined) refuseMissing(columns, first, known);
+  if (first !== undefined) refuseMissing([...(columns ?? []), ...Object.keys(schema)], first, known);
   // A column that no file has is not left out: the step that asks for it says what is wrong, and which columns there are.
   const read = wanted.columns?.every((column) => known.has(column)) === true ? wanted.columns : columns;
   const argsOf = (footer: ParquetFooter, part: ParquetPart) => {
     const present = read === undefined ? undefined : columnsInFile(read, footer);
-    return [readParquetPart, [part, present, wide, decimal], columnsOfPath(footer.path)] as const;
+    return [readParquetPart, [part, present, wide, decimal, schema], columnsOfPath(footer.path)] as const;
   };
   const fieldsOf = async (footer: ParquetFooter): Promise<readonly Field[]> => {
     const [reader, args, added] = argsOf(footer, withoutRows(footer));
@@ -487,7 +493,7 @@ async function parquetParts(
   const partsOf = (footer: ParquetFooter, parts: readonly ParquetPart[]): SourcePart[] =>
     parts.map((part) => ({ args: [...argsOf(footer, part), read, fields], rowCount: part.rowCount }));
   const all = footers.flatMap((footer) => {
-    const excluded = excludedGroups(footer, columnsOfPath(footer.path), wanted.filters);
+    const excluded = excludedGroups(footer, columnsOfPath(footer.path), filters);
     return partsOf(footer, partsOfFooter(footer, excluded));
   });
   if (all.length > 0 || first === undefined) return { parts: all, fields: inOrder };
@@ -832,7 +838,7 @@ export async function* readWithColumns(
     const vectors = added.map(([, value]) => buildVector(new Array(block.rowCount).fill(value), typeOfConstant(value)));
     const { rowCount } = block;
     const own: Block = { rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
-    const all = fields === undefined ? own : conformBlock(own, fields, shownPath(String(args[0])));
+    const all = fields === undefined ? own : conformBlock(own, fields, typeof args[0] === "string" ? shownPath(args[0]) : undefined);
     const asked = wanted === undefined ? all : { rowCount, names: wanted, vectors: wanted.map((name) => vectorOf(all, name) as Vector) };
     yield keepOrigin(asked, block);
   }

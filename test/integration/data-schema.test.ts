@@ -113,6 +113,22 @@ describe("Parquet files with different columns", () => {
   });
 });
 
+test("schema gives columns of Parquet files one type, where theirs do not meet", async () => {
+  const path = await filesOf({ id: column(int32(), 1, 2), n: column(int32(), 5, 10) }, { id: column(utf8(), "a"), n: column(int32(), 7) });
+  const read = data.readParquet<any>(path, { schema: { id: "string", n: "float64" } });
+  expect((await read.schema()).types).toEqual(["string", "float64"]);
+  expect(await read.takeAll()).toEqual([
+    { id: "1", n: 5 },
+    { id: "2", n: 10 },
+    { id: "a", n: 7 },
+  ]);
+  // As texts, 10 is before 5: statistics of numbers would leave it out.
+  const texts = data.readParquet<any>(path, { columns: ["n"], schema: { n: "string" } });
+  expect(await texts.filter(data.col("n").lt("5")).takeAll()).toEqual([{ n: "10" }]);
+  await expect(data.readParquet(path, { schema: { miles: "int64" } }).takeAll()).rejects.toThrow('has no column "miles"');
+  await expect(data.readParquet(path, { schema: { id: "int64" } }).takeAll()).rejects.toThrow('"a"');
+});
+
 describe("two types of one column", () => {
   const day = Date.UTC(2026, 0, 31);
   test.each<[string, Column, Column, string]>([

@@ -9,6 +9,8 @@ import { blocksOfWasmTable } from "../arrow/from-wasm.ts";
 import type { Block } from "../blocks/block.ts";
 import { noteFile } from "../blocks/origin.ts";
 import { DataError } from "../errors.ts";
+import { withColumns } from "../expressions/evaluate.ts";
+import type { ExpressionNode } from "../expressions/nodes.ts";
 import type { ColumnFacts } from "../expressions/may-match.ts";
 import { checkCompactThrift } from "./compact-thrift.ts";
 import { footerInMicroseconds, type SparkTimes, sparkTimesOf } from "./parquet-int96.ts";
@@ -145,12 +147,26 @@ function isWide(value: unknown): boolean {
   return typeof value === "bigint" && (value > BigInt(Number.MAX_SAFE_INTEGER) || value < BigInt(Number.MIN_SAFE_INTEGER));
 }
 
+/** Casts columns to types of the user's. */
+function withTypes(block: Block, schema: Readonly<Record<string, string>>): Block {
+  const columns = block.names.filter((name) => Object.hasOwn(schema, name));
+  const castOf = (name: string): ExpressionNode => ({ kind: "call", fn: "cast", inputs: [{ kind: "column", name }], args: [schema[name]] });
+  return columns.length === 0
+    ? block
+    : withColumns(
+        block,
+        columns.map((name) => ({ name, node: castOf(name) })),
+        "readParquet",
+      );
+}
+
 /** The blocks of a part. Runs in workers. */
 export async function* readParquetPart(
   { path, rowGroups, firstRows, sparkTimes, encryptedColumns }: ParquetPart,
   columns: readonly string[] | undefined,
   bigintColumns: readonly string[],
   decimal?: "text" | "number",
+  schema: Readonly<Record<string, string>> = {},
 ): AsyncGenerator<Block, void, undefined> {
   const locked = encryptedColumns?.find((column) => columns?.includes(column) !== false);
   if (locked !== undefined) throw encrypted(path, `its column ${JSON.stringify(locked)}`);
@@ -181,9 +197,10 @@ export async function* readParquetPart(
       });
       let row = firstRows[i] ?? 0;
       for (const block of blocks) {
-        noteFile(block, shownPath(path), row);
+        const typed = withTypes(block, schema);
+        noteFile(typed, shownPath(path), row);
         row += block.rowCount;
-        yield block;
+        yield typed;
       }
     }
   } finally {

@@ -14,7 +14,7 @@ const GONE = "it has left";
 
 export const drainCommand: Command = defineCommand({
   name: "drain",
-  summary: "let a node end what it has and leave the cluster",
+  summary: "let a node finish its work and leave the cluster",
   description: `The node gets no new tasks and actors. Its actors with restarts left are restarted on other nodes, at once;
 it waits until everything else on it has ended and no program is connected to it, and leaves. What
 runs there is told of it and of the deadline (\`getRuntimeContext().preemption\`). What must
@@ -27,7 +27,7 @@ not be lost has to be elsewhere by then: objects that only it has are made again
       help: "preemption: the node is taken away (default); idle: only if nothing runs on it, or the command is refused",
     },
     "deadline-ms": { valueName: "MS", help: "leave after this time whatever runs then (default: wait as long as it takes)" },
-    "no-wait": { help: "return at once; the node leaves when it has ended what it has" },
+    "no-wait": { help: "return at once; the node leaves when it has finished its work" },
     address: ADDRESS,
     json: { help: "print the result as JSON" },
   },

@@ -18,7 +18,7 @@ export const natsInstallCommand: Command = defineCommand({
   options: {
     from: { valueName: "FILE", help: "use this archive or program instead of a registry" },
     sha256: { valueName: "HEX", help: "the checksum that FILE has to have, when it is not one that Shoal knows" },
-    json: { help: "print what was installed as JSON" },
+    json: { help: "print the installed program as JSON" },
   },
   run: async ({ options, terminal }) => {
     const { from, sha256, json } = options;

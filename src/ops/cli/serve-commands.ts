@@ -100,7 +100,7 @@ const healthCommand: Command = defineCommand({
 
 const runCommand: Command = defineCommand({
   name: "serve run",
-  summary: "run an application, or what a configuration says, until it is ended",
+  summary: "run an application or a configuration until it is ended",
   description:
     "TARGET is app.ts:app, a module and its export, or a file with a configuration (.yaml, .yml, .json). KEY=VALUE is given to an export that builds the application.",
   words: ["TARGET"],
@@ -120,7 +120,7 @@ const runCommand: Command = defineCommand({
   },
   run: async ({ options, words: [target = "", ...more], terminal }) => {
     if (options["non-blocking"] && options.address === undefined)
-      throw new UsageError("Cannot run shoal serve run: --non-blocking needs --address: a node of its own ends with the command");
+      throw new UsageError("Cannot run shoal serve run: --non-blocking needs --address: the command's own node ends with it");
     if (options["non-blocking"] && options.reload)
       throw new UsageError("Cannot run shoal serve run: --non-blocking and --reload exclude each other");
     const folder = folderFrom(terminal.workingDirectory, options["app-dir"]);
@@ -253,10 +253,10 @@ function tellFailure(error: unknown, terminal: Terminal): void {
 
 const deployCommand: Command = defineCommand({
   name: "serve deploy",
-  summary: "run what a configuration says on the cluster, and end all other applications",
+  summary: "run a configuration on the cluster, and end all other applications",
   words: ["CONFIG"],
   description:
-    "Resolves when all applications answer. Opens Ray's REST API and /metrics, too, unless they are open; where their port is taken, says so and goes on.",
+    "Resolves when all applications answer. Opens Ray's REST API and /metrics, too, unless they are open; if their port is taken, it warns and continues.",
   options: { address: ADDRESS, ...API_OPTIONS },
   run: ({ options, words: [file = ""], terminal }) => {
     const apiOptions = apiOf("deploy", options);
@@ -331,7 +331,7 @@ const shutdownCommand: Command = defineCommand({
   summary: "end all applications and proxies of the cluster",
   options: { address: ADDRESS, yes: { short: "y", help: "say that it is meant" } },
   run: ({ options, terminal }) => {
-    if (!options.yes) throw new UsageError("Cannot run shoal serve shutdown: it ends all applications; say --yes");
+    if (!options.yes) throw new UsageError("Cannot run shoal serve shutdown: it ends all applications: confirm with --yes");
     return onCluster(terminal, options.address, (serve) => serve.shutdown());
   },
 });

@@ -56,7 +56,7 @@ the file of --token-file, where other users of this machine do not see it. Every
 
 const OPTIONS = {
   head: { help: "be the head of a cluster" },
-  address: { short: "a", valueName: "HOST:PORT", help: "join the cluster whose head is there; several with commas" },
+  address: { short: "a", valueName: "HOST:PORT", help: "address of the cluster's head; separate several heads by commas" },
   token: { valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN, or a file)" },
   "token-file": { valueName: "FILE", help: "a file of this user alone that has the join token" },
   host: { valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
@@ -67,13 +67,13 @@ const OPTIONS = {
     help: "a NATS that runs already, nats:// or tls://host:port, with TOKEN@ or USER:PASSWORD@ before the host; several with commas",
   },
   "nats-ca": { valueName: "FILE", help: "the authority of its certificates (default: those of the system)" },
-  "nats-credentials": { valueName: "FILE", help: "what the head shows there: a .creds file" },
+  "nats-credentials": { valueName: "FILE", help: "credentials of the head there: a .creds file" },
   "nats-port": { valueName: "PORT", help: "of the nats-server under the head (default: the head's port and 1)" },
   "no-nats": { help: "keep the head's tables in its memory: they end with it" },
   name: { valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
   ...NODE_OPTIONS,
   block: { help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
-  json: { help: "print what was started as JSON" },
+  json: { help: "print the started processes as JSON" },
 } as const satisfies OptionSpecs;
 
 type Values = OptionValues<typeof OPTIONS>;

@@ -71,7 +71,7 @@ const CONTINUED_LINES = [
 ];
 
 const MEMORY_LINES = [
-  "There is no nats-server here, so the head keeps what it knows in memory: actors and groups end with it.",
+  "There is no nats-server here, so the head keeps its tables in memory: actors and groups end with it.",
   "`shoal nats install` gets one; other machines can join only with it.",
 ];
 

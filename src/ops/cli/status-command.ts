@@ -10,7 +10,7 @@ import { statusText } from "./status-text.ts";
 
 export const statusCommand: Command = defineCommand({
   name: "status",
-  summary: "show the nodes of the cluster, what is used, and what waits",
+  summary: "show the nodes of the cluster, used resources, and waiting demands",
   description: "Shows the cluster that this machine is a node of.",
   options: {
     address: ADDRESS,

@@ -27,7 +27,7 @@ machine has parts of several clusters, --address or --all says of which.`,
     all: { help: "of all clusters of this machine" },
     force: { help: "kill it, without letting anything end in order" },
     timeout: { valueName: "SECONDS", help: `how long it may take before it is killed (default: ${STOPS_WITHIN_MS / 1000})` },
-    json: { help: "print what was ended as JSON" },
+    json: { help: "print the ended processes as JSON" },
   },
   run: async ({ options, terminal }) => {
     const timeoutMs = 1000 * seconds(options.timeout);

@@ -14,7 +14,7 @@ FOLDER is the run's folder: storagePath and its name. It may be of S3.`,
   words: ["FOLDER"],
   options: {
     sort: { valueName: "METRIC", help: "put the trials in order of a metric instead of the tuned one" },
-    limit: { short: "n", valueName: "COUNT", help: "show so many at most (default: all)" },
+    limit: { short: "n", valueName: "COUNT", help: "maximum number of trials (default: all)" },
     json: { help: "print JSON" },
   },
   run: async ({ options, words, terminal }) => {

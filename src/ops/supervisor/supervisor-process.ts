@@ -144,7 +144,7 @@ function replicasOf(servers: number): number {
 
 function natsEvent(event: NatsProcessEvent): void {
   if (event.kind === "ready") log.write(`The nats-server answers at ${event.url}: process ${event.pid}.`);
-  else if (event.kind === "diskFull") log.write(`The nats-server has no room in ${event.folder}: nothing new is kept until there is.`);
+  else if (event.kind === "diskFull") log.write(`The nats-server has no room in ${event.folder}: it stores nothing new until there is.`);
   else log.write(`The nats-server ended; it starts again in ${event.startsAgainInMs} ms. ${event.error.message}`);
   writeFile();
 }

@@ -158,7 +158,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
       log("The node has left the cluster in order.");
       onLeft();
     } else {
-      log("The node of this machine has left the cluster in order; the head goes on.");
+      log("The node of this machine has left the cluster in order; the head continues.");
     }
   }
 

@@ -69,7 +69,7 @@ function writeWasm(binary) {
     "/**",
     " * native/kernels.c as WebAssembly in base64, written by scripts/build-native.mjs.",
     " *",
-    " * Its checksum stands in prebuilds/kernels-checksums.json. Do not change it by hand.",
+    " * The checksum is in prebuilds/kernels-checksums.json. Do not change this file by hand.",
     " */",
     "export const KERNELS_WASM =",
     `  "${binary.toString("base64")}";`,

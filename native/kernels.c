@@ -145,8 +145,9 @@ INLINE vf expm1(vf x) {
 INLINE int outside(const Arena *arena, uint32_t offset, uint64_t count) {
   return (offset & 3) != 0 || count > 0x40000000u || offset + count * 4 > arena->bytes;
 }
-/* A table of rows and columns with strides. */
+/* A table of rows and columns with strides. Neither count exceeds the memory, so that loops over empty rows end soon. */
 INLINE int table_outside(const Arena *arena, uint32_t offset, uint64_t rows, uint64_t row_stride, uint64_t columns, uint64_t column_stride) {
+  if (rows > arena->bytes || columns > arena->bytes) return 1;
   if (rows == 0 || columns == 0) return outside(arena, offset, 0);
   if (rows > 0x40000000u || columns > 0x40000000u || row_stride > 0x40000000u || column_stride > 0x40000000u) return 1;
   uint64_t last = (rows - 1) * row_stride;
@@ -229,8 +230,13 @@ static void pack(float *panel, const float *b, size_t b_term, size_t b_column, s
       for (size_t v = 0; v < width; v += LANES) store(panel + p * width + v, load(b + p * b_term + v));
     return;
   }
-  for (size_t p = 0; p < terms; p++)
-    for (size_t j = 0; j < width; j++) panel[p * width + j] = j < columns ? b[p * b_term + j * b_column] : 0;
+  for (size_t j = 0; j < width; j++) {
+    const float *column = b + j * b_column;
+    if (j < columns)
+      for (size_t p = 0; p < terms; p++) panel[p * width + j] = column[p * b_term];
+    else
+      for (size_t p = 0; p < terms; p++) panel[p * width + j] = 0;
+  }
 }
 
 static void columns_of_rows(Tile *tile, size_t rows, const TileKernel *kernels) {
@@ -377,7 +383,8 @@ int kernel_unaryGradient(const Arena *arena) {
   return 1;
 }
 
-enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, MINIMUM, MAXIMUM };
+/* MASK keeps a where b is not 0. */
+enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, MINIMUM, MAXIMUM, MASK };
 
 INLINE vf binary_of(int operation, vf a, vf b) {
   switch (operation) {
@@ -386,6 +393,7 @@ INLINE vf binary_of(int operation, vf a, vf b) {
     case MULTIPLY: return a * b;
     case DIVIDE: return a / b;
     case MINIMUM: return select((a < b) | (a != a), a, b);
+    case MASK: return select(b != splat(0.0f), a, splat(0.0f));
     default: return select((a > b) | (a != a), a, b);
   }
 }
@@ -398,10 +406,11 @@ INLINE vf share_of(int operation, int side, vf gradient, vf a, vf b) {
     case MULTIPLY: return side ? gradient * a : gradient * b;
     case DIVIDE: return side ? -gradient * a / (b * b) : gradient / b;
     case MINIMUM: return select(side ? b < a : a < b, gradient, half);
+    case MASK: return side ? splat(0.0f) : select(b != splat(0.0f), gradient, splat(0.0f));
     default: return select(side ? b > a : a > b, gradient, half);
   }
 }
-#define EACH_BINARY(DO) DO(ADD) DO(SUBTRACT) DO(MULTIPLY) DO(DIVIDE) DO(MINIMUM) DO(MAXIMUM)
+#define EACH_BINARY(DO) DO(ADD) DO(SUBTRACT) DO(MULTIPLY) DO(DIVIDE) DO(MINIMUM) DO(MAXIMUM) DO(MASK)
 
 /* out[rows, columns] = f(a, b); the strides of a and b are free for rows, 0 or 1 for columns. */
 int kernel_binary(const Arena *arena) {
@@ -523,6 +532,7 @@ int kernel_spread(const Arena *arena) {
       table_outside(arena, w[0], outer, count * inner, count * inner, 1))
     return 1;
   const float scale = float_of(w[5]) / (w[6] ? (float)w[6] : 1);
+  if (count == 0 || inner == 0) return 0;
   const size_t rows = inner == 1 ? outer : outer * count, columns = inner == 1 ? count : inner;
   for (size_t r = 0; r < rows; r++) {
     float *out = FLOATS(w[0]) + r * columns;
@@ -612,6 +622,7 @@ int kernel_softmaxGradient(const Arena *arena) {
   return 0;
 }
 
+/* Indices are checked before the first write, and again when they are used: a result may lie over them. */
 INLINE int indices_outside(const int32_t *indices, size_t count, size_t limit) {
   for (size_t i = 0; i < count; i++)
     if ((uint32_t)indices[i] >= limit) return 1;
@@ -626,7 +637,9 @@ int kernel_rows(const Arena *arena) {
       outside(arena, w[2], count) || indices_outside(INTEGERS(w[2]), count, rows))
     return 1;
   for (size_t i = 0; i < count; i++) {
-    const float *x = FLOATS(w[1]) + (size_t)INTEGERS(w[2])[i] * columns;
+    const size_t index = (uint32_t)INTEGERS(w[2])[i];
+    if (index >= rows) return 1;
+    const float *x = FLOATS(w[1]) + index * columns;
     float *out = FLOATS(w[0]) + i * columns;
     for (size_t j = 0; j < columns; j += LANES) store_some(out + j, load_some(x + j, columns - j), columns - j);
   }
@@ -641,7 +654,9 @@ int kernel_addRows(const Arena *arena) {
       outside(arena, w[2], count) || indices_outside(INTEGERS(w[2]), count, rows))
     return 1;
   for (size_t i = 0; i < count; i++) {
-    float *out = FLOATS(w[0]) + (size_t)INTEGERS(w[2])[i] * columns;
+    const size_t index = (uint32_t)INTEGERS(w[2])[i];
+    if (index >= rows) return 1;
+    float *out = FLOATS(w[0]) + index * columns;
     const float *gradient = FLOATS(w[1]) + i * columns;
     for (size_t j = 0; j < columns; j += LANES)
       store_some(out + j, load_some(out + j, columns - j) + load_some(gradient + j, columns - j), columns - j);
@@ -658,7 +673,9 @@ int kernel_pick(const Arena *arena) {
     return 1;
   for (size_t o = 0; o < outer; o++) {
     for (size_t i = 0; i < inner; i++) {
-      float *x = FLOATS(w[1]) + (o * count + (size_t)INTEGERS(w[2])[o * inner + i]) * inner + i;
+      const size_t index = (uint32_t)INTEGERS(w[2])[o * inner + i];
+      if (index >= count) return 1;
+      float *x = FLOATS(w[1]) + (o * count + index) * inner + i;
       float *out = FLOATS(w[0]) + o * inner + i;
       if (w[6]) *x += *out;
       else *out = *x;
@@ -690,6 +707,7 @@ int kernel_transpose(const Arena *arena) {
   if (rows > 0x40000000u || columns > 0x40000000u || table_outside(arena, w[0], outer, rows * columns, rows * columns, 1) ||
       table_outside(arena, w[1], outer, rows * columns, rows * columns, 1))
     return 1;
+  if (rows == 0 || columns == 0) return 0;
   for (size_t o = 0; o < outer; o++) {
     float *out = FLOATS(w[0]) + o * rows * columns;
     const float *x = FLOATS(w[1]) + o * rows * columns;
@@ -699,11 +717,88 @@ int kernel_transpose(const Arena *arena) {
   return 0;
 }
 
+/* Rows of mean 0 and variance 1: out = (x - mean) * r with r = 1 / sqrt(variance + epsilon), which stays in `roots`. */
+int kernel_normalize(const Arena *arena) {
+  const uint32_t *w = arena->words;
+  const size_t rows = w[3], count = w[4];
+  if (table_outside(arena, w[0], rows, count, count, 1) || outside(arena, w[1], rows) || table_outside(arena, w[2], rows, count, count, 1)) return 1;
+  const double epsilon = float_of(w[5]);
+  for (size_t r = 0; r < rows && count > 0; r++) {
+    float *out = FLOATS(w[0]) + r * count;
+    const float *x = FLOATS(w[2]) + r * count;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) sum += x[i];
+    const double mean = sum / (double)count;
+    for (size_t i = 0; i < count; i++) squares += (x[i] - mean) * (x[i] - mean);
+    const double root = 1 / __builtin_sqrt(squares / (double)count + epsilon);
+    FLOATS(w[1])[r] = (float)root;
+    for (size_t i = 0; i < count; i++) out[i] = (float)((x[i] - mean) * root);
+  }
+  return 0;
+}
+
+/* out = (add ? out : 0) + r (g - mean(g) - y mean(g y)) for rows y of kernel_normalize. */
+int kernel_normalizeGradient(const Arena *arena) {
+  const uint32_t *w = arena->words;
+  const size_t rows = w[4], count = w[5];
+  if (table_outside(arena, w[0], rows, count, count, 1) || table_outside(arena, w[1], rows, count, count, 1) ||
+      table_outside(arena, w[2], rows, count, count, 1) || outside(arena, w[3], rows))
+    return 1;
+  for (size_t r = 0; r < rows && count > 0; r++) {
+    float *out = FLOATS(w[0]) + r * count;
+    const float *gradient = FLOATS(w[1]) + r * count, *y = FLOATS(w[2]) + r * count;
+    double sum = 0, product = 0;
+    for (size_t i = 0; i < count; i++) {
+      sum += gradient[i];
+      product += (double)gradient[i] * y[i];
+    }
+    sum /= (double)count;
+    product /= (double)count;
+    const double root = FLOATS(w[3])[r];
+    for (size_t i = 0; i < count; i++) {
+      float change = (float)(root * (gradient[i] - sum - y[i] * product));
+      out[i] = w[6] ? out[i] + change : change;
+    }
+  }
+  return 0;
+}
+
+/*
+ * Patches of images: images[count, height, width, channels] and patches[count, out_height, out_width, kernel_height, kernel_width, channels],
+ * zero beyond the edges. Fills the patches, or adds them to the images where w[13].
+ */
+int kernel_patches(const Arena *arena) {
+  const uint32_t *w = arena->words;
+  const uint64_t count = w[2], height = w[3], width = w[4], channels = w[5], kernel_height = w[6], kernel_width = w[7];
+  const uint64_t stride = w[8], out_height = w[11], out_width = w[12];
+  const uint64_t image = height * width * channels, patch = kernel_height * kernel_width * channels, places = out_height * out_width;
+  for (int i = 2; i <= 12; i++)
+    if (w[i] > 0x10000u) return 1;
+  if (stride == 0 || image > 0x40000000u || patch > 0x40000000u || table_outside(arena, w[1], count, image, image, 1) ||
+      (count * places > 0 && table_outside(arena, w[0], count * places, patch, patch, 1)))
+    return 1;
+  for (uint64_t row = 0; row < count * places; row++) {
+    const int64_t top = (int64_t)(row % places / out_width * stride) - w[9], left = (int64_t)(row % out_width * stride) - w[10];
+    float *images = FLOATS(w[1]) + row / places * image;
+    float *patches = FLOATS(w[0]) + row * patch;
+    for (uint64_t k = 0; k < kernel_height * kernel_width; k++, patches += channels) {
+      const int64_t y = top + (int64_t)(k / kernel_width), x = left + (int64_t)(k % kernel_width);
+      const int inside = y >= 0 && y < (int64_t)height && x >= 0 && x < (int64_t)width;
+      float *pixel = images + (inside ? ((uint64_t)y * width + (uint64_t)x) * channels : 0);
+      for (uint64_t c = 0; c < channels; c++) {
+        if (!w[13]) patches[c] = inside ? pixel[c] : 0;
+        else if (inside) pixel[c] += patches[c];
+      }
+    }
+  }
+  return 0;
+}
+
 /* --- Optimizers ------------------------------------------------------------------------------------------------------------------- */
 
 /* The sum of squares, as a float64 in words 2 and 3. */
 int kernel_sumSquares(const Arena *arena) {
-  uint32_t *w = arena->words;
+  const uint32_t *w = arena->words;
   const size_t count = w[1];
   if (outside(arena, w[0], count)) return 1;
   const float *x = FLOATS(w[0]);
@@ -715,8 +810,8 @@ int kernel_sumSquares(const Arena *arena) {
   }
   union { double number; uint32_t words[2]; } sum = {lanes_sum(sums)};
   for (; i < count; i++) sum.number += (double)x[i] * x[i];
-  w[2] = sum.words[0];
-  w[3] = sum.words[1];
+  arena->results[2] = sum.words[0];
+  arena->results[3] = sum.words[1];
   return 0;
 }
 
@@ -742,14 +837,53 @@ int kernel_adam(const Arena *arena) {
   return 0;
 }
 
+/* Gradient descent: moving = momentum * moving + gradient, and parameters -= rate * moving. Without momentum `moving` is not used. */
+int kernel_descend(const Arena *arena) {
+  const uint32_t *w = arena->words;
+  const size_t count = w[3];
+  const float momentum = float_of(w[4]), rate = float_of(w[5]), scale = float_of(w[6]), decay = float_of(w[7]);
+  if (outside(arena, w[0], count) || outside(arena, w[1], count) || (momentum != 0 && outside(arena, w[2], count))) return 1;
+  float *x = FLOATS(w[0]), *moving = FLOATS(w[2]);
+  const float *gradients = FLOATS(w[1]);
+  for (size_t i = 0; i < count; i += LANES) {
+    size_t left = count - i;
+    vf value = load_some(x + i, left), change = load_some(gradients + i, left) * scale + value * decay;
+    if (momentum != 0) {
+      change += load_some(moving + i, left) * momentum;
+      store_some(moving + i, change, left);
+    }
+    store_some(x + i, value - change * rate, left);
+  }
+  return 0;
+}
+
+/* RMSProp: squares = kept * squares + (1 - kept) * gradient^2, and parameters -= rate * gradient / (sqrt(squares) + epsilon). */
+int kernel_rmsProp(const Arena *arena) {
+  const uint32_t *w = arena->words;
+  const size_t count = w[3];
+  if (outside(arena, w[0], count) || outside(arena, w[1], count) || outside(arena, w[2], count)) return 1;
+  const float kept = float_of(w[4]), added = float_of(w[5]), rate = float_of(w[6]), epsilon = float_of(w[7]), scale = float_of(w[8]);
+  const float decay = float_of(w[9]);
+  float *x = FLOATS(w[0]), *squares = FLOATS(w[2]);
+  const float *gradients = FLOATS(w[1]);
+  for (size_t i = 0; i < count; i += LANES) {
+    size_t left = count - i;
+    vf value = load_some(x + i, left), gradient = load_some(gradients + i, left) * scale + value * decay;
+    vf square = load_some(squares + i, left) * kept + gradient * gradient * added;
+    store_some(squares + i, square, left);
+    store_some(x + i, value - gradient * rate / (square_root(square) + epsilon), left);
+  }
+  return 0;
+}
+
 /* --- The door of WebAssembly ------------------------------------------------------------------------------------------------------ */
 
 #if defined(__wasm__)
-static uint32_t words[16];
+static uint32_t words[WORDS];
 __attribute__((export_name("words"))) uint32_t words_offset(void) { return (uint32_t)(uintptr_t)words; }
 #define EXPORT(name) \
   __attribute__((export_name(#name))) void wasm_##name(void) { \
-    Arena arena = {0, (uint64_t)__builtin_wasm_memory_size(0) << 16, words}; \
+    const Arena arena = arena_of(0, (uint64_t)__builtin_wasm_memory_size(0) << 16, words); \
     if (kernel_##name(&arena)) __builtin_trap(); \
   }
 EACH_KERNEL(EXPORT)

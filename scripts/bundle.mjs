@@ -102,7 +102,8 @@ for (const entryPoints of [[...published, ...workers], daemons, others]) {
 const programs = Object.values(bin).map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts"));
 await build({ ...settings, entryPoints: programs });
 await build({ ...settings, entryPoints: ["src/runtime/os/refuse-runtime.ts", "src/ops/cli/refuse-runtime.ts"] });
-for (const file of published) importFirst(file, "runtime/os/refuse-runtime.js");
+// Tensors run in browsers, too.
+for (const file of published.filter((path) => path !== "src/tensor/index.ts")) importFirst(file, "runtime/os/refuse-runtime.js");
 for (const file of programs) importFirst(file, "ops/cli/refuse-runtime.js");
 
 /** On the first line that is code, so that the source map stays true. */

@@ -19,6 +19,7 @@ const GUIDES = [
   "debugging",
   "testing",
   "utilities",
+  "tensor",
   "data",
   "data-recipes",
   "train",

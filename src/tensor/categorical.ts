@@ -9,7 +9,7 @@ import { currentRandom, type Random } from "./random.ts";
 import { describeShape, place } from "./tape.ts";
 import { type Indices, type Tensor, tensor } from "./tensor.ts";
 
-/** Far below what networks give; minus infinity would make NaN of 0 x infinity in entropies. */
+/** Far below the logits of networks; minus infinity would make NaN of 0 x infinity in entropies. */
 const FORBIDDEN = -1e9;
 
 export interface CategoricalOptions {

@@ -10,7 +10,7 @@ import { addsToGradient, gradientFor, gradientToAddTo, type Operation, place, re
 
 /** The numbers of the kernels in native/kernels.c, in their order. */
 const UNARY = ["affine", "exp", "log", "sqrt", "square", "abs", "tanh", "sigmoid", "relu", "elu", "silu", "softplus", "clamp"] as const;
-const BINARY = ["add", "sub", "mul", "div", "minimum", "maximum"] as const;
+const BINARY = ["add", "sub", "mul", "div", "minimum", "maximum", "mask"] as const;
 export type UnaryName = (typeof UNARY)[number];
 export type BinaryName = (typeof BINARY)[number];
 

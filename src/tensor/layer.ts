@@ -1,12 +1,14 @@
 /**
  * The base class of layers and modules.
  *
- * Owns the names: a parameter has the path of its parts as its name, as in PyTorch. All parameters of a layer lie side by side from the first
+ * Owns the names: a parameter is named by its path of parts, as in PyTorch. All parameters of a layer lie side by side from the first
  * time that somebody asks for them.
  */
 import { memory } from "./memory.ts";
-import { Parameters, parameterTensor } from "./parameters.ts";
-import type { Shape } from "./shapes.ts";
+import { type Layout, layoutOf, Parameters, parameterTensor, setLayout } from "./parameters.ts";
+import { isSameShape, type Shape } from "./shapes.ts";
+import { fromStored, type StoredTensor, storedShape } from "./stored-tensor.ts";
+import { describeShape } from "./tape.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
@@ -40,10 +42,34 @@ export abstract class Layer {
     return named;
   }
 
-  /** Makes a parameter; `initialize` gets its numbers, which are zeros. */
-  protected parameter(name: string, shape: Shape, initialize?: (numbers: Float32Array) => void): Tensor {
+  /**
+   * Sets all parameters to numbers in PyTorch's layout, as `loadSafetensors` gives them.
+   *
+   * @throws RangeError when a name is missing or unknown, or a shape differs; then nothing has changed
+   */
+  load(stored: ReadonlyMap<string, StoredTensor>): void {
+    const named = this.namedParameters();
+    const unknown = Array.from(stored.keys()).find((name) => !named.has(name));
+    if (unknown !== undefined) throw new RangeError(`Cannot load weights: there is no parameter of this name: received "${unknown}".`);
+    for (const [name, node] of named) {
+      const wanted = storedShape(node.shape, layoutOf(node));
+      const found = stored.get(name);
+      if (found === undefined || !isSameShape(found.shape, wanted))
+        throw new RangeError(
+          `Cannot load weights: ${name} has shape ${describeShape(wanted)}: received ${found === undefined ? "none" : describeShape(found.shape)}.`,
+        );
+    }
+    for (const [name, node] of named) {
+      const { data } = stored.get(name) as StoredTensor;
+      memory.view(node.offset, node.size).set(fromStored(data, node.shape, layoutOf(node)));
+    }
+  }
+
+  /** Makes a parameter; `initialize` gets its numbers, which are zeros. `layout` is for files. */
+  protected parameter(name: string, shape: Shape, initialize?: (numbers: Float32Array) => void, layout?: Layout): Tensor {
     this.#checkName(name);
     const node = parameterTensor(shape);
+    if (layout !== undefined) setLayout(node, layout);
     if (initialize !== undefined) {
       const numbers = new Float32Array(node.size);
       initialize(numbers);

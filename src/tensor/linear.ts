@@ -9,6 +9,9 @@ import { Layer } from "./layer.ts";
 import { currentRandom, type Random } from "./random.ts";
 import type { Tensor } from "./tensor.ts";
 
+/** PyTorch's weights are `[out, in]`. */
+const TRANSPOSED = [1, 0];
+
 export interface LinearOptions {
   /** Default: true. */
   readonly bias?: boolean;
@@ -30,7 +33,7 @@ export class Linear extends Layer {
     const { bias = true, gain = 1, random = currentRandom() } = options;
     const initializer = checkedInitializer(options.initializer ?? "uniform");
     const fan = { inputs, outputs, gain, random };
-    this.weight = this.parameter("weight", [inputs, outputs], (numbers) => initializeWeight(numbers, initializer, fan));
+    this.weight = this.parameter("weight", [inputs, outputs], (numbers) => initializeWeight(numbers, initializer, fan), TRANSPOSED);
     this.bias = bias ? this.parameter("bias", [outputs], (numbers) => initializeBias(numbers, initializer, fan)) : null;
   }
 

@@ -4,8 +4,10 @@
  * Decides where a tensor lies, and owns the segments of the stack and the free places of blocks. Freed places are used again, so a program whose steps
  * are scopes stays as large as its largest step. Offsets are bytes; memory of a new place holds old numbers.
  */
-import { type KernelBuild, wasmBuild } from "./kernels.ts";
+import type { KernelBuild } from "./kernels.ts";
 import { ARENA_BYTES_MAX, SEGMENT_BYTES_MIN } from "./limits.ts";
+import { nativeBuild } from "./native-build.ts";
+import { wasmBuild } from "./wasm-build.ts";
 
 /** Each place begins at a multiple: one line of the processor's cache. */
 const PLACE_BYTES = 64;
@@ -156,4 +158,4 @@ function roundUp(value: number, multiple: number): number {
   return Math.ceil(value / multiple) * multiple;
 }
 
-export const memory: Memory = new Memory(wasmBuild());
+export const memory: Memory = new Memory(nativeBuild() ?? wasmBuild());

@@ -19,6 +19,19 @@ export function parameterTensor(shape: Shape): Tensor {
   return node;
 }
 
+/** By axis of PyTorch's layout, the axis here. Parameters without one have the same layout. */
+export type Layout = readonly number[];
+
+const layouts = new WeakMap<Tensor, Layout>();
+
+export function setLayout(parameter: Tensor, layout: Layout): void {
+  layouts.set(parameter, layout);
+}
+
+export function layoutOf(parameter: Tensor): Layout | undefined {
+  return layouts.get(parameter);
+}
+
 /** All parameters of a layer; an optimizer takes them. Made by `layer.parameters`. */
 export class Parameters {
   /** By their names, in the order in which they lie. */

@@ -6,7 +6,7 @@
  */
 import { memory } from "./memory.ts";
 import type { AroundAxis } from "./reductions.ts";
-import { addsToGradient, gradientFor, gradientToAddTo, type Operation, place, record, type TapeNode } from "./tape.ts";
+import { addsToGradient, gradientFor, gradientToAddTo, type Operation, place, record, recordMany, type TapeNode } from "./tape.ts";
 
 /** Rows are the last axis. */
 export function softmax<Node extends TapeNode>(out: Node, x: TapeNode, isLogarithm: boolean): Node {
@@ -114,6 +114,74 @@ const SLICE: Operation = {
     const out = gradientToAddTo(node.a as TapeNode) + node.p * axes.inner * 4;
     const x = node.gradientOffset;
     copyRows({ out, outRow: axes.count * axes.inner, x, xRow: columns, rows: axes.outer, columns, adds: true });
+  },
+};
+
+/** Fills `out` with the parts, one behind the other along an axis; `outer` is the product of the axes before. */
+export function concat<Node extends TapeNode>(out: Node, parts: readonly TapeNode[], outer: number): Node {
+  out.p = outer;
+  eachPart(out, parts, (part, at, columns, outRow) =>
+    copyRows({ out: out.offset + at * 4, outRow, x: place(part), xRow: columns, rows: outer, columns, adds: false }),
+  );
+  return recordMany(out, CONCAT, parts);
+}
+
+const CONCAT: Operation = {
+  name: "concat",
+  backward(node) {
+    eachPart(node, node.extra as readonly TapeNode[], (part, at, columns, xRow) => {
+      if (!part.requiresGrad) return;
+      const out = gradientFor(part);
+      const x = node.gradientOffset + at * 4;
+      copyRows({ out, outRow: columns, x, xRow, rows: node.p, columns, adds: addsToGradient });
+    });
+  },
+};
+
+/** Calls `f` with each part, where it begins in a row of the whole, and how long its rows and those of the whole are. */
+function eachPart(
+  whole: TapeNode,
+  parts: readonly TapeNode[],
+  f: (part: TapeNode, at: number, columns: number, row: number) => void,
+): void {
+  const outer = Math.max(1, whole.p);
+  let at = 0;
+  for (const part of parts) {
+    f(part, at, part.size / outer, whole.size / outer);
+    at += part.size / outer;
+  }
+}
+
+/** Fills `out` with rows of mean 0 and variance 1; `roots` gets 1 / the standard deviation of each row. */
+export function normalize<Node extends TapeNode>(out: Node, roots: TapeNode, x: TapeNode, epsilon: number): Node {
+  const count = x.shape.at(-1) ?? 1;
+  const { i32, f32, words, build } = memory;
+  i32[words] = out.offset;
+  i32[words + 1] = roots.offset;
+  i32[words + 2] = place(x);
+  i32[words + 3] = x.size / Math.max(1, count);
+  i32[words + 4] = count;
+  f32[words + 5] = epsilon;
+  build.kernels.normalize();
+  const node = record(out, NORMALIZE, x);
+  if (node.operation !== null) node.extra = roots;
+  return node;
+}
+
+const NORMALIZE: Operation = {
+  name: "normalize",
+  backward(node) {
+    const count = node.shape.at(-1) ?? 1;
+    const gradient = gradientFor(node.a as TapeNode);
+    const { i32, words, build } = memory;
+    i32[words] = gradient;
+    i32[words + 1] = node.gradientOffset;
+    i32[words + 2] = node.offset;
+    i32[words + 3] = place(node.extra as TapeNode);
+    i32[words + 4] = node.size / Math.max(1, count);
+    i32[words + 5] = count;
+    i32[words + 6] = addsToGradient ? 1 : 0;
+    build.kernels.normalizeGradient();
   },
 };
 

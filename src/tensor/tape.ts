@@ -109,6 +109,16 @@ export function record<Node extends TapeNode>(
   return node;
 }
 
+/** {@link record} for operations of any number of operands, which stand in `extra`. */
+export function recordMany<Node extends TapeNode>(node: Node, operation: Operation, parts: readonly TapeNode[]): Node {
+  if (recording && parts.some(({ requiresGrad }) => requiresGrad)) {
+    node.requiresGrad = true;
+    node.operation = operation;
+    node.extra = parts;
+  }
+  return node;
+}
+
 /**
  * Runs `f` and frees all tensors that it made, also when it throws. Those given to {@link keep} go to the scope around it.
  *

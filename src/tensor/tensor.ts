@@ -4,13 +4,14 @@
  * Decides which shapes an operation takes and gives, and checks all that a user passes. The numbers are computed by the functions of
  * the files beside this one; how long a tensor lives is the tape's.
  */
+import { type ConvolutionOptions, patches, patchGrid } from "./convolution.ts";
 import { type BinaryName, binary, unary, type UnaryName } from "./elementwise.ts";
 import { memory } from "./memory.ts";
 import { linear } from "./products.ts";
 import { max, pick, sum } from "./reductions.ts";
-import { chooseRows, reshape, slice, softmax, transpose } from "./rows.ts";
+import { chooseRows, concat as fillConcat, normalize, reshape, slice, softmax, transpose } from "./rows.ts";
 import { aroundAxis, broadcastShape, checkedAxis, checkedShape, isSameShape, type Shape, shapesDiffer, sizeOf } from "./shapes.ts";
-import { describeShape, place, sharedPlace, TapeNode } from "./tape.ts";
+import { describeShape, noGrad, place, sharedPlace, TapeNode } from "./tape.ts";
 
 export interface AxisOptions {
   /** The axis to go over, from the end where negative; all numbers without it. */
@@ -24,6 +25,30 @@ export interface SliceOptions {
   readonly start?: number;
   /** Behind the last index; from the end where negative. Default: the axis' length. */
   readonly end?: number;
+}
+
+export interface LossOptions {
+  /** `mean` of all elements, or one number for each (`none`). Default: `mean`. */
+  readonly reduction?: "mean" | "none";
+}
+
+export interface HuberOptions extends LossOptions {
+  /** Where the square ends and the straight line begins. Default: 1. */
+  readonly delta?: number;
+}
+
+/** Weights of a recurrent cell as `linear` takes them: `[inputs, gates x hidden]` and `[hidden, gates x hidden]`. */
+export interface CellWeights {
+  readonly weightIh: Tensor;
+  readonly weightHh: Tensor;
+  readonly biasIh: Tensor;
+  readonly biasHh: Tensor;
+}
+
+/** The hidden state and the cell state of an LSTM. */
+export interface LstmState {
+  readonly h: Tensor;
+  readonly c: Tensor;
 }
 
 /** Indices as an operation takes them. */
@@ -210,6 +235,83 @@ export class Tensor extends TapeNode {
     return softmax(new Tensor(this.shape, this.size), this, true);
   }
 
+  /** The mean over rows of minus the log-probability of the right index, from unscaled logits. */
+  crossEntropy(index: Indices, options: LossOptions = {}): Tensor {
+    return reduced(this.logSoftmax().gather(index).neg(), options);
+  }
+  mseLoss(target: Tensor, options: LossOptions = {}): Tensor {
+    return reduced(this.#difference("take a squared error", target).square(), options);
+  }
+  /** Half of the square up to `delta`, straight beyond. */
+  huberLoss(target: Tensor, { delta = 1, ...options }: HuberOptions = {}): Tensor {
+    if (!(delta > 0)) throw new RangeError(`Cannot take a Huber loss: delta is above 0: received ${delta}.`);
+    const distance = this.#difference("take a Huber loss", target).abs();
+    const near = distance.minimum(delta);
+    return reduced(near.mul(distance.sub(near.mul(0.5))), options);
+  }
+
+  /** Rows (the last axis) of mean 0 and variance 1, times `gain`, plus `bias`. */
+  layerNorm(gain?: Tensor | null, bias?: Tensor | null, { eps = 1e-5 }: { readonly eps?: number } = {}): Tensor {
+    const count = this.shape.at(-1) ?? 1;
+    for (const part of [gain, bias])
+      if (part != null && !isSameShape(part.shape, [count]))
+        throw shapesDiffer("normalize a layer", this.shape, part.shape, "Gain and bias have one number a column.");
+    const rows = this.size / Math.max(1, count);
+    const normal = normalize(new Tensor(this.shape, this.size), new Tensor([rows], rows), this, eps);
+    const scaled = gain == null ? normal : normal.mul(gain);
+    return bias == null ? scaled : scaled.add(bias);
+  }
+
+  /** Convolves images `[count, height, width, channels]` with a kernel `[height, width, channels, outputs]`. */
+  conv2d(kernel: Tensor, bias?: Tensor | null, options: ConvolutionOptions = {}): Tensor {
+    const [count, height, width, channels] = this.shape as [number, number, number, number];
+    const [kernelHeight, kernelWidth, inputs, outputs] = kernel.shape as [number, number, number, number];
+    if (this.shape.length !== 4 || kernel.shape.length !== 4 || channels !== inputs)
+      throw shapesDiffer(
+        "convolve",
+        this.shape,
+        kernel.shape,
+        "Images are [count, height, width, channels], kernels [height, width, channels, outputs].",
+      );
+    const grid = patchGrid([height, width], [kernelHeight, kernelWidth], options);
+    const shape = [count * grid.height * grid.width, kernelHeight * kernelWidth * channels] as const;
+    const rows = patches(new Tensor(shape, shape[0] * shape[1]), this, grid);
+    return rows.linear(kernel.reshape([shape[1], outputs]), bias).reshape([count, grid.height, grid.width, outputs]);
+  }
+
+  /** A step of an LSTM, `[rows, inputs]`; gates lie in the order i, f, g, o. */
+  lstmCell({ h, c }: LstmState, weights: CellWeights): LstmState {
+    const gates = this.linear(weights.weightIh, weights.biasIh).add(h.linear(weights.weightHh, weights.biasHh));
+    const [input, forget, candidate, output] = gates.#gates("take a step of an LSTM", h, 4) as [Tensor, Tensor, Tensor, Tensor];
+    const cell = forget.sigmoid().mul(c).add(input.sigmoid().mul(candidate.tanh()));
+    return { h: output.sigmoid().mul(cell.tanh()), c: cell };
+  }
+  /** A step of a GRU, `[rows, inputs]`; gates lie in the order r, z, n. */
+  gruCell(h: Tensor, weights: CellWeights): Tensor {
+    const own = this.linear(weights.weightIh, weights.biasIh).#gates("take a step of a GRU", h, 3) as [Tensor, Tensor, Tensor];
+    const past = h.linear(weights.weightHh, weights.biasHh).#gates("take a step of a GRU", h, 3) as [Tensor, Tensor, Tensor];
+    const [reset, update] = [own[0].add(past[0]).sigmoid(), own[1].add(past[1]).sigmoid()];
+    const candidate = own[2].add(reset.mul(past[2])).tanh();
+    return candidate.add(update.mul(h.sub(candidate)));
+  }
+
+  /** The numbers where `condition` is not 0, else 0. */
+  mask(condition: Tensor): Tensor {
+    return this.#binary("mask", condition);
+  }
+
+  #difference(action: string, target: Tensor): Tensor {
+    if (!isSameShape(this.shape, target.shape)) throw shapesDiffer(action, this.shape, target.shape, "Both have the same shape.");
+    return this.sub(target);
+  }
+
+  #gates(action: string, h: Tensor, count: number): Tensor[] {
+    const size = h.shape.at(-1) as number;
+    if (this.shape.at(-1) !== count * size)
+      throw shapesDiffer(action, this.shape, h.shape, `The weights have ${count} gates of the state's size.`);
+    return Array.from({ length: count }, (_, gate) => this.slice({ axis: -1, start: gate * size, end: (gate + 1) * size }));
+  }
+
   #unary(name: UnaryName, p?: number, q?: number): Tensor {
     return unary(new Tensor(this.shape, this.size), name, this, p, q);
   }
@@ -240,6 +342,12 @@ export class Tensor extends TapeNode {
     const index = checkedAxis(action, this.shape, axis);
     return { shape: keepDims ? this.shape.with(index, 1) : this.shape.toSpliced(index, 1), axes: aroundAxis(this.shape, index) };
   }
+}
+
+function reduced(elements: Tensor, { reduction = "mean" }: LossOptions): Tensor {
+  if (reduction !== "mean" && reduction !== "none")
+    throw new RangeError(`Cannot take a loss: a reduction is "mean" or "none": received ${JSON.stringify(reduction)}.`);
+  return reduction === "none" ? elements : elements.mean();
 }
 
 function indexTensor(action: string, index: Indices, count: number, limit: number): Tensor {
@@ -317,4 +425,39 @@ function fill(data: ArrayLike<NestedNumbers>, shape: Shape, at: number): number 
   };
   visit(data, 0);
   return count;
+}
+
+/** Joins tensors along an axis, on which alone they may differ. @throws RangeError when they do not fit, or there are none */
+export function concat(parts: readonly Tensor[], { axis = 0 }: { readonly axis?: number } = {}): Tensor {
+  const [first] = parts;
+  if (first === undefined) throw new RangeError("Cannot concatenate: there is nothing to join: received an empty list.");
+  const index = checkedAxis("concatenate", first.shape, axis);
+  let length = 0;
+  for (const part of parts) {
+    if (part.shape.length !== first.shape.length || !part.shape.every((count, at) => at === index || count === first.shape[at]))
+      throw shapesDiffer("concatenate", first.shape, part.shape, `All axes but axis ${axis} are equally long.`);
+    length += part.shape[index] as number;
+  }
+  const shape = first.shape.with(index, length);
+  return fillConcat(new Tensor(shape, sizeOf(shape)), parts, sizeOf(shape.slice(0, index)));
+}
+
+/** Joins tensors of one shape along a new axis. */
+export function stack(parts: readonly Tensor[], { axis = 0 }: { readonly axis?: number } = {}): Tensor {
+  const [first] = parts;
+  if (first === undefined) throw new RangeError("Cannot stack: there is nothing to join: received an empty list.");
+  for (const part of parts)
+    if (!isSameShape(part.shape, first.shape)) throw shapesDiffer("stack", first.shape, part.shape, "All have the same shape.");
+  const index = checkedAxis("stack", [...first.shape, 1], axis);
+  const shape = first.shape.toSpliced(index, 0, 1);
+  return concat(
+    parts.map((part) => part.reshape(shape)),
+    { axis: index },
+  );
+}
+
+/** The numbers of `yes` where `condition` is not 0, else those of `no`. No gradient goes to numbers that were not chosen. */
+export function where(condition: Tensor, yes: Tensor, no: Tensor): Tensor {
+  const isZero = noGrad(() => tensor(1).mask(condition).sub(1).neg());
+  return yes.mask(condition.detach()).add(no.mask(isZero));
 }

@@ -38,6 +38,7 @@ export interface LocalNodeOptions {
   objectStoreMemoryBytes: number;
   memoryUsageThreshold: number;
   taskOomRetries: number;
+  waitingProcessesPerCpu: number;
   spillRoot: string | undefined;
   /** Modules of extensions, as URLs. */
   extensions: readonly string[];

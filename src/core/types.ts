@@ -310,6 +310,11 @@ export interface InitOptions {
    * end. Default: -1.
    */
   taskOomRetries?: number | undefined;
+  /**
+   * Processes that waiting tasks of a program keep for themselves, for each CPU; nested tasks that wait have half as many. Beyond that, and where the machine's
+   * memory is full, the tasks that they call share their processes. 0: they always do. Default: 2.
+   */
+  waitingProcessesPerCpu?: number | undefined;
   /** Folder for objects that memory has no room for. Default: one in the system's folder for temporary files. */
   spillDirectory?: string | undefined;
   /** Where the names of actors live. Default: what `SHOAL_NAMESPACE` says, else one of its own for each `init`. */

@@ -175,6 +175,7 @@ const daemon: NodeDaemon = new NodeDaemon({
   buildEnvironment: (key, description) => environments.build(key, description),
   folders: cluster === undefined ? undefined : environments.folders,
   memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
+  waitingProcessesPerCpu: configuration.waitingProcessesPerCpu,
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
   createHead: (node) => {
     if (membership === undefined) return Head.hostedBy(node, { nowMs: () => performance.now(), extensions });

@@ -125,6 +125,16 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`on one CPU, a task of Python that
   });
 });
 
+describe("with waitingProcessesPerCpu: 0", () => {
+  useSession({ numCpus: 1, waitingProcessesPerCpu: 0 });
+
+  test("a child shares the process of the task that awaits it", async () => {
+    const parent = remote(async (): Promise<boolean> => (await pidOf.remote()) === process.pid);
+    expect(await parent.remote()).toBe(true);
+    expect(shoalProcesses({ kind: "worker" }).length).toBeLessThanOrEqual(1);
+  });
+});
+
 describe("one level of nesting on two CPUs", () => {
   useSession({ numCpus: 2 });
 

@@ -65,6 +65,7 @@ export const initOptions: InitOptions = {
   objectStoreMemoryBytes: 2 ** 30,
   memoryUsageThreshold: 0.9,
   taskOomRetries: 5,
+  waitingProcessesPerCpu: 1,
   spillDirectory: "spill",
   namespace: "tests",
   logToDriver: false,

@@ -280,6 +280,7 @@ describe("the options of init", () => {
       objectStoreMemoryBytes: undefined,
       memoryUsageThreshold: 0.95,
       taskOomRetries: -1,
+      waitingProcessesPerCpu: 2,
       spillDirectory: undefined,
       namespace: undefined,
       logToDriver: true,
@@ -319,6 +320,10 @@ describe("the options of init", () => {
 
   test.each([
     [{ mode: "threads" }, 'RangeError: Cannot set mode of init: "process" or "inProcess" is needed: received "threads"'],
+    [
+      { waitingProcessesPerCpu: 1.5 },
+      "RangeError: Cannot set waitingProcessesPerCpu of init: a whole number from 0 is needed: received 1.5",
+    ],
     [
       { memoryUsageThreshold: 0 },
       "RangeError: Cannot set memoryUsageThreshold of init: a number above 0 and up to 1 is needed: received 0",

@@ -176,6 +176,7 @@ const INIT: OptionSet<ResolvedInitOptions> = {
     objectStoreMemoryBytes: bytes({ min: 1 }, undefined),
     memoryUsageThreshold: fraction(0.95),
     taskOomRetries: count({ min: -1 }, -1),
+    waitingProcessesPerCpu: count({ min: 0 }, 2),
     spillDirectory: text(undefined),
     namespace: text(undefined),
     runtimeEnv: RUNTIME_ENV,
@@ -194,6 +195,7 @@ const OPTIONS_OF_NODES = [
   "resources",
   "objectStoreMemoryBytes",
   "memoryUsageThreshold",
+  "waitingProcessesPerCpu",
   "spillDirectory",
 ] as const;
 

@@ -57,6 +57,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     buildEnvironment: undefined,
     // Workers in one process cannot be told apart by their memory, nor ended for it.
     memory: undefined,
+    waitingProcessesPerCpu: options.waitingProcessesPerCpu,
     unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
     createHead: (node) => Head.hostedBy(node, { nowMs: () => performance.now(), extensions }),
     extensions,

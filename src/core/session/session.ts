@@ -75,6 +75,7 @@ export class Session {
       objectStoreMemoryBytes: found?.storeQuotaBytes ?? options.objectStoreMemoryBytes ?? defaultStoreBytes(),
       memoryUsageThreshold: options.memoryUsageThreshold,
       taskOomRetries: options.taskOomRetries,
+      waitingProcessesPerCpu: options.waitingProcessesPerCpu,
       spillRoot: options.spillDirectory,
       extensions: registeredExtensions().modules,
       onLine: (line: string) => printWarning(`node daemon: ${line}`),

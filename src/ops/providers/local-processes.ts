@@ -124,6 +124,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
     memoryUsageThreshold: 0.95,
     taskOomRetries: -1,
+    waitingProcessesPerCpu: 2,
     workerExecArgv: workerExecArgv([]),
     sharesFolders: options.sharesFolders,
     extensions: options.extensions ?? [],

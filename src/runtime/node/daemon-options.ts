@@ -57,6 +57,8 @@ export interface NodeDaemonOptions {
   folders?: JobFolders | undefined;
   /** How memory is watched; undefined where workers are no processes of their own. */
   memory: MemoryGuardOptions | undefined;
+  /** How many processes per CPU waiting tasks keep for themselves; undefined: the default. */
+  waitingProcessesPerCpu?: number | undefined;
   /** Deletes a file of the store whose writer is gone. */
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
   /** The control service that this daemon reaches without a message: on one machine it hosts it. */

@@ -14,7 +14,7 @@ import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 import { type LeaseDemandHeader, MESSAGE, type ReclaimedHeader, type SlotHeader } from "../../wire/messages.ts";
 import type { NodeDaemonOptions } from "../daemon-options.ts";
 import type { NodePeers } from "../node-peers.ts";
-import { MemoryGuard } from "../workers/memory-guard.ts";
+import { MemoryGuard, roomForProcesses } from "../workers/memory-guard.ts";
 import type { NodeWorkers } from "../workers/node-workers.ts";
 import { ClusterLeases } from "./cluster-leases.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
@@ -62,6 +62,8 @@ export class NodeLeases {
       labels,
       accelerators,
       isClustered: !isOfDriver,
+      parkedPerCpu: options.waitingProcessesPerCpu,
+      mayGrow: options.memory === undefined ? undefined : roomForProcesses(options.memory, nowMs),
     });
     this.manager = manager;
     const lease = (event: LeaseEvent): void => this.handle(event);

@@ -42,6 +42,19 @@ interface Limit {
   limitBytes: number;
 }
 
+/** Whether the machine has memory for one process more; looked up again after a moment. */
+export function roomForProcesses({ probe, threshold, pretendedBytes }: MemoryGuardOptions, nowMs: () => number): () => boolean {
+  let lookAtMs = Number.NEGATIVE_INFINITY;
+  let hasRoom = true;
+  return () => {
+    if (nowMs() < lookAtMs) return hasRoom;
+    lookAtMs = nowMs() + LOOK_EVERY_MS;
+    const machine = pretendedBytes === undefined ? probe.machine() : undefined;
+    hasRoom = machine === undefined || machine.usedBytes + WORKER_BASE_BYTES <= threshold * machine.totalBytes;
+    return hasRoom;
+  };
+}
+
 export class MemoryGuard {
   readonly #options: MemoryGuardOptions;
   readonly #ports: MemoryGuardPorts;

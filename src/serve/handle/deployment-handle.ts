@@ -156,7 +156,8 @@ function methodOf(state: HandleState, name: string): object {
   };
 }
 
-function readHandleOptions(more: HandleOptionsInput): HandleOptions {
+/** Reads options of a handle. @throws TypeError, RangeError that name the option */
+export function readHandleOptions(more: HandleOptionsInput): HandleOptions {
   const read = readOptions(more, OPTIONS);
   return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined)) as HandleOptions;
 }

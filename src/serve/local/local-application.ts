@@ -4,13 +4,19 @@
  * Its handles look like those of `serve.run` and call the instances directly. Arguments and results are passed as they are; nothing is encoded, so a test sees the very
  * objects. `fetch` of the ingress is called as `handle.fetch.remote(new Request(...))`.
  */
+import { TaskTimeoutError } from "../../core/index.ts";
 import { RequestCancelledError } from "../errors.ts";
 import { buildApplication } from "../build/application-graph.ts";
 import { withHandles } from "../build/handle-marks.ts";
 import type { Application } from "../deployment.ts";
+import { readHandleOptions } from "../handle/deployment-handle.ts";
 import { DeploymentResponse, DeploymentResponseGenerator } from "../handle/deployment-response.ts";
+import type { HandleOptions, HandleOptionsInput } from "../handle/handle-types.ts";
 import { withAnswers } from "../handle/nested-responses.ts";
+import { newRequestId } from "../proxy/request-headers.ts";
 import { asReplica } from "../replica/replica-context.ts";
+import { asRequest, currentRequest, type RequestContext } from "../replica/request-context.ts";
+import { sessionHeaders } from "../routing/sessions.ts";
 import { type DeploymentCode, UserObject } from "../replica/user-object.ts";
 
 const NOT_METHODS: ReadonlySet<string> = new Set(["then", "catch", "finally", "toJSON", "asymmetricMatch"]);
@@ -31,42 +37,74 @@ export async function runLocally(application: Application<any>, name: string): P
     if (config.userConfig !== undefined) await asReplica(context, () => user.reconfigure(JSON.parse(config.userConfig as string)));
     handles.set(
       deployment,
-      localHandle((method, given, stream) => {
+      localHandle((method, given, options) => {
+        const request = requestOf({ app: name, deployment }, options);
         const call = async (): Promise<unknown> => {
           // As between processes: a response that is passed on unawaited arrives as its value.
           const values = (await withAnswers(given)) ?? given;
-          return await asReplica(context, () => user.method(method)(...values));
+          return await asReplica(context, () => asRequest(request, () => user.method(method)(...values)));
         };
-        return stream || streaming.includes(method) ? localStream(call) : localResponse(call);
+        if (options.stream === true || streaming.includes(method)) return localStream(call);
+        return localResponse(call, `${deployment}.${method}`, options);
       }),
     );
   }
   return handles.get(target.ingress) as object;
 }
 
-type Call = (method: string, args: readonly unknown[], stream: boolean) => object;
+type Call = (method: string, args: readonly unknown[], options: HandleOptions) => object;
 
-function localHandle(call: Call, stream = false): object {
-  const method = (name: string, streams: boolean): object => ({
-    remote: (...args: unknown[]) => call(name, args, streams),
-    options: (options: { stream?: boolean }) => method(name, options.stream ?? streams),
+function localHandle(call: Call, options: HandleOptions = {}): object {
+  const method = (name: string, own: HandleOptions): object => ({
+    remote: (...args: unknown[]) => call(name, args, own),
+    options: (more: HandleOptionsInput) => method(name, { ...own, ...readHandleOptions(more) }),
   });
   return new Proxy(Object.create(null) as object, {
     get: (_target, name) => {
       if (typeof name === "symbol" || NOT_METHODS.has(name)) return undefined;
-      if (name === "remote") return (...args: unknown[]) => call("", args, stream);
-      if (name === "options") return (options: { stream?: boolean }) => localHandle(call, options.stream ?? stream);
+      if (name === "remote") return (...args: unknown[]) => call("", args, options);
+      if (name === "options") return (more: HandleOptionsInput) => localHandle(call, { ...options, ...readHandleOptions(more) });
       if (name === "broadcast")
-        return async (called: string, ...args: unknown[]) => [await (call(called, args, false) as DeploymentResponse<unknown>)];
-      return method(name, stream);
+        return async (called: string, ...args: unknown[]) => [await (call(called, args, options) as DeploymentResponse<unknown>)];
+      return method(name, options);
     },
   });
 }
 
-function localResponse(call: () => Promise<unknown>): DeploymentResponse<unknown> {
+/** The context of a call; model, session and deadline go on to the calls that are made in it. */
+function requestOf(place: Pick<RequestContext, "app" | "deployment">, options: HandleOptions): RequestContext {
+  const outer = currentRequest();
+  const headers = options.sessionId === undefined ? (outer?.headers ?? []) : sessionHeaders(options.sessionId);
+  const deadlineMs = options.timeoutMs === undefined ? outer?.deadlineMs : Date.now() + options.timeoutMs;
+  return {
+    ...place,
+    requestId: outer?.requestId ?? newRequestId(),
+    modelId: options.multiplexedModelId ?? outer?.modelId ?? "",
+    headers,
+    deadlineMs,
+  };
+}
+
+function localResponse(call: () => Promise<unknown>, name: string, { timeoutMs, signal }: HandleOptions): DeploymentResponse<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  call().then(resolve, reject);
-  promise.catch(() => {});
+  const abort = (): void => reject(signal?.reason);
+  const late = (): void =>
+    reject(
+      new TaskTimeoutError(`Call ${name} failed: it took longer than ${timeoutMs} ms`, {
+        reason: "the time limit was reached",
+        hint: "Raise timeoutMs.",
+        details: { timeoutMs },
+      }),
+    );
+  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+  signal?.addEventListener("abort", abort, { once: true });
+  if (signal?.aborted === true) abort();
+  else call().then(resolve, reject);
+  const ended = (): void => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  };
+  promise.then(ended, ended);
   return new DeploymentResponse({
     value: promise,
     reference: () => promise.then((ref) => ({ ref })),

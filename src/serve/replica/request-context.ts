@@ -3,6 +3,7 @@
  *
  * The context is kept with the core's call in which the code runs (`callData`), so no second async context is needed.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { callData } from "../../core/internal.ts";
 
 /** Context of a request or call on its way through deployments. */
@@ -33,7 +34,15 @@ export function contextData(context: RequestContext): Held {
 /** Context of the request in which the calling code runs; undefined outside of requests. */
 export function currentRequest(): RequestContext | undefined {
   const data = callData() as Partial<Held> | undefined;
-  return data?.[KEY];
+  return data?.[KEY] ?? local.getStore();
+}
+
+/** Holds the context in local testing mode, which has no calls of the core. */
+const local = new AsyncLocalStorage<RequestContext>();
+
+/** Runs code of a request in local testing mode. */
+export function asRequest<T>(request: RequestContext, body: () => T): T {
+  return local.run(request, body);
 }
 
 /** @returns whether it will be called, once: code of a request may run on behind its end */

@@ -9,7 +9,8 @@ const { process, performance, Date } = globalThis;
 // Taken apart, as the bundler would write the names from below here, too.
 const { now: performanceNow } = performance;
 const { now: dateNow } = Date;
-const { nextTick } = process;
+// In a browser, where only shoal/tensor runs, there is no process.
+const { nextTick } = (process as typeof process | undefined) ?? { nextTick: globalThis.queueMicrotask };
 
 export const ownSetTimeout: typeof setTimeout = globalThis.setTimeout;
 export const ownClearTimeout: typeof clearTimeout = globalThis.clearTimeout;
@@ -18,6 +19,6 @@ export const ownClearInterval: typeof clearInterval = globalThis.clearInterval;
 export const ownSetImmediate: typeof setImmediate = globalThis.setImmediate;
 export const ownClearImmediate: typeof clearImmediate = globalThis.clearImmediate;
 export const ownQueueMicrotask: typeof queueMicrotask = globalThis.queueMicrotask;
-export const ownNextTick: typeof nextTick = nextTick.bind(process);
+export const ownNextTick: typeof process.nextTick = nextTick.bind(process);
 export const ownPerformanceNow: () => number = performanceNow.bind(performance);
 export const ownDateNow: () => number = dateNow.bind(Date);

@@ -22,6 +22,7 @@ const GUIDES = [
   "tensor",
   "data",
   "data-recipes",
+  "data-preprocessors",
   "train",
   "tune",
   "tune-search",

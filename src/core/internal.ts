@@ -41,6 +41,9 @@ export { matchesLabels, NODE_ID_LABEL } from "../runtime/scheduling/label-select
 
 export { nearNames } from "../runtime/base/near-names.ts";
 
+// A digest that is the same in every language.
+export { sha256Hex } from "../runtime/os/digest.ts";
+
 // Limits that libraries share with the core.
 export { TIMER_MS_MAX } from "../runtime/base/limits.ts";
 export { BUNDLES_MAX, REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";

@@ -60,6 +60,48 @@ export type {
 } from "./write-options.ts";
 export type { ImageFormat, ImageMode } from "./formats/images.ts";
 export { DataError } from "./errors.ts";
+export { Chain } from "./preprocessors/chain.ts";
+export type { ColumnOptions } from "./preprocessors/columns.ts";
+export { Concatenator, type ConcatenatorOptions } from "./preprocessors/concatenator.ts";
+export {
+  CustomKBinsDiscretizer,
+  type CustomKBinsDiscretizerOptions,
+  UniformKBinsDiscretizer,
+  type UniformKBinsDiscretizerOptions,
+} from "./preprocessors/discretizers.ts";
+export {
+  type HotEncoderOptions,
+  LabelEncoder,
+  type LabelEncoderOptions,
+  MultiHotEncoder,
+  OneHotEncoder,
+  OrdinalEncoder,
+  type OrdinalEncoderOptions,
+} from "./preprocessors/encoders.ts";
+export { SimpleImputer, type SimpleImputerOptions } from "./preprocessors/imputer.ts";
+export { Preprocessor, preprocessorFromJson, type PreprocessorJson } from "./preprocessors/preprocessor.ts";
+export {
+  MaxAbsScaler,
+  MinMaxScaler,
+  Normalizer,
+  type NormalizerOptions,
+  PowerTransformer,
+  type PowerTransformerOptions,
+  RobustScaler,
+  type RobustScalerOptions,
+  StandardScaler,
+} from "./preprocessors/scalers.ts";
+export {
+  CountVectorizer,
+  type CountVectorizerOptions,
+  FeatureHasher,
+  type FeatureHasherOptions,
+  HashingVectorizer,
+  type HashingVectorizerOptions,
+  type Tokenize,
+  Tokenizer,
+  type TokenizerOptions,
+} from "./preprocessors/texts.ts";
 export type { FilenameProvider, NamedFile } from "./file-names.ts";
 export type { JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";

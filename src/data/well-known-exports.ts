@@ -56,6 +56,15 @@ import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
 import { readVideoFile } from "./formats/videos.ts";
+import { Chain } from "./preprocessors/chain.ts";
+import { Concatenator } from "./preprocessors/concatenator.ts";
+import { CustomKBinsDiscretizer, UniformKBinsDiscretizer } from "./preprocessors/discretizers.ts";
+import { mergeCounts, noCounts } from "./preprocessors/counts.ts";
+import { countElements, LabelEncoder, MultiHotEncoder, OneHotEncoder, OrdinalEncoder } from "./preprocessors/encoders.ts";
+import { SimpleImputer } from "./preprocessors/imputer.ts";
+import { Preprocessor, preprocessorFromJson, transformBySpec } from "./preprocessors/preprocessor.ts";
+import { MaxAbsScaler, MinMaxScaler, Normalizer, PowerTransformer, RobustScaler, StandardScaler } from "./preprocessors/scalers.ts";
+import { CountVectorizer, countWords, FeatureHasher, HashingVectorizer, Tokenizer } from "./preprocessors/texts.ts";
 import {
   readAudio,
   readBinaryFiles,
@@ -76,6 +85,32 @@ import { DataStatistics } from "./statistics.ts";
 import { ActorPoolStrategy } from "./transform-options.ts";
 
 registerExports("shoal/data", {
+  countElements,
+  countWords,
+  mergeCounts,
+  noCounts,
+  Chain,
+  Concatenator,
+  CountVectorizer,
+  CustomKBinsDiscretizer,
+  FeatureHasher,
+  HashingVectorizer,
+  LabelEncoder,
+  MaxAbsScaler,
+  MinMaxScaler,
+  MultiHotEncoder,
+  Normalizer,
+  OneHotEncoder,
+  OrdinalEncoder,
+  PowerTransformer,
+  Preprocessor,
+  preprocessorFromJson,
+  RobustScaler,
+  SimpleImputer,
+  StandardScaler,
+  Tokenizer,
+  transformBySpec,
+  UniformKBinsDiscretizer,
   absMax,
   aggregator,
   asList,

@@ -5,6 +5,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { crc32 } from "node:zlib";
 
+/** SHA-256 as hexadecimal digits, of a text's UTF-8 or of bytes. */
 export function sha256Hex(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }

@@ -201,8 +201,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   revokedLeaseSkipped: {
     file: "core/calls/task-submitter.ts",
-    text: "for (const lease of Array.from(group.leases)) if (lease.revoked",
-    becomes: "for (const lease of group.leases) if (lease.revoked",
+    text: "for (const lease of Array.from(group.leases)) if (mayReturn",
+    becomes: "for (const lease of group.leases) if (mayReturn",
   },
   outboxReadTwice: {
     file: "runtime/rpc/connection.ts",
@@ -218,6 +218,16 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "runtime/wire/frame.ts",
     text: "this.#end = offset + size;\n    return offset + PREFIX_SIZE;",
     becomes: "this.#end = offset + size;\n    this.#words[this.#committedAt] = this.#end;\n    return offset + PREFIX_SIZE;",
+  },
+  firstCallHandedOnTwice: {
+    file: "runtime/node/leases/first-calls.ts",
+    text: "const [call] = waiting.splice(index, 1) as [FirstCall];",
+    becomes: "const call = waiting[index] as FirstCall;",
+  },
+  firstCallNeverGoneBegins: {
+    file: "core/calls/first-calls.ts",
+    text: "record.hasParked || begun === undefined || begun.some(([madeFor]) => madeFor === mark)",
+    becomes: "mark < 0",
   },
   firstCallSentTwice: {
     file: "core/calls/task-submitter.ts",

@@ -723,7 +723,7 @@ function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: FileRea
   checkPaths(name, paths, files);
   /** Finds the schema of the files that were listed last. */
   let common: () => Promise<readonly Field[] | undefined> = () => Promise.resolve(undefined);
-  const parts = async (cpus: number): Promise<SourcePart[]> => {
+  const parts = async (cpus: number, _: unknown, isFileAPart: boolean): Promise<SourcePart[]> => {
     const { listed, columnsOfPath } = await filesToRead(name, paths, files);
     const plain = listed.map((file): FileToRead => ({ ...file, columns: columnsOfPath(file.path) }));
     const looked = async (): Promise<FileToRead[]> => {
@@ -744,6 +744,7 @@ function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: FileRea
     // Tasks read neighbours, so the files are mixed before they are neighbours.
     const ordered = shuffled(withFields ?? plain, files.shuffle);
     const bytes = isManySmall ? undefined : { of: ({ sizeBytes }: FileToRead) => sizeBytes, max: READ_BLOCK_BYTES };
+    if (isFileAPart) return ordered.map((file) => ({ args: [[argsOf(file)]] }));
     return inGroups(ordered, cpus * SMALL_FILE_TASKS_PER_CPU, bytes).map((group) => ({ args: [group.map(argsOf)] }));
   };
   const source: Source = {

@@ -219,6 +219,14 @@ describe("maxErroredBlocks", () => {
     }
   });
 
+  test("one bad file among many small ones costs itself alone", async () => {
+    const from = join(folder, "many small");
+    mkdirSync(from);
+    for (let i = 0; i < 60; i += 1) writeFileSync(join(from, `${String(i).padStart(2, "0")}.csv`), i === 17 ? "id\n1,2\n" : `id\n${i}\n`);
+    const rows = await data.readCsv(from).withSettings({ maxErroredBlocks: 1 }).takeAll();
+    expect(rows.map(({ id }) => id as number)).toEqual(Array.from({ length: 60 }, (_, i) => i).filter((i) => i !== 17));
+  });
+
   test("leaves whole files of the other tasks, and a death is no such error", async () => {
     const written = failing.withSettings({ maxErroredBlocks: 4 });
     const { rowCount, files } = await written.writeCsv(join(folder, "left out"));

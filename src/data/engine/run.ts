@@ -185,7 +185,8 @@ export async function* run(
   const parts = new Map<Source, readonly SourcePart[]>();
   const errored = new ErroredBlocks(settings.maxErroredBlocks);
   for (const { name: reader, source } of readsOf(labelled)) {
-    if (!parts.has(source)) parts.set(source, await partsOf(source, cpus, (error) => errored.leavesOut(reader, error)));
+    const leavesOut = (error: unknown): boolean => errored.leavesOut(reader, error);
+    if (!parts.has(source)) parts.set(source, await partsOf(source, cpus, leavesOut, settings.maxErroredBlocks !== 0));
   }
   const plan = await withAlignedUnions(labelled);
   const pools = new Pools(plan, room.cpus);

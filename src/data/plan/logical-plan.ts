@@ -44,8 +44,9 @@ export interface Source {
  *
  * @param cpus - how many there are in the cluster
  * @param leavesOut - whether the run goes on without a file for which this is the error
+ * @param isFileAPart - each file is to be a part, as a file that fails takes the others of the part along
  */
-type ListParts = (cpus: number, leavesOut: LeavesOut) => Promise<readonly SourcePart[]>;
+type ListParts = (cpus: number, leavesOut: LeavesOut, isFileAPart: boolean) => Promise<readonly SourcePart[]>;
 
 type LeavesOut = (error: unknown) => boolean;
 
@@ -53,8 +54,9 @@ export async function partsOf(
   { parts, shuffle }: Source,
   cpus: number,
   leavesOut: LeavesOut = () => false,
+  isFileAPart = false,
 ): Promise<readonly SourcePart[]> {
-  return shuffled(typeof parts === "function" ? await parts(cpus, leavesOut) : parts, shuffle);
+  return shuffled(typeof parts === "function" ? await parts(cpus, leavesOut, isFileAPart) : parts, shuffle);
 }
 
 /** A random order: another one each time, or that of the seed. */

@@ -51,6 +51,8 @@ export class Connection implements PeerConnection {
    * separate tick.
    */
   gathersTurns = false;
+  /** Each frame is handed to the transport when it is sent: for one that gathers itself. */
+  gathersNothing = false;
   /** Called before gathered frames go out, to add to them; `flushLater` makes sure that it is called. */
   onBeforeFlush: (() => void) | undefined;
   /** Set for a conversation whose messages are mostly answered at once. */
@@ -184,6 +186,10 @@ export class Connection implements PeerConnection {
   }
 
   #scheduleFlush(): void {
+    if (this.gathersNothing) {
+      this.#writer.flush();
+      return;
+    }
     this.#flushScheduled = true;
     if (this.gathersTurns) setImmediate(this.#flush);
     else process.nextTick(this.#flush);

@@ -16,7 +16,7 @@ import { inBandPayload, type Payload } from "../objects/payload.ts";
 import type { ValueCodec } from "../objects/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { endHeapGrowths } from "../os/garbage.ts";
-import type { MarkedCall } from "../os/processes/interrupt-slot.ts";
+import { type MarkedCall, markOfFirst } from "../os/processes/interrupt-slot.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { EXITED } from "./actor-exit.ts";
 import { argumentWait } from "./argument-waits.ts";
@@ -25,6 +25,7 @@ import {
   type AcceleratorIds,
   type ActorLeavingHeader,
   type CallHeader,
+  type FirstCallHeader,
   type HelloHeader,
   MESSAGE,
   STREAMING,
@@ -51,6 +52,8 @@ import { readAs } from "../wire/message-table.ts";
 interface CallServerOptions extends CallTargetsOptions {
   connection: Connection;
   caller: HelloHeader;
+  /** Present for a call that came before its caller has a connection. */
+  first: FirstCallHeader | undefined;
   /** Of this process. */
   processId: ProcessId;
   executor: Executor;
@@ -109,9 +112,15 @@ export class CallServer {
     this.#targets = new CallTargets(options);
     this.#places = new CallPlaces(options.executor);
     this.#callerId = options.caller.processId;
-    const { connection, caller, codec, table, guard, ancestorsOf } = options;
+    const { connection, caller, first, codec, table, guard, ancestorsOf } = options;
     this.#observers = options.observers;
-    if (guard !== undefined) this.#guard = new CallGuard({ guard, caller, ancestorsOf: this.#isOwn ? ancestorsOf : undefined });
+    if (guard !== undefined)
+      this.#guard = new CallGuard({
+        guard,
+        caller,
+        marksUnder: first === undefined ? caller.leaseId : markOfFirst(first.leaseId),
+        ancestorsOf: this.#isOwn ? ancestorsOf : undefined,
+      });
     this.#open = new OpenCalls({
       executor: options.executor,
       cancelChildren: options.cancelChildren,
@@ -283,7 +292,7 @@ export class CallServer {
   #task(header: CallHeader, frame: Frame): void {
     const callee = this.#targets.callee(header.target);
     const call = { ...this.received.readCall(header, frame, header.name ?? callee.name), callee };
-    const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators);
+    const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators ?? this.#options.first?.accelerators);
     if (header.stream !== undefined) {
       const guard = this.#guard;
       const ask = guard === undefined ? undefined : <T>(next: () => T): T => guard.ask(call.callId, callee.items, next);

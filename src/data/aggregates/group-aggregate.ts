@@ -7,10 +7,10 @@
 import { type Block, blockReader, concatBlocks, namingColumn, sliceBlock, takeBlock, vectorOf } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
 import { decodeVector, nullVector, sliceVector, type Vector } from "../blocks/vector.ts";
-import { NULL } from "../blocks/data-type.ts";
+import { NULL, typeName } from "../blocks/data-type.ts";
 import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory.ts";
 import { binsOfNumbers } from "../kernels/direct-table.ts";
-import { groupRows, hashRows, keyVectors } from "../kernels/hash.ts";
+import { groupRows, hashRows, isKey, keyVectors } from "../kernels/hash.ts";
 import { binBlocks, binsOfHashes } from "../kernels/partition.ts";
 import type { Aggregate } from "./aggregate.ts";
 import { type Grouping, NoNumbers } from "./kernel.ts";
@@ -119,6 +119,9 @@ function stateName(aggregate: number, state: number | ""): string {
   return `\0${aggregate}.${state}`;
 }
 
+/** Aggregates that tell values apart. */
+const COMPARES_VALUES: ReadonlySet<string> = new Set<Aggregate["kind"]>(["countDistinct", "unique", "valueCounter", "approxTopK"]);
+
 function blockOfStates(keys: Block, states: readonly (readonly Vector[])[]): Block {
   return {
     rowCount: keys.rowCount,
@@ -134,6 +137,10 @@ function accumulate(block: Block, name: string, aggregate: Aggregate, grouping: 
     column === undefined
       ? nullVector(NULL, block.rowCount)
       : decodeVector(keyOrColumn(block, column, `${kind}(${JSON.stringify(column)})`) as Vector);
+  if (COMPARES_VALUES.has(kind) && !isKey(values))
+    throw new DataError(`Cannot aggregate ${kind}(${JSON.stringify(column)}): the column is of the type ${typeName(values.type)}`, {
+      hint: "values that are told apart are numbers, texts, bytes, times and booleans; flatMap makes a row of each element of a list",
+    });
   try {
     return namingColumn(column ?? name, () => kernelOf(aggregate).accumulate(values, grouping));
   } catch (error) {

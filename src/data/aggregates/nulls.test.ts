@@ -2,7 +2,22 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock } from "../blocks/block.ts";
-import { absMax, asList, count, countDistinct, max, mean, min, quantile, std, sum, unique, zeroPercentage } from "./aggregate.ts";
+import {
+  absMax,
+  approxTopK,
+  asList,
+  count,
+  countDistinct,
+  max,
+  mean,
+  min,
+  quantile,
+  std,
+  sum,
+  unique,
+  valueCounter,
+  zeroPercentage,
+} from "./aggregate.ts";
 import { combineStates, mergeAggregates, partialAggregate } from "./group-aggregate.ts";
 
 const keep = { ignoreNulls: false };
@@ -124,4 +139,16 @@ describe("aggregates of columns with nulls", () => {
     const named = [["rows", count("none")]] as const;
     expect(() => partialAggregate(blockOfRows([{ k: 1 }], "the test"), ["k"], named)).toThrow('there is no column "none"');
   });
+});
+
+test.each([
+  ["unique", unique("l")],
+  ["countDistinct", countDistinct("l")],
+  ["valueCounter", valueCounter("l")],
+  ["approxTopK", approxTopK("l", 2)],
+] as const)("%s of a column of lists is an error that names the column", (kind, aggregate) => {
+  for (const value of [["a"], [1, 2], { a: 1 }, Float64Array.of(1)])
+    expect(() => partialAggregate(blockOfRows([{ l: value }], "the test"), [], [["own", aggregate]])).toThrow(
+      `Cannot aggregate ${kind}("l"): the column is of the type `,
+    );
 });

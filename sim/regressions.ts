@@ -54,7 +54,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a borrowed ref that was disposed of while a task waited for it: the task waited for ever",
   },
   {
-    seed: 30,
+    seed: 315,
     steps: 40,
     parts: ["groups"],
     mutant: "groupSharesWorker",
@@ -136,14 +136,14 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a task waited for a lost argument with the GPU, memory or custom resource that the task which makes it again needed",
   },
   {
-    seed: 5202,
+    seed: 2687,
     steps: 20,
     nodes: 3,
     mutant: "copiesOfFreedStay",
     found: "the copy of an object that was freed before its node was asked for it stayed on the other node until room was needed there",
   },
   {
-    seed: 1309,
+    seed: 1515,
     steps: 40,
     nodes: 3,
     mutant: "copiesOfFreedStay",
@@ -156,7 +156,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a daemon kept the value that an owner had told when nobody held the ref any more",
   },
   {
-    seed: 100,
+    seed: 324,
     steps: 20,
     parts: ["groups"],
     nodes: 3,
@@ -172,7 +172,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "an actor that getIfExists had found for a driver whose node died then was held for it for ever",
   },
   {
-    seed: 57,
+    seed: 317,
     steps: 5,
     parts: ["retirements"],
     mutant: "revokedLeaseSkipped",

@@ -143,6 +143,8 @@ describe("what only a dead process wanted", () => {
     ["is ended on a worker that others use, too, and their tasks there go on", true],
     ["does not keep others from going on, where it does not heed its signal", false],
   ])("%s", async (_, heeds) => {
+    await shutdown();
+    await init({ numCpus: 2, logToDriver: false, waitingProcessesPerCpu: 0 });
     const log = new Log(folder);
     const die = newFile();
     const open = newFile();

@@ -166,7 +166,13 @@ export async function readText(path: string): Promise<string> {
   return new TextDecoder().decode(await readWhole(path));
 }
 
-/** The text of a file; undefined where there is no such file. @throws StorageError as {@link readWhole} */
+/** The text of a file; undefined where there is no such file, also if it was removed meanwhile. @throws StorageError as {@link readWhole} */
 export async function readTextIfThere(path: string): Promise<string | undefined> {
-  return (await fileExists(path)) ? await readText(path) : undefined;
+  if (!(await fileExists(path))) return undefined;
+  try {
+    return await readText(path);
+  } catch (error) {
+    if (await fileExists(path)) throw error;
+    return undefined;
+  }
 }

@@ -13,7 +13,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -26,7 +26,7 @@ import { INFLATED_CHUNK_BYTES, READ_CHUNK_BYTES } from "./limits.ts";
 import { listFiles } from "./list-files.ts";
 import { folderExists } from "./folders.ts";
 import { makeFolder, openBytes, removeFolder } from "./places.ts";
-import { readChunks, readWhole } from "./read-file.ts";
+import { readChunks, readTextIfThere, readWhole } from "./read-file.ts";
 import { badUtf8At } from "./utf8.ts";
 
 const root = mkdtempSync(join(tmpdir(), "test-shoal-storage-"));
@@ -415,4 +415,18 @@ test("the first bad byte of UTF-8 is found", () => {
       },
     ),
   );
+});
+
+test("a text that is removed while it is read is there or not, and no error", async () => {
+  const path = join(folderWith({}), "removed.txt");
+  const texts = new Set<string | undefined>();
+  for (let round = 0; round < 300; round += 1) {
+    writeFileSync(path, "whole");
+    const read = readTextIfThere(path);
+    // The removal falls between the look and the read now and then.
+    for (let turn = 0; turn < round % 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await rm(path);
+    texts.add(await read);
+  }
+  expect([...texts].every((text) => text === "whole" || text === undefined)).toBe(true);
 });

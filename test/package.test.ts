@@ -156,7 +156,7 @@ test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is
     const run = await runProgram(["--import", pretend, "--input-type=module", "--eval", source], { cwd: folder, program });
     // Tensors load everywhere, in browsers too.
     const stdout = specifier === "shoal/tensor" ? "" : `UNSUPPORTED_RUNTIME ${line}\n`;
-    expect(run, specifier).toEqual({ exitCode: 0, signal: null, stdout, stderr: "" });
+    expect(run).toEqual({ exitCode: 0, signal: null, stdout, stderr: "" });
   }
   const run = await runProgram(["--import", pretend, join("node_modules", ".bin", "shoal"), "version"], { cwd: folder, program });
   expect(run).toEqual({ exitCode: 1, signal: null, stdout: "", stderr: `shoal: ${line}\n` });

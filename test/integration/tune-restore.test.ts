@@ -101,7 +101,7 @@ test("a run whose driver is killed again and again ends with the same trials, an
     await until(() => processes.every((pid) => !isAlive(pid)), "the processes of the driver to end");
   }
   const { stdout, stderr, code } = await start(file).ended;
-  expect(code, stderr).toBe(0);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
   const found = JSON.parse(stdout) as [string, number, number, number][];
   expect(found.map(([id, x]) => [id, x])).toEqual(sequence(samples).map((x, i) => [`0${i}`, x]));
   expect(found.map(([, , at, iterations]) => [at, iterations])).toEqual(found.map(() => [6, 6]));

@@ -55,7 +55,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   #progress = { trainingIteration: 0, timeTotalMs: 0, envSteps: 0, episodes: 0 };
   #returns: number[] = [];
   #lengths: number[] = [];
-  /** Of the current iteration. */
+  /** Milliseconds spent in the current iteration. */
   #timers = { sample: 0, learn: 0 };
   #learned: LearnerResult | undefined;
   #working: string | undefined;
@@ -87,7 +87,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     const { values, env } = config;
     const seed = values.debugging.seed ?? new Random().integer(2 ** 31);
     const { envConfig, disableEnvChecking } = values.environment;
-    // One environment of this process shows the spaces, and mistakes in the constructor, before any process is started.
+    // Makes an environment here first: its spaces are needed, and its constructor fails before any process starts.
     const shown = vectorEnvOf(env, { envConfig, numEnvs: 1, autoresetMode: "sameStep", workerIndex: 0, isChecked: !disableEnvChecking });
     const built = buildModule(moduleSpec(config), shown, seed);
     await shown.close?.();
@@ -102,7 +102,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     return algorithm;
   }
 
-  /** One training step: sampling and learning. */
+  /** Samples and learns once. */
   protected abstract trainingStep(signal: AbortSignal | undefined): Promise<void>;
 
   /** Environment steps that were sampled since the beginning. */

@@ -1,7 +1,9 @@
 /**
  * Proximal policy optimization: arXiv:1707.06347, with the losses and defaults of RLlib 2.60.
  *
- * loss = -min(r A, clip(r, 1 - c, 1 + c) A) + vfLossCoeff min(max((V - R)^2, 0), vfClipParam) - entropyCoeff H + klCoeff KL(old, new). `r` is the ratio of probabilities of the drawn action. The value error is clamped
+ * loss = -min(r A, clip(r, 1 - c, 1 + c) A) + vfLossCoeff min(max((V - R)^2, 0), vfClipParam) - entropyCoeff H + klCoeff KL(old, new)
+ *
+ * `r` is the ratio of probabilities of the drawn action. The value error is clamped
  * after it is squared, as in Ray. The coefficient of the divergence is halved below half of `klTarget`, and grows by half above twice that.
  */
 import { flag, type OptionSet } from "../../core/internal.ts";
@@ -101,7 +103,7 @@ export class PPOConfig extends AlgorithmConfig<PPOTraining> {
 }
 
 export class PPO extends Algorithm<PPOTraining> {
-  /** One batch of all runners, and the epochs over it. */
+  /** Samples a batch from all runners and learns from it for several epochs. */
   protected async trainingStep(signal: AbortSignal | undefined): Promise<void> {
     const { lr, entropyCoeff, trainBatchSizePerLearner } = this.values.training;
     const fragment = await this.sample(trainBatchSizePerLearner, signal);

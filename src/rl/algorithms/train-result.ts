@@ -30,7 +30,7 @@ export interface TrainResult {
   readonly learners: Readonly<Record<string, LearnerResult>>;
   /** Only in iterations that evaluated. */
   readonly evaluation?: EvaluationResult;
-  /** Of this iteration. */
+  /** Time that this iteration spent in each phase. */
   readonly timersMs: { readonly sample: number; readonly learn: number };
   readonly faults: { readonly numEnvRunnerRestarts: number };
 }

@@ -29,7 +29,7 @@ export interface StepResult<Observation = unknown> extends ResetResult<Observati
   readonly truncated: boolean;
 }
 
-/** One world with one agent. Any class with these members is one. */
+/** A world with a single agent. Any class with these members fits. */
 export interface Env<Observation = unknown, Action = unknown> {
   readonly observationSpace: Space<Observation>;
   readonly actionSpace: Space<Action>;
@@ -70,7 +70,7 @@ export interface VectorResetOptions extends ResetOptions {
 
 export interface VectorResetResult {
   readonly observations: ColumnData;
-  /** One object an environment. */
+  /** Facts beside the observations, by environment. */
   readonly infos: readonly Info[];
 }
 
@@ -94,5 +94,5 @@ export interface VectorEnv {
   setState?(state: never): void;
 }
 
-/** An info without facts, for all who have none. */
+/** The shared empty info. */
 export const NO_INFO: Info = Object.freeze({});

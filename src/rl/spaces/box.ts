@@ -105,7 +105,7 @@ function lengthOf(bound: number | ArrayLike<number>): number | undefined {
   return typeof bound === "object" && bound !== null ? bound.length : undefined;
 }
 
-/** One bound for all elements as that number. JSON has no infinity, so infinite bounds are texts. */
+/** Writes equal bounds of all elements as a single number. JSON has no infinity, so infinite bounds are texts. */
 function shortened(bounds: Float64Array): unknown {
   const all = Array.from(bounds, (bound) => (Number.isFinite(bound) ? bound : String(bound)));
   return all.every((bound) => bound === all[0]) ? all[0] : all;

@@ -47,7 +47,7 @@ export class ControllerLink {
   readonly #reporting: NodeJS.Timeout;
 
   /**
-   * @param counts what is under way and waits, of each deployment of this process
+   * @param counts counts running and waiting requests by deployment of this process
    * @param open connects to the controller, and rejects while there is none
    */
   constructor(counts: () => LoadReport, open: () => Promise<ServiceConnection> = connectToController) {

@@ -8,7 +8,7 @@ import { PAGE_BYTES } from "./limits.ts";
 
 const PAGES = 64;
 
-/** One boolean a page, and no idea beyond it. */
+/** A plain model: one boolean for each page. */
 class Oracle {
   readonly pages = new Array<boolean>(PAGES).fill(false);
   highWater = 0;

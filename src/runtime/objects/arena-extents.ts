@@ -1,9 +1,9 @@
 /**
- * Which bytes of one arena are taken: extents of whole pages, best fit over coalesced free ones, then fresh pages at the end.
+ * Allocates the bytes of one arena in extents of whole pages: best fit over coalesced free extents, then fresh pages at the end.
  *
- * Pure bookkeeping, and the reason that no two objects overlap. An arena is filled from the front and its file is exactly as long as its high-water mark,
- * so no page of it is a hole (writing to a hole of a full file system in memory ends the process). Recycled and fresh pages are
- * never mixed in one extent: the first exist already, the second may be refused by the system. Owned by the arena writer.
+ * This bookkeeping alone keeps two objects from overlapping. An arena fills from the front, and its file ends at the high-water mark. So the file has no
+ * holes: a write to a hole of a full file system in memory would kill the process. An extent never mixes recycled and fresh pages, because recycled pages
+ * exist already and the system may refuse fresh ones. The arena writer owns each instance.
  */
 import { alignUp } from "./layout.ts";
 import { PAGE_BYTES } from "./limits.ts";
@@ -54,7 +54,7 @@ export class ArenaExtents {
     return this.#bySize[this.#firstNotBefore(extentBytesOf(sizeBytes), 0)]?.sizeBytes;
   }
 
-  /** Takes the smallest free extent that is large enough, and leaves the rest of it free. @returns its offset */
+  /** Takes the smallest free extent that is large enough, and leaves its remainder free. @returns its offset */
   takeRecycled(sizeBytes: number): number | undefined {
     const wanted = extentBytesOf(sizeBytes);
     const extent = this.#bySize[this.#firstNotBefore(wanted, 0)];

@@ -13,13 +13,13 @@ import { isObjectHeader, type ObjectLayout, type ObjectLocation, parseLayout } f
 import { MAP_MIN_BYTES } from "./limits.ts";
 import { SpillIndices } from "./spill-indices.ts";
 
-/** What was stored. All parts are views of one ArrayBuffer that belongs to the reader alone. */
+/** A stored object. All parts are views of one ArrayBuffer, which belongs to the reader alone. */
 export interface StoredObject {
   inBand: Uint8Array;
   buffers: Uint8Array[];
   /** The parts are a mapping: the token given to `read` will be released. */
   mapped: boolean;
-  /** It lay on disk, where the daemon had spilled it. */
+  /** The bytes came from disk, where the daemon had spilled them. */
   restored: boolean;
 }
 
@@ -92,7 +92,7 @@ export class ArenaReader {
     return { ...partsOf(bytes, layout), mapped: buffer !== undefined, restored };
   }
 
-  /** Twice: what the index said may have been copied on to another file since it was read. */
+  /** Tries twice: the daemon may move the bytes to another file after the index was read. */
   #spilledFile(location: ObjectLocation): { file: StoreFile; place: ObjectLocation } {
     for (const fresh of [false, true]) {
       if (fresh) this.#spillIndices.forget(location.arena);
@@ -156,7 +156,7 @@ export class ArenaReader {
   }
 
   #copy(file: StoreFile, location: ObjectLocation): Uint8Array {
-    // Memory of its own, and not zeroed first: every byte is written by the read.
+    // Not zeroed: the read writes every byte.
     const bytes = Buffer.allocUnsafeSlow(location.sizeBytes);
     if (!file.read(location.offset, bytes)) throw lostError(location, "its file is shorter than that");
     this.counters.copiedBytes += location.sizeBytes;

@@ -8,7 +8,7 @@ import { ArenaWriter } from "./arena-writer.ts";
 
 const MEGABYTE = 1_048_576;
 
-/** Two directories with so many bytes each; a file takes what it is long, as on tmpfs without holes. */
+/** Two directories of limited size. A file occupies its whole length, as on tmpfs without holes. */
 class FakeDisks implements StoreFiles {
   readonly sizes = new Map<string, number>();
   readonly capacities: Record<string, number> = { "/memory": 1024 * MEGABYTE, "/spill": 1024 * MEGABYTE };

@@ -1,9 +1,9 @@
 /**
- * Puts the objects of one process into the store: in arenas of its own, and in files on the spill disk when memory is short.
+ * Writes the objects of one process into the store: into its own arenas, and into files on the spill disk when memory is short.
  *
- * Decides where an object goes, without asking anybody, so that a put is synchronous: recycled pages first, then fresh ones, then a new arena, then disk. The
- * extents of an object are reused only after `free`, which the daemon's ledger orders when no reader is left. Owns its files' descriptors; the files
- * outlive it, and the daemon deletes what a dead writer leaves. Arenas that stay empty for some seconds are deleted here.
+ * Chooses the place of an object without a question to another process, so a put is synchronous: recycled pages first, then fresh pages, then a new arena,
+ * then disk. An object's extents are reused only after `free`, which the daemon's ledger orders once no reader is left. The writer owns the descriptors of
+ * its files. The files outlive the writer, and the daemon deletes those of a dead writer. The writer itself deletes arenas that stay empty for some seconds.
  */
 import { ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../os/shared-memory.ts";
@@ -19,7 +19,7 @@ interface ArenaWriterOptions {
   spillDirectory: string;
   /** Makes the names of this process' files unique in the session. */
   processTag: string;
-  /** What the node's quota still leaves for objects in memory. */
+  /** The remaining part of the node's quota for objects in memory. */
   quota: { freeBytes(): number };
   /** An arena or a file was made, or deleted (0 bytes); always told before the first object in it. */
   onArenaChanged?: (arena: string, kind: "memory" | "disk", capacityBytes: number) => void;
@@ -35,8 +35,8 @@ interface ArenaWriterOptions {
 const FIRST_ARENA_BYTES = 4 * 1024 * 1024;
 const ARENA_BYTES = 64 * 1024 * 1024;
 /**
- * From this part of an arena on (16 MB of the usual 64) an object gets an arena of exactly its size, so that small objects do not break up the room
- * that the next large one needs.
+ * An object larger than this part of an arena (16 MB of the usual 64) gets an arena of exactly its size. Otherwise small objects would break up the room
+ * for the next large one.
  */
 const DEDICATED_FRACTION = 1 / 4;
 
@@ -56,7 +56,7 @@ export function arenaBytesFor(quotaBytes: number): number {
   return Math.min(ARENA_BYTES, Math.max(FIRST_ARENA_BYTES, Math.floor(quotaBytes / ARENAS_IN_QUOTA)));
 }
 
-/** What the system says of a full disk, a full account, a file beyond its limits, and a file system in memory without memory. */
+/** Errors of the system for a full disk, a used-up quota, a file beyond its size limit, and a file system in memory that is out of memory. */
 const NO_ROOM = new Set(["ENOSPC", "EDQUOT", "EFBIG", "ENOMEM"]);
 
 export class ArenaWriter {
@@ -128,9 +128,9 @@ export class ArenaWriter {
   }
 
   /**
-   * Nobody can reach the object any more: its pages may hold the next one. Repeating it is harmless.
+   * Frees the pages of an object that no process can reach any more. A second call for the same object is harmless.
    *
-   * @returns whether pages in memory are free by it
+   * @returns whether this freed pages in memory
    */
   free(location: ObjectLocation): boolean {
     if (location.kind === "disk") {
@@ -147,8 +147,8 @@ export class ArenaWriter {
   }
 
   /**
-   * Never writes to an arena again: it is to be spilled, or what was in it is gone, as whatever deleted or cut its file did not ask. What is left of it is
-   * still read, and the daemon deletes the file once nothing in it is needed.
+   * Stops all writing to an arena: the daemon will spill it, or some program has deleted or cut its file. Readers still read what is left, and the daemon
+   * deletes the file once no object in it is needed.
    */
   abandon(name: string): void {
     this.#arenas.get(name)?.close();

@@ -1,15 +1,15 @@
 /**
  * One arena: a file in shared memory that this process alone writes, and the objects in it.
  *
- * Decides how bytes get into the file. Fresh pages are written with a system call, which either reserves them or fails cleanly; recycled pages exist, so
- * large objects are copied straight into a kept mapping. Owned by the arena writer, one for each file.
+ * Decides how bytes get into the file. A system call writes fresh pages, and either reserves them or fails cleanly. Recycled pages exist already, so large
+ * objects are copied straight into a kept mapping. The arena writer owns one instance for each file.
  */
 import type { SharedMemory } from "../os/shared-memory.ts";
 import type { StoreFile } from "../os/files/store-file.ts";
 import { ArenaExtents, extentBytesOf } from "./arena-extents.ts";
 import { type ObjectLayout, type Part, writeHeader } from "./layout.ts";
 
-/** What is written: a value's in-band bytes and its out-of-band buffers. */
+/** The parts of a stored object: a value's in-band bytes and its out-of-band buffers. */
 export interface ObjectParts {
   layout: ObjectLayout;
   inBand: Uint8Array;
@@ -75,7 +75,7 @@ export class Arena {
     return offset;
   }
 
-  /** Whether the file is as this process left it: one that was deleted or cut short would lose what is written to it. Costs 0.8 us. */
+  /** Tells whether the file still exists at full length: writes to a deleted or shortened file would be lost. Costs 0.8 us. */
   get isIntact(): boolean {
     const linkedBytes = this.#file.linkedBytes();
     return linkedBytes !== undefined && linkedBytes > this.extents.highWaterBytes - extentBytesOf(1);
@@ -139,7 +139,7 @@ export class Arena {
     let end = layout.inBand.offset + layout.inBand.length;
     for (let index = 0; index < buffers.length; index += 1) {
       const part = layout.buffers[index] as Part;
-      // What an earlier object left between two parts is nobody's to read.
+      // No reader may see bytes of an earlier object between two parts.
       target.fill(0, end, part.offset);
       memory.copy(mapping, offset + part.offset, buffers[index] as Uint8Array);
       end = part.offset + part.length;

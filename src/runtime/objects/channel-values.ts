@@ -1,9 +1,9 @@
 /**
- * Values on channels: how they become records, and how records become values again.
+ * Turns values into records of a channel, and records back into values.
  *
- * Plain bytes go into the ring as the codec wrote them. Buffers follow their value, aligned. What needs references or definitions travels as a payload, with
- * holds for each reader. What the ring has no room for lies in a file of its own, which readers map, and which the last of them removes.
- * An error is a record like any other, marked as one. Used by both ends: the process that compiled the graph, and the loops of its actors.
+ * Plain bytes go into the ring as the codec wrote them. Buffers follow their value, aligned. A value with references or definitions travels as a payload,
+ * with holds for each reader. A value too large for the ring gets a separate file, which readers map and the last reader removes. An error is a record with
+ * a mark. Both ends use this file: the process that compiled the graph, and the loops of its actors.
  */
 import { copyBytes } from "../base/bytes.ts";
 import { ObjectStoreFullError } from "../base/errors.ts";
@@ -91,7 +91,7 @@ export class ValueWriter {
     else this.#writePlain(encoded, ERROR);
   }
 
-  /** Writes what waits for room. @returns whether nothing does any more; otherwise this process is rung when there is room */
+  /** Writes the values that wait for room. @returns whether all were written; otherwise the doorbell rings once there is room */
   flush(): boolean {
     while (this.#kept.size > 0) {
       const { kind, body } = this.#kept.peek() as KeptRecord;
@@ -197,7 +197,7 @@ export class ValueReader {
   readonly #reader: ChannelReader;
   readonly #writerEndpoint: number;
   readonly #range = { start: 0, end: 0 };
-  /** Of the current record. */
+  /** Whether the current record has been decoded. */
   #isDecoded = false;
   /** The value of the current record once it was read; the error, if it is one. */
   value: unknown;
@@ -220,7 +220,7 @@ export class ValueReader {
   }
 
   /**
-   * Makes `value` from the current record: a value of its own at each call where that is possible, else the same.
+   * Makes `value` from the current record: a fresh value at each call where that is possible, else the same one.
    *
    * @returns a promise where definitions have to be fetched first
    */
@@ -322,7 +322,7 @@ function withBuffers(inBand: Uint8Array, buffers: readonly Uint8Array[]): Uint8A
   return pieces;
 }
 
-/** What lies in shared memory is copied, as the writer will use its room again. */
+/** Splits a record into its in-band bytes and buffers. Parts in shared memory are copied, because the writer reuses their room. */
 function splitBuffers(body: Uint8Array, isShared: boolean): { inBand: Uint8Array; buffers: Uint8Array[] } {
   const view = new DataView(body.buffer, body.byteOffset);
   const count = view.getUint32(4, true);
@@ -333,7 +333,7 @@ function splitBuffers(body: Uint8Array, isShared: boolean): { inBand: Uint8Array
   for (let index = 0; index < count; index += 1) {
     at = aligned(at);
     const end = at + view.getUint32(8 + index * 4, true);
-    // `slice` gives each buffer memory of its own; a mapped file is this reader's alone.
+    // `slice` copies each buffer into separate memory. A mapped file needs no copy: it belongs to this reader alone.
     buffers.push(isShared ? Uint8Array.prototype.slice.call(body, at, end) : body.subarray(at, end));
     at = end;
   }

@@ -1,4 +1,4 @@
-/** Channels in plain memory: what is written is read, by every reader, in order, whatever the sizes and however the ring wraps. */
+/** Channels in plain memory: every reader reads every record in order, for all sizes and all ways in which the ring wraps. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { bodyBytesMax, type ChannelMemory, ChannelReader, ChannelWriter, placeChannels } from "./channel.ts";

@@ -1,10 +1,10 @@
 /**
- * A channel: a ring of records in memory that two or more processes share, with one writer and one or several readers, each of which reads every record.
+ * A channel: a ring of records in shared memory, with one writer and one or several readers, each of which reads every record.
  *
- * Positions count bytes, wrap around at 2^32 and are multiples of 8; the capacity is a power of two, so a position's place is its low bits. A record lies
- * in one piece: `length | kind | body`, padded to 8 bytes; what does not fit before the end of the ring begins anew at its start, behind a filler. The
- * writer publishes by moving its position, a reader gives room back by moving its own; each side keeps the other's last known position, so an
- * empty or full ring is the only reason to look at it. Knows nothing of processes: works on any memory.
+ * Positions count bytes, wrap around at 2^32 and are multiples of 8. The capacity is a power of two, so the low bits of a position are its place. A record
+ * is contiguous: `length | kind | body`, padded to 8 bytes. A record that does not fit before the end of the ring starts at its beginning, behind a filler.
+ * The writer publishes by moving its position, and a reader gives room back by moving its own. Each side caches the other's position and looks again only
+ * when the ring seems empty or full. The ring works on any memory and knows nothing of processes.
  */
 import { LINE_WORDS } from "./limits.ts";
 
@@ -35,7 +35,7 @@ function recordBytes(bodyBytes: number): number {
   return (RECORD_HEADER_BYTES + bodyBytes + 7) & ~7;
 }
 
-/** The largest body that always fits once the ring is empty: half of it, whatever the position. */
+/** The largest body that always fits into an empty ring, whatever the position: half of the capacity. */
 export function bodyBytesMax(capacityBytes: number): number {
   return capacityBytes / 2 - RECORD_HEADER_BYTES;
 }
@@ -135,7 +135,7 @@ export class ChannelReader {
   readonly #mask: number;
   #head: number;
   #tail: number;
-  /** Of the current record, once `next` has found one. */
+  /** The kind of the current record, once `next` has found one. */
   kind = 0;
   /** In bytes from the start of the memory. */
   bodyStart = 0;

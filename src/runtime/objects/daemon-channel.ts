@@ -1,8 +1,8 @@
 /**
  * Tells the node daemon about references and stored objects, in one batch a tick and without waiting.
  *
- * Order matters within a batch: holds go before releases, so that handing a ref on and dropping one's own never leaves it unheld for a moment, and what
- * was written over freed pages is told after their release. Messages that others wait for (a question, a value) send the batch first.
+ * Order matters within a batch. Holds go before releases, so a ref that this process hands on and then drops is never unheld. Releases of pages go before
+ * the objects written over them. Messages that other processes wait for (a question, a value) send the batch first.
  */
 import { NodeDiedError } from "../base/errors.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
@@ -14,7 +14,7 @@ import { IDS_IN_MESSAGE_MAX } from "./limits.ts";
 import type { HeldNumber, HeldRead, RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
 
-/** What everything fails with that needs the node, once its daemon is gone. */
+/** The error of each operation that needs the node, once its daemon has ended. */
 export function daemonEnded(reason: string): NodeDiedError {
   return new NodeDiedError(`The connection to the node daemon ended: ${reason}`, {
     reason,
@@ -57,7 +57,7 @@ export class DaemonChannel implements RefChannel {
     this.answer(id, this.#daemonId, payload);
   }
 
-  /** A value for whoever asked for it; this process owns the object. */
+  /** Sends the value of an object that this process owns to the process that asked. */
   answer(id: ObjectId, receiver: ProcessId, payload: Payload): void {
     for (const ref of payload.refs) this.hold({ id: ref.id, owner: ref.owner, holder: receiver });
     this.flush();
@@ -73,7 +73,7 @@ export class DaemonChannel implements RefChannel {
     this.#connection.send(MESSAGE.REF_ADOPT, [id]);
   }
 
-  /** The bytes of another's object are gone: its owner is to make it again, and tells the value. */
+  /** Reports that the bytes of another process's object are gone: its owner makes the object again and sends the value. */
   lost(id: ObjectId, owner: ProcessId, location: WireLocation): void {
     this.flush();
     this.#connection.send(MESSAGE.REF_LOST, [id, owner, location]);
@@ -85,9 +85,9 @@ export class DaemonChannel implements RefChannel {
     this.#connection.send(MESSAGE.ARENA_LOST, location);
   }
 
-  /** `link`: by which the owner is told of it. */
+  /** Announces a stored object. @param link the link that tells the owner */
   sealed(location: WireLocation, owner: ProcessId, link: number | undefined): void {
-    // Pages that were freed may be those that are sealed now: the daemon must hear of it in this order.
+    // The object may lie on pages that were just freed: the daemon must hear of the release first.
     if (this.#freed.length > 0) this.#sendFreed();
     this.#sealed.push(link === undefined ? [location, owner] : [location, owner, link]);
     this.#schedule(this.#sealed.length);
@@ -99,9 +99,9 @@ export class DaemonChannel implements RefChannel {
     this.#schedule(this.#freed.length);
   }
 
-  /** Asks for an object of another node. @returns where a copy of it is on this one. @throws NodeDiedError */
+  /** Fetches an object from another node. @returns the place of the copy on this node. @throws NodeDiedError */
   async fetch({ id, location, owner }: { id: ObjectId; location: WireLocation; owner: ProcessId }, purpose: number): Promise<WireLocation> {
-    // What holds the object must be known before: a copy of it is made for this process.
+    // The daemon must know of this process's hold first, because it makes the copy for this process.
     this.flush();
     const asked: ObjectFetchHeader = [id, location, purpose, owner];
     try {
@@ -111,7 +111,7 @@ export class DaemonChannel implements RefChannel {
     }
   }
 
-  /** This process needs a copy no more, and the object neither: told after the release of what it is of. */
+  /** Releases a copy that this process no longer needs. Sent after the release of the object itself. */
   copyReleased(location: WireLocation): void {
     this.#copies.push(location);
     this.#schedule(this.#copies.length);
@@ -130,7 +130,7 @@ export class DaemonChannel implements RefChannel {
     this.#freed = [];
   }
 
-  /** This process writes no more to these arenas: everything in them has been told of. */
+  /** Confirms that this process writes to these arenas no more and has announced every object in them. */
   retired(arenas: readonly string[]): void {
     this.flush();
     this.#connection.send(MESSAGE.STORE_RETIRE, arenas);
@@ -159,7 +159,7 @@ export class DaemonChannel implements RefChannel {
     this.#connection.send(MESSAGE.HELD_ENDED, [receiver, link]);
   }
 
-  /** Nothing more is told over a link of what was stored for its receiver. */
+  /** Ends a link: its receiver hears of no further stored objects over it. */
   storeLinkEnded(receiver: ProcessId, link: number): void {
     this.flush();
     this.#connection.send(MESSAGE.STORE_LINK_ENDED, [receiver, link]);
@@ -188,7 +188,7 @@ export class DaemonChannel implements RefChannel {
     this.#freed = [];
   }
 
-  /** Writes at once what the daemon has to know before a message that leaves now: holds, and what was stored. */
+  /** Writes holds and stored objects at once, because the daemon must know them before a message that leaves now. */
   flushNow(): void {
     this.flush();
     this.#connection.flushEarly(Number.POSITIVE_INFINITY);
@@ -202,7 +202,7 @@ export class DaemonChannel implements RefChannel {
       process.nextTick(() => {
         if (!this.#scheduled) return;
         this.flush();
-        // Now, not at the end of the tick: what is stored is known before the answer that names it leaves, whenever this process dies.
+        // Not at the end of the tick: the daemon must know the object before the answer that names it leaves, even if this process dies.
         this.#connection.flush();
       });
     }

@@ -1,4 +1,4 @@
-/** What the cache of definitions keeps, drops and loads again. */
+/** The definition cache: which definitions it keeps, drops and loads again. */
 import { expect, test } from "vitest";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { captureDefinition } from "../closure/capture.ts";

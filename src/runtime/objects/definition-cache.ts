@@ -1,9 +1,9 @@
 /**
  * The functions and classes that this process has received, by id, each revived once.
  *
- * A definition comes with the call that first needs it, or is fetched from the node daemon. Reviving may import modules, so what is kept is a
- * promise; `isReady` answers at once for those that have settled, which is what hot paths ask. The cache is bounded: what was used longest ago is
- * dropped, and fetched again from the node daemon when a call or value needs it, which has it as long as anybody can call it.
+ * A definition arrives with the call that first needs it, or is fetched from the node daemon. Reviving may import modules, so the cache keeps promises.
+ * Hot paths ask `isReady`, which answers at once for settled ones. The cache is bounded and drops the least recently used definition. A later call or value
+ * fetches it again from the node daemon, which keeps a definition while any process can call it.
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
@@ -14,13 +14,13 @@ import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import type { StoredHeader } from "../wire/messages.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 
-/** One definition as it is kept here. */
+/** One entry of the cache. */
 export interface KeptDefinition {
   promise: Promise<unknown>;
   isReady: boolean;
   /** Ready, or never to be. */
   isSettled: boolean;
-  /** It is no part of the cache, and never dropped. */
+  /** Exempt from the cache's bound, and never dropped. */
   readonly isForGood: boolean;
   value: unknown;
   /** When it was last used, by the cache's clock. */
@@ -28,7 +28,7 @@ export interface KeptDefinition {
   /** Until then a value that is being read may need it. */
   neededUntilMs: number;
   sizeBytes: number;
-  /** What is pinned for it. */
+  /** The objects that this definition pins. */
   readonly pinned: ObjectEntry[];
 }
 
@@ -52,10 +52,10 @@ interface DefinitionCacheOptions {
 
 /** A program has some hundred functions; a thousand are one place that makes them without end. */
 const DEFINITIONS_MAX = 1000;
-/** Of the bytes that they came in: revived they take two to three times as much, and a worker should stay small. */
+/** Limit on the serialized bytes of all entries. Revived definitions take two to three times as much, and a worker should stay small. */
 const DEFINITION_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Between the loading of what a value needs and its reading there may be the fetching of its bytes. */
+/** A value's definitions stay for this long, as its bytes may be fetched between their loading and its reading. */
 const NEEDED_FOR_MS = 1000;
 
 const NOTHING = { promise: Promise.resolve(undefined), usedAt: 0, neededUntilMs: 0, sizeBytes: 0, pinned: [] };
@@ -67,9 +67,9 @@ export function keptForGood(value: unknown): KeptDefinition {
 
 export class DefinitionCache {
   readonly #rows = new Map<string, KeptDefinition>();
-  /** What this process made itself. */
+  /** Definitions that this process made. */
   readonly #provided = new Map<string, KeptDefinition>();
-  /** By class, what keeps the definition that brought it: for values with instances of it. */
+  /** For each class the reference that keeps its definition, for values that contain instances. */
   readonly #references = new WeakMap<object, { readonly entry: ObjectEntry }>();
   readonly #options: DefinitionCacheOptions;
   readonly #limits: { count: number; bytes: number };
@@ -139,17 +139,17 @@ export class DefinitionCache {
 
   receive(header: DefinitionHeader, body: Uint8Array): void {
     if (this.#rows.has(header.id)) {
-      // The holds that came with it are for what is here already.
+      // The definition exists here already, so the holds that came with the message are returned.
       for (const [id, owner] of header.refs) this.#options.table.unpin(this.#options.table.receive({ id, owner }));
       return;
     }
     const own = copyBytes(body);
     void this.#add(header.id, own.byteLength, (row) => this.#revive(header, own, row)).catch(() => {
-      // Each of its calls fails with the same error.
+      // Each call of the definition fails with the same error.
     });
   }
 
-  /** Nobody here calls it any more. A call that runs goes on with what it has. */
+  /** Drops a definition that no caller needs any more. A running call keeps its own. */
   forget(id: string): void {
     const row = this.#rows.get(id);
     if (row?.isSettled !== true) return;
@@ -185,7 +185,7 @@ export class DefinitionCache {
         row.value = value;
         this.#keepWithinLimits(row);
       },
-      // Kept: a definition that cannot be revived here fails each of its calls with the same error.
+      // Kept: a definition that cannot be revived here fails each call with the same error.
       () => {
         row.isSettled = true;
         this.#keepWithinLimits(row);

@@ -1,9 +1,9 @@
 /**
  * The shared memory of one compiled graph: a file that its processes map, with the channels in it, and a doorbell for each process.
  *
- * Decides how a process sleeps: it says so in the memory, looks once more, and waits for its doorbell in the event loop, or for a moment blocked on the
- * word that says so; whoever publishes something for it wakes it only if it sleeps, once. The files have no names any more once all processes have joined, so no death leaves any behind; large values, which
- * travel in files of their own, are removed by their last reader, and at the end by whoever compiled the graph.
+ * Decides how a process sleeps. It sets a word in the memory, looks once more, and then waits for its doorbell in the event loop, or blocks on that word for
+ * a moment. A publisher wakes it once, and only if it sleeps. The files lose their names once all processes have joined, so no death leaves one behind.
+ * Large values travel in separate files, which the last reader removes, or at the end the process that compiled the graph.
  */
 import { type Doorbell, type DoorbellListener, listenDoorbell, openDoorbell } from "../os/processes/doorbell.ts";
 import { nativeUnavailableReason, type SharedMemory, sharedMemory } from "../os/shared-memory.ts";
@@ -18,7 +18,7 @@ export function channelsUnavailableReason(): string | undefined {
   return nativeUnavailableReason();
 }
 
-/** What all processes of a graph agree on; plain data. */
+/** The layout that all processes of a graph share, as plain data. */
 export interface GraphMap {
   /** The memory directory of the session. */
   readonly directory: string;
@@ -87,8 +87,8 @@ export class GraphMemory implements ChannelMemory {
   /** How many share it. */
   readonly processes: number;
   /**
-   * Rings wait for `flushRings`. A process that is woken for each of many values may run at once in place of the one that makes them, and takes them one by
-   * one: measured, that was half of the time of both.
+   * Whether doorbells wait for `flushRings`. A reader that is woken for each of many values may run in place of their writer and take them one at a time:
+   * measured, that was half of the time of both.
    */
   holdsRings = false;
   readonly #held: number[] = [];
@@ -118,7 +118,7 @@ export class GraphMemory implements ChannelMemory {
     this.#listener = listenDoorbell(doorbellOf(map, self), onRing);
   }
 
-  /** This process has all that it needs: the files may lose their names. */
+  /** Confirms that this process has opened all files, so that their names can go. */
   join(): void {
     Atomics.store(this.words, this.#word(this.#self, JOINED), 1);
     this.ring(0);
@@ -166,7 +166,7 @@ export class GraphMemory implements ChannelMemory {
     else this.#bells[endpoint]?.ring();
   }
 
-  /** From now on this process is rung; look once more for what came before this. */
+  /** Announces sleep: publishers ring from now on. The caller then looks once more for earlier values. */
   beginSleep(): void {
     Atomics.store(this.words, this.#word(this.#self, SLEEPS), IN_EVENT_LOOP);
   }

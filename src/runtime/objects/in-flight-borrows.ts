@@ -29,15 +29,15 @@ export class InFlightBorrows {
     this.#link = link;
   }
 
-  /** Under which what is stored for the receiver is counted until it has heard of it. Of its own values a caller knows. */
+  /** The link under which the daemon counts objects stored for the receiver until the receiver knows them. A caller knows its own values. */
   get storedLink(): number | undefined {
     return this.#link === undefined || this.#link < 0 ? undefined : this.#link;
   }
 
-  /** To be called right before the message is sent. @returns what goes into its header */
+  /** Registers the holds of a message. Call it right before the message is sent. @returns the fields for its header */
   hold(payloads: readonly Payload[]): { held?: number } {
     const held = this.#hold(payloads);
-    // An answer outlives this process from the moment in which it is sent, so the daemon must know of its objects by then.
+    // An answer outlives this process once it is sent, so the daemon must know its objects first.
     if (this.storedLink !== undefined && payloads.some(({ refs, stored }) => refs.length > 0 || stored !== undefined))
       this.#table.flushChannel();
     return held === undefined ? {} : { held };

@@ -1,6 +1,6 @@
 /**
- * The form of a stored object: what is written is read back, buffers are aligned, and no bytes of a hostile writer get through
- * `parseLayout` as anything but an object of exactly the announced size.
+ * The form of a stored object: the reader gets the writer's bytes back, buffers are aligned, and `parseLayout` accepts a hostile writer's bytes only as an
+ * object of exactly the announced size.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

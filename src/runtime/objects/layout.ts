@@ -1,9 +1,9 @@
 /**
  * The form of a stored object: a header, the in-band bytes of its value, and its buffers, each aligned to 64 bytes.
  *
- * Decides where each part lies, and checks a header that another process wrote before anything is believed. Numbers are little-endian. Header: magic u32,
- * version u16, zero u16, buffer count u32, zero u32, in-band length u64, then one u64 for each buffer. Used by the arena writer and reader;
- * PROTOCOL.md has the same table for other languages.
+ * Decides the place of each part, and checks every field of a header that another process wrote. Numbers are little-endian. Header: magic u32, version u16,
+ * zero u16, buffer count u32, zero u32, in-band length u64, then one u64 for each buffer. The arena writer and reader use it; PROTOCOL.md has the same table
+ * for other languages.
  */
 import { BUFFERS_MAX, BUFFER_ALIGNMENT_BYTES } from "./limits.ts";
 
@@ -66,8 +66,8 @@ export function writeHeader(target: Uint8Array, layout: ObjectLayout): void {
  * Reads the layout of an object from its first bytes.
  *
  * @param bytes at least the whole header
- * @param sizeBytes what the object takes, as its location says
- * @returns undefined when the bytes are not those of an object of exactly this size
+ * @param sizeBytes the object's size according to its location
+ * @returns undefined unless the bytes begin an object of exactly this size
  */
 export function parseLayout(bytes: Uint8Array, sizeBytes: number): ObjectLayout | undefined {
   if (!isObjectHeader(bytes)) return undefined;

@@ -1,8 +1,8 @@
 /**
- * The object store as one process sees it: writes into arenas of its own, reads any, and tells the daemon's ledger.
+ * The object store as one process sees it: writes into its own arenas, reads all arenas, and informs the daemon's ledger.
  *
- * Decides how a stored object is kept while somebody reads it: a mapped view pins the object's entry until the memory is unreachable, so an
- * extent is never reused under a reader. How much of the quota is left comes from the daemon and is corrected by what was written since.
+ * Keeps a stored object while it is read: a mapped view pins the object's entry until the memory is unreachable, so an extent is never reused under a
+ * reader. The daemon sends how much of the quota is left, and this file subtracts later writes.
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
@@ -29,10 +29,10 @@ interface LocalStoreOptions {
   onMapped: () => void;
 }
 
-/** What is read and may still be reached. */
+/** A mapped object that may still be reachable. */
 interface Mapped {
   keeper: ObjectEntry;
-  /** In whose pages it lies; none for what lies on disk. */
+  /** The arena of the object's pages; undefined for an object on disk. */
   arena: string | undefined;
 }
 
@@ -46,7 +46,7 @@ const FINALIZED_WITHIN_MS = 5;
 /** How often a process looks for mapped memory that its user dropped. */
 const RELEASE_EVERY_MS = 100;
 
-/** Who is to free an object, and by which link of theirs they hear of it, if they do not know. */
+/** The process that frees an object, and the link by which it hears of the object if it does not know it. */
 interface StoredFor {
   readonly owner: ProcessId;
   readonly link?: number | undefined;
@@ -70,14 +70,14 @@ export class LocalStore {
   /** Mapped objects by arena, and the arenas whose number has not been told. */
   readonly #mappedIn = new Map<string, number>();
   readonly #untold = new Set<string>();
-  /** What other processes wrote and this one is to free, by its place. */
+  /** Places of objects that other processes wrote and this one frees. */
   readonly #claimed = new Set<string>();
   /** Nodes that have died. */
   readonly #nodesGone = new Set<NodeTag>();
   #restored: [objects: number, bytes: number] = [0, 0];
   #nextToken = 1;
   #usedBytes = 0;
-  /** What this process wrote to memory less what it freed of its own; and how much of that `usedBytes` includes. */
+  /** Bytes that this process wrote to memory, less those it freed; and the part that `usedBytes` includes. */
   #writtenBytes = 0;
   #seenBytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -118,8 +118,8 @@ export class LocalStore {
   }
 
   /**
-   * Memory is nearly used up. A program that never yields to the event loop, as a loop of `await ref` over what is there already, keeps what it dropped
-   * for ever: neither finalizers nor the daemon's messages are run. So reading then takes a turn.
+   * Whether memory is nearly used up. A program that never yields to the event loop, such as a loop of `await ref` over settled refs, keeps all it dropped:
+   * neither finalizers nor the daemon's messages run. So a read then waits for a turn of the loop.
    */
   get isShort(): boolean {
     return this.#stored > this.#options.quotaBytes * COLLECT_ABOVE;
@@ -128,7 +128,7 @@ export class LocalStore {
   /** The bytes of an object that is on this node, itself or by a copy. `keeper` is pinned for as long as a mapped view of them can be reached. */
   read(of: WireLocation, keeper: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
     const location = this.copies.readable(of, keeper);
-    // Before more is mapped: who reads in a loop gives back as it goes, and the writers have pages to write to again.
+    // Before the next mapping: a loop of reads then gives back as it goes, and writers have pages again.
     this.releaseUnreachable();
     const token = this.#nextToken;
     this.#nextToken += 1;
@@ -154,21 +154,21 @@ export class LocalStore {
     this.#claimed.add(placeOf(location));
   }
 
-  /** Another process is responsible for the object from now on. */
+  /** Hands the duty to free the object to another process. */
   handedOver(location: WireLocation): void {
     this.#claimed.delete(placeOf(location));
   }
 
-  /** The writer of these has ended, or a link to it, and all that it had sent has been read: what it did not tell of is nobody's. */
+  /** Frees objects that their writer never announced: the writer or a link to it has ended, and all its messages have been read. */
   writerEnded(locations: readonly WireLocation[], link?: number): void {
     const unknown = locations.filter((location) => !this.#claimed.has(placeOf(location)));
     if (unknown.length > 0 && !this.#isClosed) this.#options.channel.disown(unknown, link);
   }
 
-  /** An object that this process owns is needed by nobody. Pages of its own it has back at once, without a way to the daemon. */
+  /** Frees an object that no process needs. Pages in this process's own arenas are free at once, without a message to the daemon. */
   freed(location: WireLocation): void {
     if (this.#claimed.size > 0) this.#claimed.delete(placeOf(location));
-    // A disk file of its own is deleted here; pages in memory are not had back when their arena is being spilled.
+    // A disk file of this process is deleted here. Pages of an arena that is being spilled do not come back.
     const isOwn = this.#writer !== undefined && location[0].startsWith(this.#processTag);
     const hasPages = isOwn && this.#writer?.free(fromWire(location)) === true;
     // A loop that puts and disposes without ever yielding must not seem to fill the store.
@@ -176,11 +176,11 @@ export class LocalStore {
     this.#options.channel.freed(location, hasPages || (isOwn && location[3] === "disk"));
   }
 
-  /** The bytes of an object that this process owns are gone. Its file is not written again: what goes there would be lost as well. */
+  /** Notes that the bytes of an owned object are gone. Its file is not written again, as those bytes would be lost, too. */
   lost(location: WireLocation): void {
     this.#claimed.delete(placeOf(location));
     this.abandon(location);
-    // The daemon counts what is freed on its node alone.
+    // The daemon counts freed bytes of its own node alone.
     if (location[3] === "memory" && this.copies.isOfNode(location)) this.#writtenBytes -= location[2];
     this.#options.channel.arenaLost(location);
     this.#options.channel.freed(location, true);
@@ -202,7 +202,7 @@ export class LocalStore {
     this.#nodesGone.add(node);
   }
 
-  /** What the daemon tells of the node's store. */
+  /** Handlers of the daemon's messages about the node's store. */
   get handlers(): Pick<Handlers<MessagesToProcess>, StoreMessage> {
     return {
       // Extents that nobody needs any more may be written again.
@@ -217,7 +217,7 @@ export class LocalStore {
         this.#options.collectGarbage();
         this.#collected();
       },
-      // They are about to be spilled: from now on nothing is written there.
+      // The daemon is about to spill these arenas, so writing to them ends now.
       [MESSAGE.STORE_RETIRE]: (arenas) => {
         for (const arena of arenas) this.#writer?.abandon(arena);
         this.#options.channel.retired(arenas);
@@ -240,7 +240,7 @@ export class LocalStore {
     if (this.#mapped.size === 0) this.#stopWatching();
   }
 
-  /** What is unreachable after a collection is known some milliseconds later, when the finalizers have run. */
+  /** Waits for the finalizers, which run some milliseconds after a collection. */
   #collected(): void {
     const timer = setTimeout(() => {
       this.releaseUnreachable();
@@ -256,7 +256,7 @@ export class LocalStore {
     this.#reader.close();
   }
 
-  /** What the store holds in memory: as the daemon last told, and what it did not know then. */
+  /** Bytes of the store in memory: the daemon's last figure, and later writes. */
   get #stored(): number {
     return this.#usedBytes + this.#writtenBytes - this.#seenBytes;
   }

@@ -1,8 +1,8 @@
 /**
- * Which object a failed read was about: the signal by which its owner learns that the bytes are gone.
+ * Notes on an error which object a failed read concerned, so that its owner learns that the bytes are gone.
  *
- * The reader of the store knows files and offsets, the caller knows objects; whoever joins the two notes it here, and `core/calls/recovery.ts` asks. The note
- * hangs on the error itself, so that an error which nobody recovers from is just what the user sees.
+ * The store's reader knows files and offsets, and the caller knows objects. The code that joins the two leaves a note on the error itself, and
+ * `core/calls/recovery.ts` reads it. An error without recovery reaches the user unchanged.
  */
 import type { ObjectLostError } from "../base/errors.ts";
 import type { WireLocation } from "../wire/messages.ts";
@@ -14,7 +14,7 @@ export interface LostObject {
   readonly location: WireLocation;
 }
 
-/** Arguments of a call are lost. It has not begun, and gives back all that it was to begin with: what makes them again may need that. */
+/** Arguments of a call are lost. The call has not begun, and returns its resources, which the tasks that make the arguments again may need. */
 export class ArgumentsLost extends Error {
   // oxlint-disable-next-line no-unused-private-class-members -- looked for by `is`
   readonly #brand = true;

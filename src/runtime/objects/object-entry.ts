@@ -1,5 +1,5 @@
 /**
- * What one process knows of one object: its state, who waits for it here, and what keeps it.
+ * The state of one object in one process, with its waiters and the handles and pins that keep it.
  *
  * An entry begins pending and settles once, as a value or as an error. Most entries are small results that only their handle refers to: they
  * cost one JavaScript object, and the garbage collector is all they need. An entry becomes tracked (see `object-table.ts`) when
@@ -13,16 +13,16 @@ export interface Waiter {
   entrySettled(entry: ObjectEntry): void;
 }
 
-/** Stands for several handles that are watched together. Its entries are a list of its own: they may outlive it by a moment. */
+/** Stands for several handles that are watched together. The entries are a separate list, as they may outlive the token by a moment. */
 export interface HandleToken {
   readonly entries: ObjectEntry[];
 }
 
 type EntryState = "pending" | "ready" | "failed" | "freed";
 
-/** What the table keeps of an entry that is named, counted or contains others; most never are. */
+/** The table's data of an entry that is named, counted or contains others. Most entries never have it. */
 class Tracking {
-  /** Completed lazily: ids are made only for what leaves the process or is asked for. */
+  /** Made lazily: most entries never leave the process and need no id. */
   id: ObjectId | undefined = undefined;
   owner: ProcessId | undefined = undefined;
   tracked = false;
@@ -45,7 +45,7 @@ export class ObjectEntry {
   failureSeen = false;
   #waiters: Waiter | Waiter[] | undefined = undefined;
 
-  /** With the index the number of its id. */
+  /** The number in the object's id, together with the index. */
   readonly sequence: number;
   readonly index: number;
   /** The name of the task that makes it, for messages. */
@@ -81,7 +81,7 @@ export class ObjectEntry {
     this.#track().id = id;
   }
 
-  /** Who is asked for the value; undefined while it has never left this process. */
+  /** The process to ask for the value; undefined while the object has never left this process. */
   get owner(): ProcessId | undefined {
     return this.#tracking?.owner;
   }
@@ -180,8 +180,8 @@ export class ObjectEntry {
   }
 
   /**
-   * Its value is lost and is made again: who waits now waits for that. A call that was about to be sent may still go out with the old payload:
-   * its receiver finds the bytes gone, as this process did, and asks.
+   * Returns to pending, because the value is lost and is made again. A call that was about to be sent may still carry the old payload: its receiver then
+   * finds the bytes gone and asks.
    */
   reopen(): void {
     this.state = "pending";
@@ -189,7 +189,7 @@ export class ObjectEntry {
     this.primitive = undefined;
     this.failure = undefined;
     this.watched = false;
-    // Somebody is about to read it.
+    // A reader is about to see the failure.
     this.failureSeen = true;
   }
 

@@ -40,7 +40,7 @@ export class ObjectExtent {
 
   #placeOf(offset: number, bytes: Uint8Array): number {
     const { sizeBytes } = this.location;
-    // What comes over a connection must not reach a neighbour's pages, whatever was promised.
+    // Bytes from a connection must not reach a neighbour's pages, whatever its header promised.
     if (!(offset >= 0 && offset + bytes.byteLength <= sizeBytes)) {
       throw new RangeError(`Cannot write a piece of an object: it has ${sizeBytes} bytes: received ${bytes.byteLength} bytes at ${offset}`);
     }

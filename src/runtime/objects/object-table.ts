@@ -1,5 +1,5 @@
 /**
- * The objects of this process that are more than a local value: counting what keeps them, and telling the node daemon.
+ * Counts the references that keep an object of this process, and informs the node daemon.
  *
  * An entry is kept by its handles (ObjectRefs in the user's hands, found by the garbage collector or ended by `using`) and by pins (a task
  * in flight that needs it, an object that contains it, a mapped view of its bytes). When nothing keeps it any more: bytes in the store that nobody
@@ -13,7 +13,7 @@ import { KNOWN_VALUE_BYTES_MAX } from "./limits.ts";
 import { type HandleToken, ObjectEntry } from "./object-entry.ts";
 import type { ContainedRef, Payload } from "./payload.ts";
 
-/** What the table tells the daemon; messages are batched and never waited for. */
+/** The table's messages to the daemon, which are batched and never awaited. */
 export interface RefChannel {
   hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId; message?: HeldNumber | undefined }): void;
   release(ref: { id: ObjectId; owner: ProcessId }, count: number): void;
@@ -26,11 +26,11 @@ export interface RefChannel {
   adopt(id: ObjectId): void;
   /** No more messages with holds go to this receiver over a link. */
   heldEnded(receiver: ProcessId, link: number): void;
-  /** The same of what was stored for the receiver. */
+  /** Ends a link of objects that were stored for the receiver. */
   storeLinkEnded(receiver: ProcessId, link: number): void;
-  /** Up to which message with holds this process has read what came over a link. */
+  /** Reports the last message with holds that this process has read from a link. */
   heldRead(read: HeldRead): void;
-  /** Sends what was gathered. */
+  /** Sends the gathered messages. */
   flush(): void;
 }
 
@@ -42,7 +42,7 @@ export interface HeldRead {
   readonly asker?: ProcessId | undefined;
 }
 
-/** A message with holds: the caller's number of its link, negative for a call, and which on it. */
+/** Identifies a message with holds: the caller's link number, negative for a call, and the message's number on that link. */
 export interface HeldNumber {
   readonly link: number;
   readonly number: number;
@@ -54,7 +54,7 @@ interface ObjectTableOptions {
   ownerOfRecord: ProcessId;
   ids: IdSource;
   channel: RefChannel;
-  /** Nobody can reach these bytes any more. */
+  /** Frees bytes that no process can reach any more. */
   freeStored: (location: WireLocation) => void;
   /** A settled entry in serialized form, also when it is a cached primitive or a failure made here. */
   payloadOf: (entry: ObjectEntry) => Payload;
@@ -63,7 +63,7 @@ interface ObjectTableOptions {
   onHandedOver?: (location: WireLocation) => void;
   /** Nothing in this process can reach the object any more. */
   onReleased?: (entry: ObjectEntry) => void;
-  /** Nothing in this process needs an object of its own; others do. */
+  /** Called when only other processes need an object of this process. */
   onUnkept?: (entry: ObjectEntry) => void;
   /** A handle is counted of which only the garbage collector knows the end. */
   onHandle?: (() => void) | undefined;
@@ -128,12 +128,12 @@ export class ObjectTable {
   }
 
   /**
-   * Refuses an entry that another session of this process made: the daemon of this one knows nothing of it.
+   * Refuses an entry from an earlier session of this process, as the present daemon does not know it.
    *
    * @throws ShoalError for a ref that was made before the last shutdown
    */
   requireOfSession(entry: ObjectEntry): void {
-    // What came from elsewhere has no number of its own, and is listed as long as it has a handle.
+    // An entry from another process has no sequence number here, and stays listed while it has a handle.
     const isOfSession = entry.sequence === 0 ? this.#published.get(entry.id as ObjectId) === entry : entry.sequence > this.#ids.before;
     if (isOfSession) return;
     throw new ShoalError("Cannot use an ObjectRef: its session has ended", {
@@ -146,7 +146,7 @@ export class ObjectTable {
   track(entry: ObjectEntry, handle: object | undefined): void {
     entry.tracked = true;
     if (handle === undefined) return;
-    // One that is watched for its failure already counts once: ending it by hand ends all that is registered for it.
+    // A handle that is watched for its failure counts already. Unregistering it ends all registrations.
     if (entry.handles === 0 || !this.#finalizers.unregister(handle)) this.#addHandle(entry);
     this.#finalizers.register(handle, entry, handle);
   }
@@ -189,14 +189,14 @@ export class ObjectTable {
     this.#releaseIfUnkept(entry);
   }
 
-  /** The entry is about to be named in bytes that leave this process. Whoever reads them may ask for the value at once. */
+  /** Registers an entry that is about to leave this process by name. Its reader may ask for the value at once. */
   publish(entry: ObjectEntry): ContainedRef {
     const ref = this.#publish(entry);
     if (ref.owner === this.processId && entry.state === "ready" && !entry.isKnown) this.#tellValue(entry, ref);
     return ref;
   }
 
-  /** Values with refs inside are not told: what they contain would have to be held for the daemon. */
+  /** Sends a small value to the daemon. Values that contain refs stay here, as the daemon would have to hold those refs. */
   #tellValue(entry: ObjectEntry, { id, owner }: ContainedRef): void {
     entry.isKnown = true;
     const payload = this.#payloadOf(entry);
@@ -236,7 +236,7 @@ export class ObjectTable {
     this.#channel.storeLinkEnded(receiver, link);
   }
 
-  /** What the daemon is told of refs and stored objects is sent now, not at the end of the tick. */
+  /** Sends the daemon all messages about refs and stored objects now, not at the end of the tick. */
   flushChannel(): void {
     this.#channel.flush();
   }
@@ -309,7 +309,7 @@ export class ObjectTable {
     for (const entry of Array.from(this.#published.values())) if (entry.watched) entry.fail(failure);
   }
 
-  /** What is waited for here and owned by a process of a node. */
+  /** Pending entries that a process of the given node owns. */
   ownedBy(tag: NodeTag): ObjectEntry[] {
     const isWaitedFor = (entry: ObjectEntry): boolean =>
       entry.watched && !entry.isSettled && entry.owner !== undefined && nodeTagOf(entry.owner) === tag;
@@ -317,8 +317,8 @@ export class ObjectTable {
   }
 
   /**
-   * A value for a watched ref arrived, with holds for what it contains. An object that this process makes gets its value from its call alone: the daemon may answer a report of its loss with
-   * another value that it has.
+   * Settles a watched ref with a value that arrived, and takes over its holds. An object that this process makes gets its value from its call alone, because
+   * the daemon may answer a report of loss with another value.
    */
   receiveValue(id: ObjectId, payload: Payload): void {
     const entry = this.#published.get(id);
@@ -360,7 +360,7 @@ export class ObjectTable {
     }
   }
 
-  /** At the end: what is left unseen. */
+  /** Reports the failures that no reader has seen, when the session ends. */
   reportAllUnseen(): void {
     for (const entry of this.#unseen) this.#reportUnseen(entry);
   }
@@ -370,7 +370,7 @@ export class ObjectTable {
     this.#reportUnseen(entry);
   }
 
-  /** The value of an object is lost; what it contained goes, and the entry waits for a new value. */
+  /** Drops a lost value and the refs inside it. The entry is pending again. */
   reopen(entry: ObjectEntry): void {
     const contained = entry.contained;
     entry.contained = undefined;
@@ -385,7 +385,7 @@ export class ObjectTable {
     entry.pins += 1;
     if (entry.owner !== undefined && entry.holds === 0 && entry.sequence !== 0) {
       entry.holds = 1;
-      // It may have come back from others meanwhile, as a ref like any other.
+      // Another process may have sent the ref back meanwhile.
       if (!this.#published.has(entry.id as ObjectId)) this.#published.set(entry.id as ObjectId, entry);
       this.#channel.hold({ id: entry.id as ObjectId, owner: entry.owner, holder: this.processId });
     }
@@ -410,7 +410,7 @@ export class ObjectTable {
       this.#provide(entry);
       return;
     }
-    // Whoever waits for it learns it when this process dies first.
+    // Waiting processes then learn of this process's death.
     this.#channel.adopt(id);
     entry.addWaiter({ entrySettled: () => this.#provide(entry) });
   }
@@ -444,7 +444,7 @@ export class ObjectTable {
 
   #releaseIfUnkept(entry: ObjectEntry): void {
     if (!entry.tracked || entry.handles > 0 || entry.pins > 0) return;
-    // What is still being made here is released when it has settled: before, its bytes could not be freed.
+    // An object that this process still makes is released once it has settled: its bytes cannot be freed earlier.
     if (!entry.isSettled && (entry.owner === undefined || entry.owner === this.processId)) return;
     if (entry.owner === undefined) {
       this.#drop(entry);

@@ -41,7 +41,7 @@ export function inBandPayload(inBand: Uint8Array, flags: { graph: boolean; error
   };
 }
 
-/** What the value takes where it lies, in memory or in the store. */
+/** Returns the size of the value in bytes, in memory or in the store. */
 export function payloadSize(payload: Payload): number {
   let size = payload.stored === undefined ? payload.inBand.length : payload.stored.location[2];
   for (const buffer of payload.buffers) size += buffer.length;
@@ -96,7 +96,7 @@ export class PayloadReader {
     return part;
   }
 
-  /** A buffer becomes a typed array that its receiver may write to: memory of its own, aligned for every element type. */
+  /** Copies a buffer into separate memory, aligned for every element type, as its receiver may write to it. */
   #takeAligned(size: number): Uint8Array {
     const part = this.#take(size);
     const own = new Uint8Array(new ArrayBuffer(size));

@@ -48,7 +48,7 @@ test("a worker collects once it has been quiet for a second, and not while it re
 
 test("what a long task drops at its end is collected, too, and then nothing more is looked at", () => {
   collector.touched();
-  // Views of its arguments are in use, whatever is collected.
+  // The task still uses views of its arguments, so a collection frees nothing yet.
   vi.advanceTimersByTime(10_000);
   const fruitless = collectedMs.length;
   vi.advanceTimersByTime(10_000);

@@ -1,13 +1,14 @@
 /**
- * When a worker that has become quiet collects garbage: an idle process never does so by itself, and what its tasks have dropped keeps objects in the store.
+ * Decides when a quiet worker collects garbage. An idle process never does so by itself, and values dropped by its tasks keep objects in the store.
  *
- * Decides by what was touched last: read from the store as a view, or received as a handle. It may be dropped long after that, as a task may hold its arguments for hours, and nothing tells when. So
- * after the first collection others follow, each after twice the time, as long as something is left that only a collection could end. A worker that keeps a view for good, a model
- * for instance, collects once a minute, and one whose collections are slow for a hundredth of its time at most. Owned by a worker's objects; a driver's collections are its own.
+ * The clock starts when a view is read from the store or a handle is received. A task may hold its arguments for hours and drops them without notice. So the
+ * first collection is followed by others, each after twice the time, while any view or handle is left that only a collection could end. A worker that keeps
+ * a view for good, such as a model, collects once a minute. Slow collections take a hundredth of a worker's time at most. A worker's objects own the
+ * collector; a driver collects by its own rules.
  */
 const QUIET_MS = 1000;
 const QUIET_MAX_MS = 60_000;
-/** Of the time of a quiet worker: collections. */
+/** Limit on the part of a quiet worker's time that collections take. */
 const PART_OF_TIME = 0.01;
 
 interface QuietCollectorOptions {

@@ -1,5 +1,5 @@
 /**
- * What is answered to the question how far a link was read.
+ * Answers to the question how far a link was read.
  */
 import { expect, test } from "vitest";
 import type { ProcessId } from "../base/ids.ts";

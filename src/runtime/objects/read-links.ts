@@ -1,14 +1,15 @@
 /**
- * How far this process has read what others sent it with holds, link by link, while a link is open and for a while after.
+ * Tracks for each link how many messages with holds this process has read, while the link is open and for some time afterwards.
  *
- * When a link has ended, or its sender, each daemon that counts holds of its messages asks how far it was read (`runtime/node/references/unacknowledged-borrows.ts`). That can be said once
- * nothing more comes. A link over which nothing with holds came is forgotten at its end; of the others the last thousand are kept, as they may be asked for
- * more than once. Of one that was forgotten all counts as read: what is held too long ends with this process, what is let go of too early is lost.
+ * When a link or its sender has ended, each daemon that counts holds of its messages asks how far the link was read
+ * (`runtime/node/references/unacknowledged-borrows.ts`). The answer follows once no more messages can arrive. A link without holds is forgotten at its end.
+ * The last thousand others are kept, as several daemons may ask. A forgotten link counts as read to its end: a hold kept too long ends with this process,
+ * but a hold released too early would lose the object.
  */
 import type { ProcessId } from "../base/ids.ts";
 import { ENDED_LINKS_MAX } from "./limits.ts";
 
-/** One that is open, or has ended. */
+/** A link that is open or has ended. */
 interface ReadLink {
   /** The number of the last message with holds that was read. */
   readonly heldRead: number;
@@ -18,7 +19,7 @@ interface ReadLink {
 
 export class ReadLinks {
   readonly #links = new Map<string, ReadLink>();
-  /** Those that have ended, the oldest first. */
+  /** Ended links, the oldest first. */
   readonly #ended: { readonly sender: ProcessId; readonly number: number }[] = [];
   /** By sender, up to which number links may have been forgotten of which something was read. */
   readonly #forgotten = new Map<ProcessId, number>();

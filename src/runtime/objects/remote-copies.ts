@@ -1,8 +1,8 @@
 /**
- * Objects of other nodes as one process reads them: by copies on this node, which its daemon fetches and this process lets go of.
+ * Copies of other nodes' objects as one process uses them: the daemon fetches each copy, and this process releases it.
  *
- * Decides when the daemon is asked (once for each object, whoever of this process wants it) and when a copy is given back (when the object's entry goes, or has its value
- * elsewhere by now). A copy that comes when nobody wants it any more is given back at once. What is on this node costs a comparison of text and nothing else.
+ * Decides when the daemon is asked (once for each object, however many readers wait) and when a copy is released (when the object's entry goes, or its value
+ * has moved). A copy that arrives after its last reader has gone is released at once. For an object on this node all this costs one comparison of texts.
  */
 import { NodeDiedError, ObjectLostError, ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
 import { nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
@@ -49,7 +49,7 @@ export class RemoteCopies {
     return location[0].startsWith(this.#nodeTag);
   }
 
-  /** Where an object can be read on this node; its own location where there is no copy of it. */
+  /** Returns the place where this node can read an object: the copy, or else the object's own location. */
   readable(location: WireLocation, entry: ObjectEntry | undefined): WireLocation {
     if (entry === undefined || this.isOfNode(location)) return location;
     const copy = this.#copies.get(entry);
@@ -62,14 +62,15 @@ export class RemoteCopies {
   }
 
   /**
-   * Resolves when a copy is on this node. The entry is pinned by whoever waits.
+   * Resolves when a copy is on this node. The waiting caller pins the entry.
    *
-   * @throws ObjectLostError, noted as such, when the bytes are nowhere; NodeDiedError when this node is; ObjectStoreFullError and OutOfDiskError when they fit nowhere here
+   * @throws ObjectLostError with a note (`lost-object.ts`) when no node has the bytes; NodeDiedError when this node's daemon has ended;
+   * ObjectStoreFullError and OutOfDiskError when this node has no room
    */
   bring(location: WireLocation, entry: ObjectEntry, purpose: number): Promise<void> {
     const known = this.#copies.get(entry);
     if (known !== undefined && isSameLocation(known.of, location)) return known.arrival;
-    // It was made again, and lies elsewhere now.
+    // The object was made again, at another place.
     this.letGo(entry);
     const copy: Copy = { of: location, here: undefined, arrival: Promise.resolve(), isUnwanted: false };
     this.#copies.set(entry, copy);
@@ -77,7 +78,7 @@ export class RemoteCopies {
     return copy.arrival;
   }
 
-  /** Nobody in this process reaches the object any more. */
+  /** Releases the copy of an object that this process can reach no more. */
   letGo(entry: ObjectEntry): void {
     const copy = this.#copies.get(entry);
     if (copy === undefined) return;
@@ -89,7 +90,7 @@ export class RemoteCopies {
   async #fetch(entry: ObjectEntry, copy: Copy, purpose: number): Promise<void> {
     const { fetch, idOf, release, processId } = this.#options;
     try {
-      // What this process alone knows is its own.
+      // An object without an owner is known to this process alone, so this process owns it.
       const here = await fetch({ id: idOf(entry), location: copy.of, owner: entry.owner ?? processId }, purpose);
       if (copy.isUnwanted) release(here);
       else copy.here = here;
@@ -100,7 +101,7 @@ export class RemoteCopies {
   }
 }
 
-/** What the daemon answered, for the user. */
+/** Turns the daemon's answer into the error that the user sees. */
 function fetchError(error: Error, entry: ObjectEntry, location: WireLocation): Error {
   const { message: text } = error;
   const facts = { reason: text, details: { id: entry.id, location } };

@@ -1,8 +1,8 @@
 /**
  * The spill disk as the node daemon uses it: a batch of objects into one fused file, and the indices by which readers find them.
  *
- * Decides where each object lies in the file (at pages, so that it can be mapped from there) and what is written in which order: the file, then the
- * indices; only then the caller deletes the arenas. So a reader finds an object at every moment. An interface, so that tests can have a disk that is full.
+ * Decides the place of each object in the file (at pages, so that readers can map it) and the order of writes: first the file, then the indices. Only then
+ * does the caller delete the arenas, so a reader finds an object at every moment. An interface, so that tests can have a full disk.
  */
 import { namesIn, spillRoomBytes, writeFused, writeWhole } from "../os/files/spill-disk.ts";
 import { extentBytesOf } from "./arena-extents.ts";

@@ -23,10 +23,10 @@ export interface SpilledPlace {
   fileOffset: number;
 }
 
-/** What the index of a spilled arena holds: where each of its objects lies. */
+/** The index of a spilled arena: the new place of each object. */
 export type SpillIndex = [offset: number, file: string, fileOffset: number][];
 
-/** What the index is called, in the spill directory: whoever finds an arena gone looks there. */
+/** Returns the name of an index in the spill directory. A reader that finds an arena gone looks there. */
 export function spillIndexName(arena: string): string {
   return `${arena}.moved`;
 }
@@ -46,7 +46,7 @@ interface SpillFile {
 export class SpillFiles {
   readonly #files = new Map<string, SpillFile>();
 
-  /** A file was written; what is to live in it is added after. */
+  /** Notes a written file. The objects in it are added afterwards. */
   written(file: string, sizeBytes: number): void {
     this.#files.set(file, { sizeBytes, liveObjects: 0, liveBytes: 0 });
   }
@@ -75,7 +75,7 @@ export class SpillFiles {
     return true;
   }
 
-  /** The file that wastes the most: mostly dead, so that copying what lives in it gives back more than it writes. */
+  /** Returns the most wasteful file: so few of its bytes live that copying these gives back more than it writes. */
   mostlyDead({ liveFraction, minBytes }: { liveFraction: number; minBytes: number }): string | undefined {
     let worst: string | undefined;
     let worstBytes = 0;

@@ -1,8 +1,8 @@
 /**
- * Where spilled objects lie, for a reader who knows the place where they were: the indices of spilled arenas, read on demand.
+ * Finds spilled objects by their former places: reads the indices of spilled arenas on demand.
  *
- * Owns what it has read, for the arenas that were asked for last. An index may be out of date when a fused file was copied on to another: the reader finds the
- * file gone and asks again. What another process wrote is checked before it is believed.
+ * Caches the indices of the arenas that were asked for last. An index is out of date once its fused file was copied to another: the reader then finds the
+ * file gone and asks again. Every field that another process wrote is checked.
  */
 import type { StoreFiles } from "../os/files/store-file.ts";
 import type { ObjectLocation } from "./layout.ts";

@@ -1,9 +1,9 @@
 /**
- * When objects go from shared memory to disk, and which: garbage first, then the oldest arenas, until enough of the quota is free.
+ * Decides when and which objects move from shared memory to disk: garbage first, then the oldest arenas, until enough of the quota is free.
  *
- * A pure state machine over the store's ledger: events in, effects out, no clock and no file; `runtime/node/objects/spilling.ts` is its shell. One step at a time: the processes
- * are asked to collect, then the writers of the oldest arenas to write no more to them, then what lives there is copied. Nobody is waited for longer than a
- * moment: an arena whose writer computes is left for later.
+ * A pure state machine over the store's ledger: events in, effects out, no clock and no file; `runtime/node/objects/spilling.ts` is its shell. The steps
+ * follow each other: all processes collect garbage, the writers of the oldest arenas stop writing to them, and the living objects are copied. No step waits
+ * longer than a moment for a process: an arena whose writer computes is left for later.
  */
 import type { ProcessId } from "../base/ids.ts";
 import { SPILL_ABOVE, SPILL_DOWN_TO } from "./limits.ts";
@@ -120,7 +120,7 @@ export class SpillPlan {
 
   #write(arenas: readonly string[]): SpillEffect[] {
     const pieces = arenas.flatMap((arena) => this.#ledger.retiredObjects(arena) ?? []);
-    // What its writers did not answer for is asked for at the next change, if it is still wanted.
+    // Arenas whose writers did not answer are asked for again at the next change, if they are still wanted.
     if (pieces.length === 0) return [];
     this.#state = "writing";
     return [{ kind: "write", pieces }];

@@ -55,7 +55,7 @@ test("it looks for a while and offers the processor between looks, then blocks",
   expect(looks).toBeGreaterThan(100);
   expect(offers).toBeGreaterThan(10);
   expect(blocks).toBe(1);
-  // What comes soon costs no call into the system.
+  // An early event costs no system call.
   expect(run(200)).toEqual({ looks: 200, blocks: 0, offers: 0 });
   expect(run(300)).toEqual({ looks: 300, blocks: 0, offers: 7 });
 });
@@ -85,7 +85,7 @@ test("where there are more processes than processors, each wait begins with offe
 
 test("where somebody keeps the processor that was offered, it is not offered for a while", () => {
   const { run, pass } = newWait({ offerMs: 3 });
-  // What came meanwhile is seen.
+  // The wait sees an event that came meanwhile.
   expect(run(210)).toEqual({ looks: 210, blocks: 0, offers: 1 });
   expect(run(250)).toEqual({ looks: 250, blocks: 0, offers: 0 });
   pass(80);

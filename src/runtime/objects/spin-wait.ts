@@ -17,7 +17,7 @@ import type { GraphMemory } from "./graph-memory.ts";
 const TURNS_AN_OFFER = 16;
 /** Where each process has a processor, and nobody has taken the last offer, a look begins with so many turns without any: 2 us. */
 const TURNS_ALONE = 200;
-/** Somebody has run in the place of this process, as two changes between processes take longer than that. */
+/** A pause longer than this means that another process ran in between: two context switches take longer. */
 const TAKEN_MS = 0.003;
 /** With an empty budget, one try in so many. */
 const PROBE_EVERY = 64;
@@ -71,11 +71,11 @@ export class SpinWait {
 
   #look(condition: () => boolean): boolean {
     const { nowMs, processors } = this.#options;
-    // A peer with a processor of its own mostly answers before a look at the clock is worth its time.
+    // A peer on another processor mostly answers before a look at the clock pays.
     if (processors > 1) for (let turn = this.#turnsAtFirst; turn > 0; turn -= 1) if (condition()) return true;
     let atMs = nowMs();
     const offers = this.#offers.mayOffer(atMs);
-    // On one processor nothing comes while this looks, but somebody may run who takes the offer.
+    // On one processor no event comes while this process looks, but another process may run and take the offer.
     if (!offers && processors === 1) return false;
     const endMs = atMs + (offers ? AWAKE_MS : AWAKE_ALONE_MS);
     do {

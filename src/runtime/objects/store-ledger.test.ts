@@ -1,5 +1,5 @@
 /**
- * The daemon's book of the store: who reuses, what is deleted, what counts, and what happens out of order.
+ * The daemon's book of the store: reuse of pages, deletion of files, counts of bytes, and events out of order.
  */
 import { describe, expect, test } from "vitest";
 import type { ProcessId } from "../base/ids.ts";
@@ -197,13 +197,13 @@ describe("what a process that ended wrote for others", () => {
   test("is theirs to know, and goes when they do not", () => {
     const ledger = ledgerWith([mine, adopted]);
     ledger.adopt({ location: adopted, owner: daemon });
-    // Whoever has taken one over has heard of it.
+    // A process that has taken over an object knows it.
     expect(ledger.processExited(worker).written).toEqual(new Map([[driver, [mine]]]));
     expect(ledger.disowned(driver, adopted)).toEqual({ reuse: undefined, unlink: [] });
     expect(ledger.usedBytes).toBe(2 * MEGABYTE);
     expect(ledger.disowned(driver, mine).unlink).toEqual([{ arena: "w-1", kind: "memory" }]);
     expect(ledger.knows({ arena: "w-1", kind: "memory" })).toBe(false);
-    // It was freed meanwhile, or is said twice: no release of what comes later.
+    // The object was freed meanwhile, or the notice came twice: a later object at that place stays.
     expect(ledger.disowned(driver, mine)).toEqual({ reuse: undefined, unlink: [] });
   });
 

@@ -1,12 +1,12 @@
 /**
- * The node daemon's book of the object store: who wrote what where, how much of the quota is used, who may reuse freed pages.
+ * The node daemon's book of the object store: the writer and place of each object, the used part of the quota, and the freed pages.
  *
- * Decides, when an object is freed, whether its writer is told to reuse the pages or its file is deleted, and when the processes should collect garbage because
- * memory runs short. A pure state machine: no file is touched here. A release may overtake the notice of what it releases, as the two come from
- * different processes; it comes exactly once, since its place may hold another object right after. Other events may be repeated.
+ * When an object is freed, decides whether its writer reuses the pages or its file is deleted. Decides also when the processes should collect garbage because
+ * memory runs short. A pure state machine without files. A release may overtake the notice of its object, as the two come from different processes. A
+ * release comes exactly once, since the place may hold another object right after. Other events may be repeated.
  *
- * An arena is *retired* once its writer writes no more to it, by its death or because it is to be spilled; then what lives in it can be copied to a
- * fused file and the arena deleted. Objects keep the location that they were given; where they lie since is known by the arena's name.
+ * An arena is *retired* once its writer has stopped writing to it, by death or for a spill. Its living objects can then be copied to a fused file, and the
+ * arena deleted. Objects keep their location; the arena's name leads to the new place.
  */
 import type { ProcessId } from "../base/ids.ts";
 import { extentBytesOf } from "./arena-extents.ts";
@@ -28,7 +28,7 @@ export interface ArenaFile {
   kind: Kind;
 }
 
-/** What is to be done about an object that is no longer needed. */
+/** The effects of freeing an object. */
 export interface FreedEffects {
   /** The writer, alive, that may use the pages again. */
   reuse: ProcessId | undefined;
@@ -40,9 +40,9 @@ interface ProcessExitedEffects {
   unlink: ArenaFile[];
   /** Objects that only the dead process owned. */
   freed: ObjectLocation[];
-  /** Those of them in the arenas of others. */
+  /** The freed objects in other processes' arenas, whose pages their writers may reuse. */
   reuse: { writer: ProcessId; location: ObjectLocation }[];
-  /** What it wrote for others that live (`writtenOver`). */
+  /** Objects that the process wrote for living owners (`writtenOver`). */
   written: Map<ProcessId, ObjectLocation[]>;
 }
 
@@ -65,7 +65,7 @@ interface SpillCandidate {
 }
 
 interface Arena extends ArenaFile {
-  /** Who wrote what is in it. */
+  /** The process that wrote the arena's objects. */
   readonly maker: ProcessId;
   /** `undefined` once that process has ended. */
   writer: ProcessId | undefined;
@@ -75,15 +75,15 @@ interface Arena extends ArenaFile {
   usedBytes: number;
   /** Its file is gone; its objects lie in fused files. */
   spilled: boolean;
-  /** How many processes have objects of it mapped, as far as is known. */
+  /** Counts of the arena's objects that each process has mapped, as far as reports say. */
   readers: Map<ProcessId, number>;
 }
 
 interface StoredObject {
   owner: ProcessId;
-  /** Its owner has taken it over, and so has heard of it. */
+  /** Whether the owner has taken the object over, and so knows it. */
   isAdopted: boolean;
-  /** By which link its owner hears of it; undefined where it knows, or may hear by any. */
+  /** The link by which the owner hears of the object; undefined where the owner knows it or may hear over any link. */
   readonly link: number | undefined;
   location: ObjectLocation;
   /** Where it lies since it was spilled. */
@@ -93,7 +93,7 @@ interface StoredObject {
 /** Releases of one place that came before their notices. */
 interface EarlyRelease {
   notices: number;
-  /** Those for which nobody has been told yet, as the arena was not known. */
+  /** Releases without an effect so far, as the arena was not known. */
   untold: number;
 }
 
@@ -105,7 +105,7 @@ const NOTHING: FreedEffects = { reuse: undefined, unlink: [] };
 export class StoreLedger {
   readonly quotaBytes: number;
   readonly #arenas = new Map<string, Arena>();
-  /** What is sealed for one of these comes too late: nobody would ever free it. */
+  /** Ended processes. An object sealed for one of them comes too late: no process would ever free it. */
   readonly #gone = new Set<ProcessId>();
   readonly #earlyAdopters = new Map<string, ProcessId>();
   readonly #early = new Map<string, EarlyRelease>();
@@ -113,7 +113,7 @@ export class StoreLedger {
   #usedBytes = 0;
   #diskBytes = 0;
   #objects = 0;
-  /** What was stored when a collection was last asked for. */
+  /** The stored bytes at the last request for a collection. */
   #collectedAtBytes: number | undefined;
 
   constructor(options: { quotaBytes: number }) {
@@ -145,7 +145,7 @@ export class StoreLedger {
     if (arena?.writer === change.process && arena.objects.size === 0) this.#arenas.delete(keyOf(change));
   }
 
-  /** An object is complete. Nothing is to be done, unless it was released before anything was known of its arena. */
+  /** Notes a complete object. There are effects only where a release came before any notice of its arena. */
   sealed(notice: { writer: ProcessId; owner: ProcessId; location: ObjectLocation; link?: number | undefined }): FreedEffects {
     const { writer, owner, location, link } = notice;
     const arena = this.#arena(location, writer);
@@ -161,7 +161,7 @@ export class StoreLedger {
     return NOTHING;
   }
 
-  /** Another process is responsible for the object from now on, so that it outlives the one that wrote it. */
+  /** Makes another process the owner, so that the object outlives its writer. */
   adopt({ location, owner }: { location: ObjectLocation; owner: ProcessId }): void {
     const object = this.#at(location);
     // The notice comes from the writer and this from another: it may be the first. With the notice's owner, the object would end with that.
@@ -185,7 +185,7 @@ export class StoreLedger {
     return writer;
   }
 
-  /** Nobody needs the object any more. */
+  /** Frees an object that no process needs any more. */
   freed(location: ObjectLocation): FreedEffects {
     const arena = this.#arenas.get(keyOf(location));
     const object = this.#at(location);
@@ -195,7 +195,7 @@ export class StoreLedger {
     return unlink.length === 0 ? effects : { ...effects, unlink: [...unlink, ...effects.unlink] };
   }
 
-  /** A process ended: what it owned is freed, and its files are deleted as soon as nothing in them is needed. */
+  /** Frees the objects of a process that ended. Its files are deleted once no object in them is needed. */
   processExited(process: ProcessId): ProcessExitedEffects {
     const effects: ProcessExitedEffects = { unlink: [], freed: [], reuse: [], written: new Map() };
     this.#gone.add(process);
@@ -219,7 +219,10 @@ export class StoreLedger {
     return effects;
   }
 
-  /** What a writer stored for an owner and told of over a link that has ended. Whether the owner has learnt of it only it knows: answers may be lost with the link. */
+  /**
+   * Returns the objects that a writer stored for an owner and announced over a link that has ended. Only the owner knows whether it heard of them: answers may
+   * be lost with the link.
+   */
   writtenOver(link: { writer: ProcessId; owner: ProcessId; link: number }): ObjectLocation[] {
     const found: ObjectLocation[] = [];
     for (const { maker, objects } of this.#arenas.values()) {
@@ -230,7 +233,9 @@ export class StoreLedger {
     return found;
   }
 
-  /** The owner of an object has never heard of it: its writer died before it had said where it is, or the link to it broke, and another object may be there by now. */
+  /**
+   * Frees an object of which its owner never heard, because its writer died first or the link broke. The place may hold another object by now, which stays.
+   */
   disowned(owner: ProcessId, location: ObjectLocation, link?: number): FreedEffects {
     const object = this.#at(location);
     return object?.owner === owner && (link === undefined || object.link === link) ? this.freed(location) : NOTHING;
@@ -275,8 +280,8 @@ export class StoreLedger {
   }
 
   /**
-   * The arenas to spill next, the oldest first, until they hold this many bytes. What is mapped stays: its pages could not be had back before its
-   * readers let go of them.
+   * Returns the arenas to spill next, the oldest first, until they hold this many bytes. Mapped arenas stay: their pages come back only when their readers
+   * let go.
    */
   spillCandidates(wantedBytes: number, isExcluded: (arena: string) => boolean = () => false): SpillCandidate[] {
     const candidates: SpillCandidate[] = [];
@@ -290,7 +295,7 @@ export class StoreLedger {
     return candidates;
   }
 
-  /** Its writer writes no more to it, and has told of everything in it. */
+  /** Retires an arena: its writer has stopped writing to it and has announced all objects in it. */
   retired(process: ProcessId, arena: string): FreedEffects {
     const known = this.#arenas.get(keyOf({ arena, kind: "memory" }));
     if (known?.writer !== process) return NOTHING;
@@ -298,7 +303,7 @@ export class StoreLedger {
     return this.#afterFree(known);
   }
 
-  /** What lives in a retired arena and is still in memory; `undefined` for any other. */
+  /** Returns the living objects of a retired arena in memory; `undefined` for any other arena. */
   retiredObjects(arena: string): SpillPiece[] | undefined {
     const known = this.#arenas.get(keyOf({ arena, kind: "memory" }));
     if (known === undefined || known.writer !== undefined || known.spilled) return undefined;
@@ -308,7 +313,7 @@ export class StoreLedger {
     return pieces.sort((a, b) => a.sourceOffset - b.sourceOffset);
   }
 
-  /** What lives in a fused file that is mostly dead, to be copied to another one; `undefined` when no file is. */
+  /** Returns the living objects of a fused file that is mostly dead, so that they can move to another; `undefined` without such a file. */
   scatteredObjects(limits: { liveFraction: number; minBytes: number }): SpillPiece[] | undefined {
     const file = this.#spillFiles.mostlyDead(limits);
     if (file === undefined) return undefined;
@@ -444,7 +449,7 @@ export class StoreLedger {
         break;
       }
     }
-    // The writer may reuse the pages although its notice is under way: what it writes next is announced after it.
+    // The writer may reuse the pages although its notice is under way: it announces the next object after that notice.
     if (arena !== undefined) return this.#afterFree(arena);
     early.untold += 1;
     return NOTHING;

@@ -12,6 +12,6 @@ test("the default is at most 30 % of memory and about half of what is free in sh
   expect(Number.isSafeInteger(quotaBytes)).toBe(true);
   expect(quotaBytes).toBeGreaterThan(0);
   expect(quotaBytes).toBeLessThanOrEqual(totalmem() * 0.3);
-  // Others use it at the same time.
+  // Other processes use the memory at the same time.
   expect(quotaBytes).toBeLessThanOrEqual(freeBytesOf(memoryRoot()) * 0.75);
 });

@@ -9,10 +9,10 @@ import { freeBytesOf } from "../os/files/store-file.ts";
 
 /** Ray's fraction as well: the rest is for the heaps of the workers. */
 const MEMORY_FRACTION = 0.3;
-/** Whoever else uses the shared memory must find room; and a session that starts beside this one halves the rest again. */
+/** Other users of the shared memory must find room. A second session beside this one takes half of the rest again. */
 const SHARED_MEMORY_FRACTION = 0.5;
 
-/** 30 % of the memory that this process may use, and never above half of what the shared-memory file system has free. */
+/** Returns 30 % of the memory that this process may use, but at most half of the free bytes of the shared-memory file system. */
 export function defaultStoreBytes(): number {
   return Math.floor(Math.min(usableMemoryBytes() * MEMORY_FRACTION, freeBytesOf(memoryRoot()) * SHARED_MEMORY_FRACTION));
 }

@@ -1,5 +1,5 @@
 /**
- * What the lower layers need from serialization, which lies in `core` because it knows refs and handles (core/serializer.ts).
+ * The serialization interface that the lower layers use. `core/serializer.ts` implements it, because it knows refs and handles.
  *
  * `encode` reuses one result object and its scratch memory: use it, or make it a payload, before anything else is encoded.
  */
@@ -25,7 +25,7 @@ export interface FailedTask {
 }
 
 /**
- * Decides how a call waits for lost arguments. The call has not begun, so it holds nothing worth keeping: whatever it would begin with may be what their makers need.
+ * Decides how a call waits for lost arguments. The call has not begun, and the tasks that make its arguments again may need its resources.
  *
  * @param recover asks for the arguments and resolves once all of them have values again
  * @returns once the call may begin with them. @throws ArgumentsLost when the call goes back to its caller
@@ -37,9 +37,9 @@ export interface ValueCodec {
   encode(value: unknown): EncodedMessage;
   /** Never throws: an error that cannot be sent arrives as one that says so. */
   encodeError(error: unknown, task: FailedTask): EncodedMessage;
-  /** Copies what `encode` returned; large values are written to the store and recorded as the owner's, who is told of them over the link. */
+  /** Copies the result of `encode`. Large values are written to the store as the owner's objects and announced to it over the link. */
   toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean; link?: number | undefined }): Payload;
-  /** A payload that was made here will not be sent: what it takes in the store is free again. */
+  /** Frees the store's bytes of a payload that will not be sent. */
   discard(payload: Payload): void;
   /** A promise only where definitions have to be fetched, modules imported or lost objects made again. */
   decodeArguments(args: Payload, dependencies: readonly Payload[], argumentWait?: ArgumentWait): unknown[] | Promise<unknown[]>;

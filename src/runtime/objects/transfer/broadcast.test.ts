@@ -1,8 +1,8 @@
 /**
  * One object to many nodes in virtual time: the real plans of all receivers and the real directory, with a network of numbers between them.
  *
- * Each node sends 1 MB in a millisecond (about 8 Gb/s), one chunk after the other, and takes what comes; a message takes 0.1 ms. Ideal for one receiver of 64 MB:
- * 64 ms; for a tree of two branches: twice that, and a little for each level.
+ * Each node sends 1 MB in a millisecond (about 8 Gb/s), one chunk after the other, and receives without limit. A message takes 0.1 ms. The ideal for 64 MB to
+ * one receiver is 64 ms. A tree of two branches takes twice that, and a little for each level.
  */
 import { describe, expect, test } from "vitest";
 import type { NodeTag } from "../../base/ids.ts";
@@ -22,7 +22,7 @@ interface Due {
   run: () => void;
 }
 
-/** What is due when; a binary heap. */
+/** The due events in order of time, as a binary heap. */
 class Agenda {
   readonly #heap: Due[] = [];
   #order = 0;
@@ -169,7 +169,7 @@ class Network {
   }
 
   open(from: Node, { pull, node, avoid }: { pull: number; node: NodeTag; avoid: NodeTag[] }): void {
-    // Another node serves what it has; only the home decides.
+    // Other nodes serve their bytes; only the home chooses sources.
     if (node !== HOME) {
       this.node(node).opened(from, pull);
       return;
@@ -233,7 +233,7 @@ describe("one object to many nodes", () => {
     const left = network.receivers().filter((node) => !node.isDead);
     expect(left.filter((node) => node.doneMs === undefined)).toEqual([]);
     const served = Array.from(network.nodes.values()).reduce((sum, node) => sum + node.servedBytes, 0);
-    // What was under way in windows is sent again, nothing else.
+    // Only the windows under way are sent again.
     expect(served).toBeLessThan(left.length * SIZE_BYTES * 1.25);
   });
 });

@@ -49,7 +49,7 @@ export class ChunkParser {
   #headBytes = 0;
   #chunk: ChunkHead | undefined;
   #chunkDone = 0;
-  /** Of a message that is being handed on. */
+  /** Bytes still to come of the message that is being handed on. */
   #messageLeft = 0;
 
   constructor(events: ChunkParserEvents) {
@@ -57,7 +57,7 @@ export class ChunkParser {
     this.#messages = new FrameParser(events.onMessage, MESSAGE_BYTES_MAX);
   }
 
-  /** @throws FrameError when the bytes cannot be what they should; the connection is then of no more use. */
+  /** Takes the next bytes. @throws FrameError for malformed bytes, after which the connection is useless */
   push(bytes: Buffer): void {
     let offset = 0;
     while (offset < bytes.length) {
@@ -86,7 +86,7 @@ export class ChunkParser {
     return taken;
   }
 
-  /** Gathers a prefix, and decides by it what follows. */
+  /** Gathers a prefix, which decides the kind of the bytes behind it. */
   #begin(bytes: Buffer, offset: number): number {
     const wanted = this.#headBytes < PREFIX_BYTES ? PREFIX_BYTES : CHUNK_HEAD_BYTES;
     const taken = bytes.copy(this.#head, this.#headBytes, offset, offset + wanted - this.#headBytes);

@@ -1,9 +1,9 @@
 /**
- * The copies that this node has of other nodes' objects: who reads which, and which may go.
+ * This node's copies of other nodes' objects: their readers, and which copies may go.
  *
- * A pure table in the daemon that fetched them. A copy that is read stays; one that nobody reads is kept as a cache, and goes when memory is short (the one that was let go of first),
- * when the object itself was freed, or when its home is dead. Unless the owner's node lives: it says what becomes of the copy, which stays until then, and one that it has kept stays
- * until it is freed. A process counts once for each time that it was given a copy.
+ * A pure table in the daemon that fetched the copies. A copy with readers stays. A copy without readers is a cache: it goes when memory is short (the longest
+ * idle one first), when the object is freed, or when its home is dead. Where the home is dead and the owner's node lives, the copy stays until that node
+ * decides. A copy that it keeps stays until it is freed. A process counts once for each time that it was given a copy.
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { WireLocation } from "../../wire/messages.ts";
@@ -14,7 +14,7 @@ export interface Copy {
   readonly key: string;
   readonly of: CopyKey;
   readonly home: NodeTag;
-  /** Who owns the object; undefined where its reader did not know. */
+  /** The object's owner; undefined where the reader did not know it. */
   readonly owner: ProcessId | undefined;
   /** By which its home knows that it is here. */
   readonly pull: number;
@@ -24,7 +24,7 @@ export interface Copy {
 
 interface Row extends Copy {
   readonly readers: Map<ProcessId, number>;
-  /** Of a copy whose home is dead: whether it stays, as its owner's node has decided or is about to. */
+  /** Whether a copy whose home is dead stays, as the owner's node has decided so or is about to decide. */
   isKept: boolean;
   /** The owner's node has decided. */
   isDecided: boolean;
@@ -34,7 +34,7 @@ interface Row extends Copy {
 
 export class CopyCache {
   readonly #rows = new Map<string, Row>();
-  /** Those that nobody reads, in the order in which they were let go of. */
+  /** Copies without readers, in the order of their last release. */
   readonly #idle = new Set<Row>();
   /** All of them, the doomed ones too, whose keys may be those of newer ones. */
   readonly #byPlace = new Map<string, Row>();
@@ -44,7 +44,7 @@ export class CopyCache {
     return this.#byPlace.size;
   }
 
-  /** What can be had back at once. Of copies in memory only. */
+  /** Bytes that can be freed at once: idle copies in memory. */
   get idleBytes(): number {
     return this.#idleBytes;
   }
@@ -70,7 +70,7 @@ export class CopyCache {
     return row.location;
   }
 
-  /** A process needs its copy no more. @returns what goes by it */
+  /** Ends a process's use of a copy. @returns the copies that go as a result */
   release(location: WireLocation, process: ProcessId): Copy[] {
     const row = this.#byPlace.get(placeOf(location));
     return row === undefined ? [] : this.#less(row, process, (row.readers.get(process) ?? 0) - 1);
@@ -86,7 +86,7 @@ export class CopyCache {
     return row === undefined ? [] : this.#doom(row);
   }
 
-  /** Of these copies nobody tells any more that they are freed, unless their owner's node lives: they stay until it has decided. */
+  /** Drops copies whose home is dead, as no release can arrive for them any more. Copies whose owner's node lives stay until it has decided. */
   nodeGone(isDead: (node: NodeTag) => boolean): Copy[] {
     return Array.from(this.#rows.values()).flatMap((row) => {
       if (!isDead(row.home)) return [];
@@ -96,7 +96,7 @@ export class CopyCache {
     });
   }
 
-  /** Its home is dead: the owner's node has decided whether this copy is the object now. @returns undefined when there is no such copy */
+  /** Takes the decision of the owner's node whether this copy replaces the object of a dead home. @returns undefined for an unknown copy */
   decided(key: string, { isKept }: { isKept: boolean }): Copy | undefined {
     const row = this.#rows.get(key);
     if (row === undefined) return undefined;
@@ -111,7 +111,7 @@ export class CopyCache {
     let bytes = 0;
     for (const row of this.#idle) {
       if (bytes >= wantedBytes) break;
-      // What is on disk gives no memory back.
+      // A copy on disk frees no memory.
       if (row.location[3] !== "memory") continue;
       this.#drop(row);
       bytes += row.location[2];

@@ -1,4 +1,4 @@
-/** Who is sent to whom for a copy: a tree that fills in breadth, without circles, and forgets what is gone. */
+/** Choice of sources for copies: a tree that fills in breadth, has no circles, and forgets lost copies. */
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { NodeTag } from "../../base/ids.ts";
@@ -44,7 +44,7 @@ describe("the directory of copies", () => {
     want(tag(1));
     want(tag(2));
     expect(want(tag(3))).toBe(tag(1));
-    // Node 1 was cut off; node 3 has what it has from node 1.
+    // Node 1 was cut off, and node 3 receives from node 1.
     expect(want(tag(1), [self])).toBe(tag(2));
     expect(want(tag(3), [tag(1)])).not.toBe(tag(1));
     expect(want(tag(2), [self])).toBe(self);
@@ -93,7 +93,7 @@ describe("the directory of copies", () => {
             if (kind === "gone") table.gone({ key: "k", node: who, pull });
             else table.nodeGone(who);
             receiving.delete(who);
-            // Those that received from it find out, and ask again.
+            // Its receivers notice and ask again.
             for (const [child, source] of receiving) if (source === who) receiving.delete(child);
           }
           for (const start of receiving.keys()) {

@@ -1,9 +1,9 @@
 /**
  * Which nodes have, or are receiving, copies of the objects written on this node, and which source the next receiver uses.
  *
- * A pure table on the home of the objects. Sources form a tree: a source serves few receivers at once (two, for a large object), receivers serve what they have
- * so far, and the next receiver goes to the source that has had room for the longest time, so that the tree grows in breadth. No node is directed to one that
- * waits, directly or indirectly, for what it is itself to receive. Reports about a replaced pull are recognized by its number and ignored.
+ * A pure table on the home of the objects. Sources form a tree. A source serves few receivers at once (two, for a large object), and receivers serve the bytes
+ * they have so far. The next receiver goes to the source that has had room for the longest time, so the tree grows in breadth. No node is directed to a
+ * source that waits, directly or indirectly, for that node's own bytes. Reports about a replaced pull are recognized by its number and ignored.
  */
 import type { NodeTag } from "../../base/ids.ts";
 
@@ -11,7 +11,7 @@ interface Holder {
   readonly node: NodeTag;
   pull: number;
   isWhole: boolean;
-  /** From whom it receives; this node's own tag for the primary. */
+  /** The node that sends to this one; this node's own tag for the primary. */
   source: NodeTag;
 }
 
@@ -24,9 +24,9 @@ interface Row {
   readonly open: Set<NodeTag>;
 }
 
-/** A source of a large object serves so many at once: the half of its bandwidth each. */
+/** Number of receivers that a source of a large object serves at once, with half of its bandwidth each. */
 const CHILDREN_MIN = 2;
-/** Of small ones more, as each is over in no time: together about this many bytes. */
+/** A source of small objects serves more receivers: together about this many bytes. */
 const CHILDREN_BYTES = 16 * 1024 * 1024;
 const CHILDREN_MAX = 64;
 
@@ -84,7 +84,7 @@ export class CopyDirectory {
     return undefined;
   }
 
-  /** A node has all of it. */
+  /** Notes that a node has the whole object. */
   whole({ key, node, pull }: { key: string; node: NodeTag; pull: number }): void {
     const row = this.#rows.get(key);
     const holder = row?.holders.get(node);
@@ -93,7 +93,7 @@ export class CopyDirectory {
     holder.isWhole = true;
   }
 
-  /** A node has none of it any more. */
+  /** Notes that a node has no bytes of the object any more. */
   gone({ key, node, pull }: { key: string; node: NodeTag; pull: number }): void {
     const row = this.#rows.get(key);
     if (row !== undefined && row.holders.get(node)?.pull === pull) this.#remove(key, row, node);
@@ -103,7 +103,7 @@ export class CopyDirectory {
     for (const [key, row] of this.#rows) if (row.holders.has(node)) this.#remove(key, row, node);
   }
 
-  /** Nobody needs the object, or its bytes are gone. @returns the nodes to tell */
+  /** Forgets an object that is not needed or whose bytes are gone. @returns the nodes to inform */
   freed(key: string): NodeTag[] {
     const holders = this.holdersOf(key);
     this.#rows.delete(key);
@@ -118,7 +118,7 @@ export class CopyDirectory {
     return this.#self;
   }
 
-  /** Whether what a node receives comes, by others, from `node`. */
+  /** Tells whether the candidate's bytes come from `node`, directly or by other nodes. */
   #waitsFor(row: Row, candidate: NodeTag, node: NodeTag): boolean {
     let holder = row.holders.get(candidate);
     while (holder !== undefined && !holder.isWhole) {

@@ -1,9 +1,9 @@
 /**
- * The bytes of one object as they come from another node: checked chunk by chunk, and put in their place.
+ * Receives the bytes of one object from another node: checks each chunk and writes it to its place.
  *
- * Decides how a chunk gets there: into memory as it comes, without being gathered; to disk chunk by chunk beside the event loop. Chunks come in order; anything else, and
- * bytes that are not those that were sent, is damage. What has been put in its place is told in order, too. Abandons the extent, where it has to, after the writes
- * under way. Called by the receiver's shell.
+ * Bytes for memory are written as they arrive, without being gathered. Bytes for disk are written chunk by chunk beside the event loop. A chunk out of order
+ * or with a wrong checksum is damage. Written chunks are reported in order. The extent is abandoned only after the writes under way. The receiver's shell
+ * calls this file.
  */
 import { checksumOf } from "../../os/digest.ts";
 import type { ObjectExtent } from "../object-extent.ts";
@@ -15,7 +15,7 @@ export class IncomingObject {
   readonly extent: ObjectExtent;
   readonly #checks: boolean;
   readonly #onArrival: (pull: number, arrival: Arrival) => void;
-  /** Of the source that is listened to. */
+  /** The number of the pull at the present source. */
   #pull = 0;
   /** Where the next byte belongs. */
   #offset = 0;
@@ -83,7 +83,7 @@ export class IncomingObject {
 
   #writeLater({ pull, offset, sizeBytes }: ChunkHead, bytes: Buffer): void {
     this.#writing += 1;
-    // One after the other: what is told to be there is there without gaps.
+    // One write after the other, so the reported bytes have no gaps.
     this.#writes = this.#writes.then(async () => {
       let arrival: Arrival = { kind: "stored", sizeBytes };
       try {

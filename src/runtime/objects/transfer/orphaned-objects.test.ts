@@ -91,7 +91,7 @@ describe("when the home dies", () => {
     for (const node of [first, second, third]) directory.whole(report(node, 1));
     directory.nodeGone(home);
     expect(directory.nodeGone(first)).toEqual([keep(second, true), keep(third, false)]);
-    // Its question may overtake the word that it has lost its copy.
+    // A node's question may overtake its report of a lost copy.
     expect(want(second, 8)).toBe(third);
     expect(directory.gone(report(second, 1))).toEqual([keep(third, true)]);
     expect(want(third, 8)).toBeUndefined();
@@ -106,7 +106,7 @@ describe("when the home dies", () => {
     directory.nodeGone(home);
     const [a, b, c, d, e] = ["a", "b", "c", "d", "e"] as NodeTag[] as [NodeTag, NodeTag, NodeTag, NodeTag, NodeTag];
     expect([a, b, c, d, e].map((node, index) => want(node, index))).toEqual([first, first, second, second, a]);
-    // Its keeper dies: who received from it asks again, and all who have it are sources still.
+    // The keeper dies: its receivers ask again, and all nodes with the object remain sources.
     directory.nodeGone(first);
     expect([want(a, 10), want(b, 11)]).toEqual([second, second]);
     expect(

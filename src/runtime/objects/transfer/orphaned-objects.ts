@@ -1,5 +1,5 @@
 /**
- * Copies of objects whose owner is on this node and whose bytes lie on other nodes; and, once the home of such an object is dead, which copy replaces it.
+ * Tracks copies of objects whose owner is on this node and whose bytes are on other nodes. Once the home of such an object is dead, chooses its replacement.
  *
  * A pure table on the owners' node: events in, effects out. While the home lives the table only notes complete copies. When the home dies this node adopts the
  * object: it keeps one copy (its own, if it has one: the object ends with the owner's node anyway), leaves the other copies as a cache, and directs receivers to
@@ -12,28 +12,28 @@ import type { CopyKey } from "../../wire/transfer-messages.ts";
 import { CopyDirectory } from "./copy-directory.ts";
 import { placeOf } from "../wire-location.ts";
 
-/** What a node says of a copy that it has. */
+/** A node's report of its copy. */
 export interface CopyReport {
   readonly key: string;
   readonly of: CopyKey;
   readonly home: NodeTag;
-  /** Whose object it is, a process of this node. */
+  /** The object's owner, a process of this node. */
   readonly owner: ProcessId;
   readonly node: NodeTag;
   readonly pull: number;
 }
 
 export type OrphanEffect =
-  /** Its copy is the object from now on, and not to be given up; or one that may be. */
+  /** Tells a node whether its copy is the object now, and must stay, or is a cache. */
   | { kind: "keep"; node: NodeTag; of: CopyKey; isKept: boolean }
-  /** Nobody needs the object any more. */
+  /** Tells a node to free its copy, as no process needs the object. */
   | { kind: "free"; node: NodeTag; of: CopyKey };
 
 /** Whether an object is still wanted by whoever owns it. */
 export type IsOwned = (object: { of: CopyKey; owner: ProcessId }) => boolean;
 
 interface Row extends Omit<CopyReport, "node" | "pull"> {
-  /** Nodes with all of it, and the numbers of their pulls, the oldest copy first. */
+  /** Nodes with the whole object, and the numbers of their pulls, the oldest copy first. */
   readonly whole: Map<NodeTag, number>;
   /** Once the home is dead. */
   adopted: { keeper: NodeTag; tree: CopyDirectory } | undefined;
@@ -66,7 +66,7 @@ export class OrphanedObjects {
     return this.#rows.get(key)?.adopted !== undefined;
   }
 
-  /** A node has all of it. */
+  /** Notes that a node has the whole object. */
   whole({ node, pull, ...object }: CopyReport): OrphanEffect[] {
     const row = this.#rows.get(object.key);
     if (row === undefined) {
@@ -101,7 +101,7 @@ export class OrphanedObjects {
     return effects;
   }
 
-  /** A process of this node has ended: what it owned has nobody to free it where its home is dead, too. */
+  /** Frees the objects of a process that has ended, as no other process would free them once their homes are dead. */
   ownerGone(owner: ProcessId): OrphanEffect[] {
     const orphans = Array.from(this.#rows.values()).filter(
       (row) => row.owner === owner && row.adopted !== undefined && !this.#isOwned(row),
@@ -109,19 +109,19 @@ export class OrphanedObjects {
     return orphans.flatMap((row) => this.#free(row));
   }
 
-  /** An owner on this node needs what is at a place no more, or its bytes are lost. */
+  /** Frees the object at a place, because its owner on this node needs it no more or its bytes are lost. */
   freed(place: string): OrphanEffect[] {
     const rows = Array.from(this.#keysAt.get(place), (key) => this.#rows.get(key) as Row);
     return rows.flatMap((row) => this.#free(row));
   }
 
-  /** Where a node is to have an object from. @returns undefined when nobody has all of it */
+  /** Chooses the source from which a node receives an object. @returns undefined when no node has the whole object */
   wanted({ key, node, pull, avoid }: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
     const row = this.#rows.get(key);
     if (row === undefined) return undefined;
     const { adopted } = row;
     if (adopted !== undefined && node !== adopted.keeper) return adopted.tree.wanted({ key, sizeBytes: row.of[1][2], node, pull, avoid });
-    // That its home is dead has not come here yet, or that the keeper has lost it.
+    // This node may not know yet that the home is dead, or that the keeper has lost its copy.
     for (const holder of row.whole.keys()) if (holder !== node && !avoid.includes(holder)) return holder;
     return undefined;
   }
@@ -152,7 +152,7 @@ export class OrphanedObjects {
   }
 }
 
-/** Its home is dead, or the keeper that stood in for it: one copy is the object now. */
+/** Makes one copy the object, because its home or its keeper is dead. */
 function adopt(row: Row, self: NodeTag): OrphanEffect[] {
   const [first] = row.whole.keys();
   const keeper = row.whole.has(self) ? self : (first as NodeTag);
@@ -165,7 +165,7 @@ function adopt(row: Row, self: NodeTag): OrphanEffect[] {
 function noteWhole({ key, of, adopted }: Row, node: NodeTag, pull: number): void {
   if (adopted === undefined || node === adopted.keeper) return;
   const { tree } = adopted;
-  // It came by a pull that the home, or an earlier keeper, was asked for.
+  // Its pull was assigned by the home or by an earlier keeper.
   if (!tree.holdersOf(key).includes(node)) tree.wanted({ key, sizeBytes: of[1][2], node, pull, avoid: [] });
   tree.whole({ key, node, pull });
 }

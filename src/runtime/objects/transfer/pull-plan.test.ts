@@ -1,4 +1,4 @@
-/** What a node fetches when and from where: order, memory, windows, and going on after sources that stall, go or lie. */
+/** The plan of a node's fetches: order, memory, windows, and progress after sources that stall, leave or lie. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { NodeTag } from "../../base/ids.ts";
 import { FETCH_FOR } from "../../wire/transfer-messages.ts";
@@ -81,7 +81,7 @@ describe("one object", () => {
     const again = opened(effects);
     expect(again).toMatchObject({ node: home, avoid: [other] });
     expect(effects.find((effect) => effect.kind === "read")).toMatchObject({ offset: MEGABYTE });
-    // What comes late from the old source means nothing.
+    // Late bytes of the old source mean nothing.
     expect(handle({ kind: "received", pull: second.pull, sizeBytes: MEGABYTE })).toEqual([]);
     const last = opened(handle({ kind: "redirected", pull: again.pull, node: third }));
     expect(last.node).toBe(third);

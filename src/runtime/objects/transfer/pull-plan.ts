@@ -13,17 +13,17 @@ import { CHUNK_BYTES } from "../limits.ts";
 
 export type PullEvent =
   | { kind: "wanted"; key: string; sizeBytes: number; home: NodeTag; adopter?: NodeTag | undefined; purpose: number }
-  /** Somebody who wanted it does not any more. */
+  /** A reader does not want the object any more. */
   | { kind: "unwanted"; key: string; purpose: number }
   /** The answer to `allocate`; without room the object cannot be had. */
   | { kind: "allocated"; key: string; ok: boolean }
   /** The next bytes of a pull are in their place, and right. */
   | { kind: "received"; pull: number; sizeBytes: number }
-  /** What came was not what had been sent, or not what was asked for. */
+  /** The received bytes were damaged, or not those that were requested. */
   | { kind: "damaged"; pull: number }
   /** The room was lost and made anew: the pull begins again. */
   | { kind: "restarted"; pull: number }
-  /** It was lost, and there is none other. */
+  /** The room for the object was lost, and no other room is free. */
   | { kind: "noRoom"; pull: number }
   /** The source does not serve it: ask that node instead, or it has it no more. */
   | { kind: "redirected"; pull: number; node: NodeTag }
@@ -38,14 +38,14 @@ export type PullEffect =
   | { kind: "allocate"; key: string; sizeBytes: number }
   | { kind: "open"; pull: number; key: string; node: NodeTag; avoid: NodeTag[] }
   | { kind: "read"; pull: number; node: NodeTag; offset: number; sizeBytes: number }
-  /** That number means nothing any more; `isDone`: as everything came. */
+  /** Ends a pull's number at its source; `isDone`: all bytes have arrived. */
   | { kind: "close"; pull: number; node: NodeTag; isDone: boolean }
   /** The connection does not answer: whatever else goes over it is taken up again as well. */
   | { kind: "reset"; node: NodeTag }
   | { kind: "complete"; key: string }
-  /** All who wait for it are told; the room, if any, is given back. */
+  /** Informs all waiting readers, and gives back the room, if any. */
   | { kind: "failed"; key: string; reason: PullFailure }
-  /** Nobody wants it, or its memory is needed by others first: the room is given back. */
+  /** Gives back the room of a pull that no reader wants or whose memory a more urgent pull needs. */
   | { kind: "abandoned"; key: string };
 
 /** `lost`: the bytes are nowhere. `unreachable`: the home does not answer and has not been declared dead. `noRoom`: it could be stored nowhere here. */
@@ -58,7 +58,7 @@ const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 1000;
 /** A home that neither answers nor is declared dead; the failure detector decides within 10 s where it can. */
 const UNREACHABLE_AFTER_MS = 60_000;
-/** At once; what is small is latency, not bandwidth. */
+/** Limit on simultaneous pulls. Small objects cost latency, not bandwidth. */
 const ACTIVE_MAX = 64;
 const DAMAGED_MAX = 5;
 
@@ -68,7 +68,7 @@ interface Pull {
   readonly key: string;
   readonly sizeBytes: number;
   home: NodeTag;
-  /** Who stands in for the home when it is dead. */
+  /** The node that replaces a dead home. */
   adopter: NodeTag | undefined;
   readonly number: number;
   /** How many want it, by purpose. */
@@ -77,7 +77,7 @@ interface Pull {
   hasRoom: boolean;
   haveBytes: number;
   askedBytes: number;
-  /** The name of what is asked of the present source. */
+  /** The number of the pull at the present source. */
   pull: number;
   source: NodeTag;
   avoid: NodeTag[];
@@ -94,7 +94,7 @@ export class PullPlan {
   readonly #pulls = new Map<string, Pull>();
   readonly #byNumber = new Map<number, Pull>();
   readonly #dead = new Set<NodeTag>();
-  /** What waits for room, by urgency; in each the first comes first. */
+  /** Pulls that wait for room, by urgency, then first come first served. */
   readonly #queues: readonly Set<Pull>[] = [new Set(), new Set(), new Set()];
   readonly #active = new Set<Pull>();
   #activeBytes = 0;
@@ -107,7 +107,7 @@ export class PullPlan {
     this.#budgetBytes = options.budgetBytes;
   }
 
-  /** The node that is asked who has an object. */
+  /** The node that knows an object's sources. */
   homeOf(key: string): NodeTag | undefined {
     return this.#pulls.get(key)?.home;
   }
@@ -400,7 +400,7 @@ export class PullPlan {
     this.#admit();
   }
 
-  /** Gives up what has been done for a pull. */
+  /** Discards the progress of a pull. */
   #stop(pull: Pull): void {
     this.#close(pull, false);
     this.#release(pull);
@@ -486,7 +486,7 @@ function urgency(pull: Pull): number {
   return first < 0 ? FETCH_FOR.PREFETCH : first;
 }
 
-/** It comes from another process. */
+/** Bounds a purpose, which comes from another process. */
 function purposeOf(purpose: number): number {
   return purpose === FETCH_FOR.GET || purpose === FETCH_FOR.WAIT ? purpose : FETCH_FOR.PREFETCH;
 }

@@ -1,9 +1,9 @@
 /**
- * The bytes of one stored object as they are sent to another node: found wherever they lie, read piece by piece, from disk beside the event loop.
+ * Reads the bytes of one stored object for another node, piece by piece, and from disk beside the event loop.
  *
- * Decides where to look: the file that the location names, else the fused file that the index of a spilled arena names. A location comes from another node: its name
- * stays within the folders of the store, and the place is what the file has. Once open, the file stays readable whatever becomes of its name; that its pages are not
- * written again is the caller's care (`StoreService.hold`).
+ * Looks in the file that the location names, else in the fused file that the index of a spilled arena names. A location comes from another node, so its name
+ * must stay within the store's folders and its range within the file. An open file stays readable even when its name goes. The caller prevents new writes to
+ * its pages (`StoreService.hold`).
  */
 import { readAt } from "../../os/files/positioned-io.ts";
 import { type StoreFile, storeFiles } from "../../os/files/store-file.ts";

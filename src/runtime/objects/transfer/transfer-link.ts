@@ -1,8 +1,8 @@
 /**
- * One transfer connection between two nodes: small messages both ways, and the bytes of objects from whoever is asked for them.
+ * One transfer connection between two nodes: small messages and object bytes in both directions.
  *
- * Takes over an authenticated transport. Decides when a chunk's memory may be used again: what a transport has taken leaves it in the order in which it came, so its
- * count of pending bytes tells. Malformed input ends the link, never the process. Any number of pulls share a link, each named by a number of its opener's.
+ * Takes over an authenticated transport. Decides when a chunk's memory may be used again: bytes leave the transport in order, so its count of pending bytes
+ * shows which chunks are sent. Malformed input ends the link, never the process. Any number of pulls share a link; the opener numbers each pull.
  */
 import type { Transport } from "../../os/network/transport.ts";
 import { type Frame, FrameError, FrameWriter } from "../../wire/frame.ts";
@@ -53,7 +53,7 @@ export class TransferLink {
       try {
         parser.push(chunk);
       } catch (error) {
-        // What is malformed, or no room: the pull is taken up again elsewhere. A defect of ours ends no more than the link, either.
+        // Malformed bytes or missing room: another source continues the pull. A defect of our own ends no more than the link, either.
         const isTheirs = error instanceof FrameError || error instanceof DecodeError;
         this.close(`${isTheirs ? "the peer broke the protocol" : "a message could not be handled"}: ${(error as Error).message}`);
       }

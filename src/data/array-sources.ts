@@ -1,8 +1,8 @@
 /**
- * Datasets of arrays and of Arrow tables that the program has, and ranges of tensors.
+ * Datasets of the program's own arrays and Arrow tables, and ranges of tensors.
  *
- * Tables and arrays become blocks at once, as views of their memory where they lie as ours do, so what is wrong with them is said where they were given. A range of tensors is made by
- * tasks, a part each.
+ * Tables and arrays become blocks at once, so the call that takes them throws their errors. Blocks are views of the given memory where its layout is ours.
+ * Tasks make a range of tensors, one part each.
  */
 import { NdArray } from "../core/index.ts";
 import { describeValue, oneOf, readOptions } from "../core/internal.ts";
@@ -24,10 +24,10 @@ export interface FromArrowOptions {
 }
 
 /**
- * A dataset of Arrow tables: `ArrowData`, the bytes of a stream or a file of Arrow, or tables of flechette. Of apache-arrow's tables give `tableToIPC(table)`. Columns of
- * 64-bit whole numbers are read as `bigint` where they have one beyond 2^53.
+ * A dataset of Arrow tables: `ArrowData`, the bytes of an Arrow stream or file, or tables of flechette. For a table of apache-arrow pass `tableToIPC(table)`.
+ * A column of 64-bit whole numbers is read as `bigint` if it has a value beyond 2^53.
  *
- * @throws TypeError for what is none, DataError for bytes that are none of Arrow's
+ * @throws TypeError for any other value, DataError for bytes that are not Arrow's
  */
 export function fromArrow<R extends AnyRow = AnyRow>(
   tables: ArrowTable | readonly ArrowTable[],
@@ -42,13 +42,13 @@ export function fromArrow<R extends AnyRow = AnyRow>(
   return newDataset({ kind: "input", name: "fromArrow", blocks });
 }
 
-/** What {@link fromNumpy} takes: of an array of several dimensions the first one are the rows. */
+/** Arrays for {@link fromNumpy}. The first dimension of an array counts the rows. */
 export type NumpyLike = NdArray | ValueArray;
 
 /**
- * A dataset of arrays, as the column `data`: numbers of arrays of one dimension, tensors of those of more. Several arrays follow each other.
+ * A dataset with the one column `data`: numbers from an array of one dimension, tensors from arrays of more. Several arrays follow each other.
  *
- * @throws TypeError for what is no array of numbers, DataError for elements that no column has
+ * @throws TypeError for a value that is not an array of numbers, DataError for elements of an unsupported type
  */
 export function fromNumpy(arrays: NdArray | readonly NdArray[]): Dataset<{ data: NdArray }>;
 export function fromNumpy(arrays: BigInt64Array | BigUint64Array): Dataset<{ data: bigint }>;
@@ -74,9 +74,9 @@ export interface RangeTensorOptions {
 const RANGE_KINDS = ["float64", "float32", "int32", "int64"] as const;
 
 /**
- * Tensors whose elements are the number of their row, from 0 to before `n`, as the column `data`.
+ * A dataset with the one column `data`: `n` tensors, each filled with its row number from 0 on.
  *
- * @throws RangeError for what is no whole number from 0, and for a shape that is none
+ * @throws RangeError unless `n` is a whole number from 0 and `shape` a valid shape
  */
 export function rangeTensor(n: number, { shape = [1], ...given }: RangeTensorOptions = {}): Dataset<{ data: NdArray }> {
   if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(`rangeTensor takes a whole number from 0: received ${describeValue(n)}`);

@@ -125,7 +125,7 @@ async function* mixBlocks(
   let parts: Block[] = [];
   let held = 0;
   for await (const block of blocks) {
-    // A block larger than the buffer is mixed in pieces, so that what is mixed at a time does not depend on how rows lie in blocks.
+    // A block larger than the buffer is mixed in pieces, so that the number of rows mixed at a time does not depend on block sizes.
     for (let from = 0; from < block.rowCount; ) {
       const to = Math.min(block.rowCount, from + room - held);
       parts.push(sliceBlock(block, from, to));
@@ -149,7 +149,7 @@ function mixRows(block: Block, random: Random): Block {
   return takeBlock(block, order);
 }
 
-/** The items of a stream, of which some are made before they are asked for. Who leaves does not wait for those. */
+/** Reads a stream with some items made in advance. A consumer that leaves does not wait for those. */
 async function* ahead<T>(
   open: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
   batchesAhead: number,
@@ -160,7 +160,7 @@ async function* ahead<T>(
   const waiting: Promise<IteratorResult<T, void>>[] = [];
   const ask = (): void => {
     const next = items.next();
-    // Its failure is thrown when its turn comes.
+    // A failure is thrown in the item's turn.
     next.catch(() => {});
     waiting.push(next);
   };

@@ -1,9 +1,9 @@
 /**
- * `DataIterator`: one of the parts that `streamingSplit` gives. It travels to the task or actor that consumes it, and asks the coordinator there for its rows.
+ * `DataIterator`: one part of `streamingSplit`. It travels to the task or actor that consumes it, and there asks the coordinator for its rows.
  *
- * In Python it is a `shoal.data.DataIterator` (`python/shoal/_data_iterator.py`), which asks the same coordinator.
- * A piece that it has taken is acknowledged when it asks for the next one. Whoever ends an iteration early leaves the epoch, so that nobody waits for it.
- * Its errors are those of the coordinator and of the pipeline; where the coordinator's process has died, they are `ActorDiedError`.
+ * In Python it is a `shoal.data.DataIterator` (`python/shoal/_data_iterator.py`), which asks the same coordinator. A request for the next piece acknowledges
+ * the last one. A consumer that ends an iteration early leaves the epoch, so that no other part waits for it. Errors come from the coordinator and the
+ * pipeline, or are `ActorDiedError` if the coordinator's process has died.
  */
 import { type ActorHandle, get, TaskError } from "../core/index.ts";
 import { flag, number, readOptions, registerSerializer } from "../core/internal.ts";
@@ -19,7 +19,7 @@ import { nodeHints } from "./splits.ts";
 export interface StreamingSplitOptions {
   /** Each part has the same number of rows; fewer than `n` rows are left out at the end. Default: false. */
   equal?: boolean | undefined;
-  /** The ids of the nodes on which the parts are consumed, one a part: each part gets blocks of its own node first. Default: none. */
+  /** Node ids of the consumers, one for each part: a part gets blocks of that node first. Default: none. */
   localityHints?: readonly string[] | undefined;
   /** Milliseconds for which a part waits for another that does not begin an epoch, or with `equal` takes nothing; then it throws. Default: 600,000. */
   timeoutMs?: number | undefined;
@@ -38,7 +38,7 @@ export function readSplitOptions(
   return readOptions(options, { of: "streamingSplit", options: { equal: flag(false), localityHints: nodeHints(n), timeoutMs } });
 }
 
-/** What travels in the place of an iterator. */
+/** The facts that travel in place of an iterator. */
 interface DataIteratorFacts {
   readonly coordinator: ActorHandle<SplitCoordinator>;
   readonly split: number;
@@ -105,7 +105,7 @@ export class DataIterator<R extends AnyRow = AnyRow> implements AsyncIterable<R>
   }
 }
 
-/** Makes one of what has travelled. */
+/** Makes an iterator of facts that have travelled. */
 export function receivedDataIterator({ coordinator, split }: DataIteratorFacts): DataIterator {
   return new DataIterator(coordinator, split);
 }

@@ -1,8 +1,8 @@
 /**
  * `Dataset`: rows that are read, changed and written as a stream, by tasks on all CPUs of the cluster.
  *
- * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has what users call; plans are in `plan/`, what runs them is in
- * `engine/`.
+ * A dataset is a plan and does nothing until it is consumed; each transform gives a new one. This file has the public methods; `plan/` has the plans, and
+ * `engine/` runs them.
  */
 import { type ArrowData, get, getRuntimeContext, ready, remote } from "../core/index.ts";
 import { count as countOption, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
@@ -111,7 +111,7 @@ export interface MapBatchesActorOptions<F extends BatchFormat = BatchFormat> ext
 interface BatchOptions<F extends BatchFormat> {
   /** Rows of a batch; the last one may have fewer. Default: each block is a batch. */
   batchSize?: number | undefined;
-  /** What the function is given: an object of columns, an array of rows, or an Arrow table as `ArrowData`. Default: `"columns"`. */
+  /** The form of the function's argument: an object of columns, an array of rows, or an Arrow table as `ArrowData`. Default: `"columns"`. */
   batchFormat?: F | undefined;
 }
 
@@ -171,7 +171,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    *
    * A class in place of the function runs in a pool of actors: each makes one instance, and its method `call` is the function. So do those of the other transforms.
    *
-   * @throws TypeError for what is no function, an unknown option or a value of a wrong type
+   * @throws TypeError for an invalid function, an unknown option or a value of a wrong type
    */
   map<U extends AnyRow>(fn: (row: R) => U | Promise<U>, options?: TransformOptions): Dataset<U>;
   map<C extends ClassOf<R, AnyRow | Promise<AnyRow>>>(
@@ -193,8 +193,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows for which the expression is true, or the function gives something true. An expression is computed on whole columns, and directly behind `readParquet` what
-   * it excludes is not read.
+   * The rows for which the expression is true, or the function returns a truthy value. An expression is computed on whole columns. Directly behind
+   * `readParquet`, excluded row groups are not read.
    *
    * @example
    * const long = rides.filter(col("km").gt(10).and(col("city").eq("Rome")));
@@ -248,11 +248,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows with a column more, or another one in the place of that of the name: the expression's values.
+   * Adds a column with the expression's values, or replaces the column of that name.
    *
    * @example
    * const perKm = rides.withColumn("perKm", col("fare").div(col("km")));
-   * @throws TypeError for what is no name and no expression
+   * @throws TypeError for an invalid name or expression
    */
   withColumn<const N extends string, T>(
     name: N,
@@ -262,13 +262,12 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows with several columns more, or others in the place of those of their names: those of an object, or the fields of a struct by `unnest`. All expressions see the
-   * columns as they were.
+   * Adds or replaces several columns: the entries of an object, or the fields of a struct by `unnest`. All expressions see the columns of before.
    *
    * @example
    * const swapped = pairs.withColumns({ a: col("b"), b: col("a") });
    * const flat = people.withColumns(unnest(col("address")));
-   * @throws TypeError for what is no object of expressions
+   * @throws TypeError unless given an object of expressions
    */
   withColumns<T>(fields: Unnest<T, keyof R & string>): Dataset<WithFields<R, ValueIn<R, T>>>;
   withColumns<const M extends Readonly<Record<string, Expression<unknown, keyof R & string>>>>(columns: M): Dataset<WithColumns<R, M>>;
@@ -302,7 +301,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#transform({ kind: "rename", name, columns: { ...columns } as Readonly<Record<string, string>> });
   }
 
-  /** The first rows. What makes the others is stopped. */
+  /** Keeps the first rows, and stops the tasks that would make the others. */
   limit(rows: number): Dataset<R> {
     requireCount("limit", rows);
     return this.#derived<R>({ kind: "limit", name: `limit(${rows})`, input: this.#plan, count: rows });
@@ -318,9 +317,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The blocks of this dataset and of the others, mixed: the next one is always of the dataset that is furthest behind its weight. Repartition the datasets for a finer mix.
+   * Mixes the blocks of this dataset and of the others: the next block always comes from the dataset that is furthest behind its weight. Repartition the
+   * datasets for a finer mix.
    *
-   * @throws TypeError for what is no dataset; RangeError for weights that are not positive, or not one a dataset
+   * @throws TypeError for a value that is not a dataset; RangeError unless there is a positive weight for each dataset
    * @example
    * const corpus = web.mix(books, { weights: [3, 1], stop: "first" });
    */
@@ -331,9 +331,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows of this dataset beside those of the others: the first with the first, and so on. A name that an earlier one has gets a number behind it: `id_1`.
+   * Joins the rows of all datasets by position: the first with the first, and so on. A repeated column name gets a number: `id_1`.
    *
-   * @throws TypeError for what is no dataset; when it runs, DataError for datasets of different numbers of rows
+   * @throws TypeError for a value that is not a dataset; when it runs, DataError for datasets of different numbers of rows
    */
   zip<const O extends readonly Dataset[]>(...others: O): Dataset<ZippedRow<R, O>> {
     if (others.length === 0 || others.some((other) => !(other instanceof Dataset))) throw new TypeError("zip takes Datasets, one or more");
@@ -367,7 +367,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * The rows in the order of one or more columns. Rows of equal keys keep their order; NaN and then null come last in both directions; texts go by code point.
    *
    * @param keys - a column, or several, the first before the others
-   * @throws TypeError for what is no name of a column, and for wrong options. When it runs: DataError for boundaries of another type than the column
+   * @throws TypeError for an invalid column name or option. When it runs: DataError for boundaries of another type than the column
    */
   sort(keys: (keyof R & string) | readonly (keyof R & string)[], options: SortOptions = {}): Dataset<R> {
     return this.#exchange(sortStep(keys, options));

@@ -1,8 +1,8 @@
 /**
- * What users aggregate by: `count()`, `sum("km")`, `aggregator({ … })`.
+ * The aggregates of the public interface: `count()`, `sum("km")`, `aggregator({ … })`.
  *
- * An aggregate is plain data with the user's functions in it, so it travels to the workers, where `kernels.ts` computes it. Nulls are no values, unless `ignoreNulls: false`
- * says otherwise: they count in `count()` alone. A group without values has null, and 0 where something is counted.
+ * An aggregate is plain data with the user's functions, so it travels to the workers, where `kernels.ts` computes it. Only `count()` counts nulls, unless
+ * `ignoreNulls: false` says otherwise. A group without values gives null, and 0 for counts.
  */
 import { count as countOption, describeValue, flag, number, readOptions } from "../../core/internal.ts";
 import { DataError } from "../errors.ts";
@@ -42,19 +42,19 @@ export interface AggregatorFunctions<R, S, T> {
 /**
  * An aggregate of a column.
  *
- * @typeParam T - what the result is, as a term that the dataset's rows turn into a type
+ * @typeParam T - the result's type, as a term that the dataset's rows complete
  * @typeParam N - the column that it reads
  */
 export interface Aggregate<out T = unknown, out N extends string = string> {
   readonly kind: BuiltInKind | "custom";
   readonly column?: string;
-  /** Of `quantile`: from 0 to 1. */
+  /** The quantile, from 0 to 1; for `quantile` alone. */
   readonly quantile?: number;
-  /** Of `approxQuantile`: each from 0 to 1. */
+  /** The quantiles, each from 0 to 1; for `approxQuantile` alone. */
   readonly quantiles?: readonly number[];
-  /** Of `approxTopK`: how many values. */
+  /** Number of values; for `approxTopK` alone. */
   readonly k?: number;
-  /** Of those that are approximate: how much they keep. */
+  /** Size of the kept state; for approximate aggregates alone. */
   readonly room?: number;
   /** Delta degrees of freedom of `std`: it divides by the number of values minus `ddof`. Default: 1. */
   readonly ddof?: number;
@@ -96,7 +96,7 @@ function withNulls<T, N extends string>(aggregate: Aggregate<T, N>, options: Nul
 /**
  * The number of rows. Given a column, nulls count too, as in Ray, unless `ignoreNulls: true` leaves them out.
  *
- * @throws TypeError for what is no name of a column
+ * @throws TypeError for an invalid column name
  */
 export function count(column?: undefined, options?: NullOptions): Aggregate<number, never>;
 export function count<const N extends string>(column: N, options?: NullOptions): Aggregate<number, Known<N>>;

@@ -1,9 +1,10 @@
 /**
- * How often each value of a column comes: exactly, or of the frequent values about.
+ * Counts each value of a column: exactly for all values, or approximately for the frequent ones.
  *
- * The states are two lists of equal lengths, distinct values and their counts. For the frequent ones (Misra and Gries; kept as in Anderson et al., "A High-Performance Algorithm for Identifying
- * Frequent Items in Data Streams", 2017, which Apache DataSketches uses) there is room for so many values: beyond it the median of the counts is taken from all, and values that are left with
- * nothing go. A count is then too small, by about 2 / room of all rows at most, and never too large.
+ * The states are two lists of equal lengths, distinct values and their counts. The approximate form (Misra and Gries; kept as in Anderson et al., "A
+ * High-Performance Algorithm for Identifying Frequent Items in Data Streams", 2017, which Apache DataSketches uses) has room for a fixed number of values.
+ * When the room is full, the median of the counts is subtracted from all, and values with nothing left go. A count is then too small by about 2 / room of all
+ * rows at most, and never too large.
  */
 import type { DataType } from "../blocks/data-type.ts";
 import { isNull, takeVector, type Vector } from "../blocks/vector.ts";
@@ -33,7 +34,7 @@ function counted(values: Vector, weights: Float64Array | undefined, { ids, count
     const value = distinct[row] as number;
     totals[value] = (totals[value] as number) + (weights?.[row] ?? 1);
   }
-  // Null is no value: it goes to a part of its own, behind the groups.
+  // Nulls are not counted: they go to a separate part behind the groups.
   const parts = Uint32Array.from(firstRows, (row) => (isNull(values, row) ? count : (ids[row] as number)));
   const { rows: order, starts } = rowsByPart(parts, count + 1);
   const offsets = new Int32Array(count + 1);

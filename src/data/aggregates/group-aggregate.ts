@@ -29,8 +29,8 @@ export function partialAggregate(block: Block, keys: readonly string[], aggregat
 /**
  * The states of the groups of blocks with many groups, and the columns that they need.
  *
- * Each of many groups would be looked up where no cache has it, so rows come together by hashes of their keys first, or by ranges of whole numbers: as many as a cache holds
- * the groups of.
+ * A table of many groups does not fit into the processor's cache. So rows are first gathered by hashes of their keys, or by ranges of whole numbers, in bins
+ * whose groups fit.
  */
 export function aggregateInBins(blocks: readonly Block[], keys: readonly string[], aggregates: Aggregates): Block {
   const rowCount = blocks.reduce((sum, block) => sum + block.rowCount, 0);
@@ -84,7 +84,7 @@ function aggregateRows(block: Block, keys: readonly string[], aggregates: Aggreg
   return blockOfStates(keysOf(block, keys, firstRows), states);
 }
 
-/** One row a group: the keys and the results. */
+/** Returns a block of one row for each group: the keys and the results. */
 export function mergeAggregates(states: Block, keys: readonly string[], aggregates: Aggregates): Block {
   const { groupKeys, merged } = mergeStates(states, keys, aggregates);
   const results = aggregates.map(([name, aggregate], i) => namingColumn(name, () => finalize(aggregate, merged[i] as Vector[])));
@@ -95,7 +95,7 @@ export function mergeAggregates(states: Block, keys: readonly string[], aggregat
   };
 }
 
-/** One row a group, as states still. */
+/** Returns a block of one row for each group: the keys and the combined states. */
 export function combineStates(states: Block, keys: readonly string[], aggregates: Aggregates): Block {
   const { groupKeys, merged } = mergeStates(states, keys, aggregates);
   return blockOfStates(groupKeys, merged);

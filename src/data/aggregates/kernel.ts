@@ -1,5 +1,5 @@
 /**
- * What each aggregate is computed by, and what such kernels share: vectors of states, a row a group.
+ * The interface of an aggregate's kernel, and the helpers that kernels share: vectors of states with a row for each group.
  *
  * A kernel takes the group of every row, by number, and how many groups there are. Its states travel as columns, so a kernel may have several vectors.
  * Results that are fractions by nature, such as means, are computed with the nearest numbers; sums and extremes are exact.
@@ -70,7 +70,7 @@ export function isBigints(type: DataType): type is DataType & { kind: "int64" | 
   return (type.kind === "int64" || type.kind === "uint64") && type.as === "bigint";
 }
 
-/** A column of another type where numbers are needed. Whoever knows the column makes an error of it. */
+/** Reports a column of another type where numbers are needed. The caller, which knows the column's name, turns it into an error. */
 export class NoNumbers extends Error {
   readonly type: DataType;
 
@@ -80,7 +80,7 @@ export class NoNumbers extends Error {
   }
 }
 
-/** Decimals as the nearest numbers: for what has no exact decimal, such as means and deviations. */
+/** Reads decimals as the nearest numbers, for results without an exact decimal, such as means and deviations. */
 function decimalNumbers({ length, values }: Vector, type: DecimalType): Float64Array {
   const read = unscaledReader(values as BigUint64Array, type);
   return Float64Array.from({ length }, (_, row) => Number(decimalText(read(row), type.scale)));

@@ -87,7 +87,7 @@ function addUp(values: Float64Array, vector: Vector, { ids, count }: Grouping): 
   return totals;
 }
 
-/** One vector for all aggregates, so that it travels once. */
+/** Counts the rows of each group in one vector for all aggregates, so that it travels once. */
 function countAll(groups: Grouping): Vector {
   const { ids, count } = groups;
   if (groups.rowCounts !== undefined) return groups.rowCounts;
@@ -201,7 +201,7 @@ function ratio([parts, wholes]: readonly Vector[], factor: number): Vector {
   );
 }
 
-/** Which rows count, and which of those are hits. */
+/** The rows that count, and the hits among them. */
 interface Hits {
   isCounted(row: number): boolean;
   isHit(row: number): boolean;

@@ -55,7 +55,7 @@ export const lists = (ignoreNulls: boolean): Omit<Kernel, "finalize"> => ({
   },
 });
 
-/** Of rows of one group and value the first alone. */
+/** Collects the first of all rows with the same group and value. */
 function collectDistinct(vector: Vector, groups: Grouping, ignoreNulls: boolean): Vector {
   const { ids } = groups;
   const keys: Vector = { type: { kind: "uint32" }, length: ids.length, nullCount: 0, bitOffset: 0, values: ids };

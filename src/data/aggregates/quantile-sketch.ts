@@ -1,9 +1,9 @@
 /**
  * A sketch of numbers from which quantiles are estimated: KLL (Karnin, Lang, Liberty, "Optimal Quantile Approximation in Streams", 2016).
  *
- * Levels of numbers, where a number at level i stands for 2^i of those that were added. A level that is full is sorted, and every other of its numbers goes one level up;
- * whether the even or the odd ones do is a coin's matter. Levels hold fewer numbers the lower they are. A sketch of size k knows ranks to about 2.3 / k^0.91 of all, on
- * one side and with 99 % confidence (Apache DataSketches' figure): 0.5 % for 800.
+ * The sketch has levels of numbers, where a number at level i stands for 2^i added ones. A full level is sorted, and every other number moves one level up:
+ * a coin chooses the even or the odd ones. Lower levels hold fewer numbers. A sketch of size k knows ranks to about 2.3 / k^0.91 of all rows, on one side and
+ * with 99 % confidence (Apache DataSketches' figure): 0.5 % for 800.
  * The coin is seeded, so the same numbers in the same order give the same sketch.
  */
 import { isNull, type Vector } from "../blocks/vector.ts";

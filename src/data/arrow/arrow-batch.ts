@@ -1,8 +1,8 @@
 /**
- * Arrow tables of users: what they may give, and what they are given.
+ * Arrow tables in users' functions, as input and as output.
  *
- * They are given the core's `ArrowData`, a stream of Arrow's interchange format: every library reads it, whatever its version, and in Python it is a `pyarrow.Table`. They may give
- * that, the bytes of a stream or a file, or a table of flechette.
+ * A function receives the core's `ArrowData`, a stream of Arrow's interchange format. Every library of any version reads it, and in Python it is a
+ * `pyarrow.Table`. A function may return `ArrowData`, the bytes of a stream or a file, or a table of flechette.
  */
 import { tableToIPC, type Table } from "@uwdata/flechette";
 import { ArrowData } from "../../core/index.ts";
@@ -13,7 +13,7 @@ import { DataError } from "../errors.ts";
 import { blocksOfArrow } from "./from-arrow.ts";
 import { arrowOfBlocks } from "./to-arrow.ts";
 
-/** What is taken as an Arrow table: `ArrowData`, the bytes of a stream or a file of Arrow, or a table of flechette. */
+/** Accepted Arrow tables: `ArrowData`, the bytes of an Arrow stream or file, or a table of flechette. */
 export type ArrowTable =
   | ArrowData
   | Uint8Array
@@ -28,12 +28,12 @@ export function arrowOfBlock(block: Block): ArrowData {
   return new ArrowData(arrowOfBlocks([block]));
 }
 
-/** Whether the value is an Arrow table, or what is one in another library. */
+/** Tells whether the value is an Arrow table of ours or of another library. */
 export function isArrow(value: unknown): boolean {
   return value instanceof ArrowData || value instanceof Uint8Array || isFlechette(value) || isApacheArrow(value);
 }
 
-/** The parts that all tables of a library have, whichever copy of it they are of. */
+/** Recognizes a table of flechette by its members, so that another copy of the library serves, too. */
 function isFlechette(value: unknown): value is Table {
   const { schema, children, names } = (value ?? {}) as { schema?: { fields?: unknown }; children?: unknown; names?: unknown };
   return typeof value === "object" && Array.isArray(schema?.fields) && Array.isArray(children) && Array.isArray(names);

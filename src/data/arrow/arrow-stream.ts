@@ -1,9 +1,10 @@
 /**
  * Blocks as one stream of Arrow's interchange format, a chunk a block, as they come.
  *
- * Each block is made a stream of its own; what is cut off is its schema, but for the first, and its end, which comes once. A message of the format is 0xffffffff, the length of its
- * metadata, the metadata, the body; a schema has no body, and the end is a message of length 0 (https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format).
- * Columns with dictionaries are written as their values: each block has a dictionary of its own, and not every reader takes another one amid a stream.
+ * Each block is first written as a separate stream. Then its end is cut off, and its schema, too, except the first block's. A message of the format is
+ * 0xffffffff, the length of its metadata, the metadata, the body. A schema has no body, and the end is a message of length 0
+ * (https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format).
+ * Columns with dictionaries are written as plain values, because blocks have different dictionaries and some readers accept only one in a stream.
  */
 import { alignBlock, type Block, decodeBlock, EMPTY_BLOCK, schemaOf, unifySchemas } from "../blocks/block.ts";
 import { type Field, sameType } from "../blocks/data-type.ts";

@@ -1,4 +1,4 @@
-/** Blocks through Arrow's bytes and back, what apache-arrow reads of ours, and what we read of its and of flechette's tables. */
+/** Blocks through Arrow's bytes and back: apache-arrow reads our bytes, and we read tables of apache-arrow and flechette. */
 import * as apache from "apache-arrow";
 import * as flechette from "@uwdata/flechette";
 import fc from "fast-check";

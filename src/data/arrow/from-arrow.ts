@@ -1,8 +1,9 @@
 /**
- * From Arrow's interchange format to blocks. flechette parses the stream; the vectors are views of its bytes wherever Arrow's layout is ours.
+ * Turns Arrow's interchange format into blocks. flechette parses the stream, and the vectors are views of its bytes wherever Arrow's layout is ours.
  *
- * Other forms become ours: 64-bit offsets 32-bit ones, dictionaries of other values than texts and bytes, and those within lists and structs, their values, views of texts plain texts, half floats float32, maps lists of `{ key, value }`. Arrow's extension types for tensors are tensors. What has no
- * column type here is an error that names the column and its Arrow type.
+ * Other forms are converted: 64-bit offsets to 32-bit ones, views of texts to plain texts, half floats to float32, maps to lists of `{ key, value }`.
+ * Dictionaries become their values, unless they are whole columns of texts or bytes. Arrow's extension types for tensors are tensors. A type without a
+ * counterpart here is an error that names the column and its Arrow type.
  */
 import { type Batch, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, TimeUnit, Type } from "@uwdata/flechette";
 import { bitmapBytes, countZeros, setBit } from "../blocks/bitmap.ts";
@@ -26,7 +27,7 @@ import { concatVectors, isNull, nullVector, takeVector, type ValueArray, type Ve
 import { DataError } from "../errors.ts";
 import { EXTENSION, READ_AS } from "./to-arrow.ts";
 
-/** What is read otherwise than by the stream's own types. */
+/** Options that override the stream's own types. */
 export interface ArrowOptions {
   /** The columns whose 64-bit whole numbers, in lists and structs too, are read as `bigint`. Default: those that say so in their metadata; others are numbers. */
   readonly bigintColumns?: ReadonlySet<string>;
@@ -66,7 +67,7 @@ export function blocksOfBatches(
   });
 }
 
-/** What is needed of Arrow's types, whose parts differ. */
+/** The used members of Arrow's types, which differ from type to type. */
 interface AnyArrowType {
   readonly typeId: number;
   readonly bitWidth: number;
@@ -160,7 +161,7 @@ function typeOf(field: ArrowField, options: ArrowOptions): DataType {
   }
 }
 
-/** The metadata is the writer's word: a list of anything else than numbers is no typed array, whatever it says. */
+/** Tells whether a list becomes typed arrays. The writer's metadata asks for it, but only a list of numbers can. */
 function isTypedArray({ metadata }: ArrowField, child: ArrowField): boolean {
   return metadata?.get(READ_AS) === "typed array" && numberKindOf(child) !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * From a table of Arrow in the memory of a WebAssembly module to blocks. The module tells by Arrow's C data interface where each array lies, so a column costs one copy, and
- * the module makes none of its own, as it would for a stream.
+ * Turns an Arrow table in the memory of a WebAssembly module into blocks. The module gives the place of each array by Arrow's C data interface. So a column
+ * costs one copy, where a stream would cost the module a second one.
  *
  * The interface: https://arrow.apache.org/docs/format/CDataInterface.html. Its pointers have 32 bits in WebAssembly. Types that decoders seldom give go by the stream.
  */
@@ -10,7 +10,7 @@ import type { Block } from "../blocks/block.ts";
 import { noteDecoded } from "../blocks/memory.ts";
 import { type ArrowOptions, blocksOfArrow, blocksOfBatches, EXTRACTION } from "./from-arrow.ts";
 
-/** What of a module's table is used. Each method but `schema` consumes the table. */
+/** The used methods of a module's table. Each one except `schema` consumes the table. */
 interface WasmTable {
   readonly schema: { intoIPCStream(): Uint8Array };
   intoIPCStream(): Uint8Array;
@@ -41,7 +41,7 @@ export function blocksOfWasmTable(table: WasmTable, memory: WasmMemory, options:
   }
 }
 
-/** What is needed of Arrow's types, whose parts differ. */
+/** The used members of Arrow's types, which differ from type to type. */
 interface AnyArrowType {
   readonly typeId: number;
   readonly bitWidth: number;
@@ -198,7 +198,7 @@ class MemoryReader {
   }
 }
 
-/** How many elements of its array a value takes: wide decimals are several words of 64 bits. */
+/** Number of array elements for each value: wide decimals are several words of 64 bits. */
 function valuesPerRow({ typeId, bitWidth }: AnyArrowType): number {
   return typeId === Type.Decimal && bitWidth > 64 ? bitWidth / 64 : 1;
 }

@@ -1,8 +1,8 @@
 /**
- * Batches: blocks as functions and consumers of users have them, and blocks of what functions return.
+ * Batches: turns blocks into the values that users' functions and consumers get, and results of functions into blocks.
  *
- * In the format `columns` a batch is an object with an entry a column: a typed array in the block's memory where all rows are numbers, else a `Column`. In the format
- * `rows` it is an array of rows, in the format `arrow` an Arrow table. What a function returns may be any of them, whatever it was given.
+ * In the format `columns` a batch is an object with an entry for each column: a typed array in the block's memory where all rows are numbers, else a
+ * `Column`. In the format `rows` it is an array of rows, in the format `arrow` an Arrow table. A function may return any of the three.
  */
 import { type ArrowData, NdArray } from "../../core/index.ts";
 import { describeValue } from "../../core/internal.ts";
@@ -18,7 +18,7 @@ import { isPlainRow, vectorOfArray } from "./vector-builder.ts";
 
 export type BatchFormat = "columns" | "rows" | "arrow";
 
-/** One entry a column. */
+/** A batch with one entry for each column. */
 type ColumnBatch = Readonly<Record<string, ValueArray | Column<unknown>>>;
 
 export function batchOf(block: Block, format: BatchFormat): ColumnBatch | Row[] | ArrowData {
@@ -49,12 +49,12 @@ export function rowCount(batch: object): number {
 }
 
 /**
- * The block of what a function returned.
+ * Makes a block of a function's result.
  *
  * @param from - the function, for messages
  * @param placeOfRow - as of `blockOfRows`
  * @param input - as of `blockOfRows`
- * @throws DataError for what is no batch, for columns of different lengths, and for a column of two types
+ * @throws DataError for a value that is not a batch, for columns of different lengths, and for a column of two types
  */
 export function blockOfBatch(batch: unknown, from: string, placeOfRow = nameOfRow, input?: Block): Block {
   if (Array.isArray(batch)) return blockOfRows(batch, from, placeOfRow, input);

@@ -1,8 +1,8 @@
 /**
- * A block: some rows of a dataset, a vector a column.
+ * A block: some rows of a dataset, with one vector for each column.
  *
- * Blocks are what tasks hand to each other; they are never changed. All columns have the same number of rows, and a block without columns still has its number of rows.
- * Blocks of one dataset are made apart, so what puts them together finds the types that hold all their values, or says which column has none.
+ * Tasks hand blocks to each other and never change them. All columns have the same number of rows, and a block without columns still has a number of rows.
+ * Blocks of one dataset are made apart. So the code that joins them looks for types that hold all their values, and names a column without such a type.
  */
 import { DataError } from "../errors.ts";
 import { type Field, FieldConflict, sameType, typeName, unifyFields } from "./data-type.ts";
@@ -108,6 +108,8 @@ export function concatBlocks(blocks: readonly Block[]): Block {
 }
 
 /**
+ * Finds the schema that holds the values of all given schemas.
+ *
  * @param filesOf - the files of a column's first rows and of its last ones, where they are known
  * @throws DataError where a column has types that do not go together
  */
@@ -157,7 +159,7 @@ export function conformBlock(block: Block, fields: readonly Field[], file?: stri
   );
 }
 
-/** Runs what reads or makes one column, and names the column in the error of a value that does not fit. */
+/** Runs code that reads or makes one column, and names the column in the error of a value that does not fit. */
 export function namingColumn<T>(name: string, run: () => T): T {
   try {
     return run();
@@ -211,12 +213,12 @@ export function columnOfRows(name: string, from: string, placeOfRow: (row: numbe
 }
 
 /**
- * The block of rows. Columns are those of all rows, in the order in which they first come; a row without one has a null there.
+ * Makes a block of rows. It has the columns of all rows in the order of their first appearance; a row without a column has a null there.
  *
- * @param from - what gave the rows, for messages, such as `map(parse)`
+ * @param from - the source of the rows, for messages, such as `map(parse)`
  * @param placeOfRow - names a row in messages. Default: by its number
  * @param input - the block that the rows were made of: columns of the same name keep its types where their values fit
- * @throws DataError for what is no row, or a column of two types
+ * @throws DataError for a value that is not a row, and for a column of two types
  */
 export function blockOfRows(rows: readonly unknown[], from: string, placeOfRow = nameOfRow, input?: Block): Block {
   const names = new Map<string, number>();

@@ -1,8 +1,8 @@
 /**
- * The types of columns: what the values of a vector are, and how they lie in memory.
+ * The types of columns: kinds of values and their layout in memory.
  *
- * They are Arrow's types under Arrow's names, one kind for each form of memory. A type is plain data, so it travels with its block. Its text form, such as `list<int64>`, is
- * what `schema()` shows and what the option `schema` takes.
+ * These are Arrow's types under Arrow's names, one kind for each memory layout. A type is plain data, so it travels with its block. `schema()` shows its text
+ * form, such as `list<int64>`, and the option `schema` takes it.
  */
 
 /** Kinds without parameters whose values lie in one typed array each. */
@@ -24,10 +24,10 @@ export type TimeUnit = (typeof UNITS)[number];
  * - `time32` and `time64` are times of day: counts of `unit` since midnight, of 32 bits for seconds and milliseconds, of 64 for finer ones.
  * - `duration` is a 64-bit count of `unit`.
  * - `decimal` is a whole number of 128 or 256 bits with `scale` digits behind the point. It is read as exact text unless `as` says `number`.
- * - `list` is read as an array, or as a typed array where that is what it was made of.
+ * - `list` is read as an array, or as a typed array where it was made of typed arrays.
  * - `tensor` is an array of one shape in each row, row-major.
  * - `struct` as `tensor` is an array in each row whose shapes differ: its elements, as a list, and its shape.
- * - `dictionary` has each of its values once, and for each row the place of its value among them. Only columns are of it, never parts of lists and structs.
+ * - `dictionary` has each value once, and for each row the value's place. Only whole columns have it, never parts of lists and structs.
  */
 export type DataType =
   | { readonly kind: NumberKind | (typeof PLAIN_KINDS)[number] }
@@ -162,7 +162,7 @@ function variableName(type: DataType): string {
   return `tensor<${kind}, ${new Array(dimensions).fill("?").join("x")}>`;
 }
 
-/** The type of a column's values: that of its dictionary where it has one. */
+/** Returns the type of a column's values: for a dictionary the type of its entries. */
 export function valueType(type: DataType): DataType {
   return type.kind === "dictionary" ? type.of : type;
 }
@@ -181,7 +181,11 @@ export function sameType(a: DataType, b: DataType): boolean {
 }
 
 /**
- * The type that holds the values of both, for blocks of one dataset that were made apart: nulls fit everywhere, `number` reads widen to `bigint`, whole numbers become the narrowest ones that hold both, other numbers widen to float64 where that is exact, times take the finer unit, structs have the parts of both, tensors of different shapes become tensors of any, and a dictionary is its values beside plain ones.
+ * Returns the type that holds the values of both, for blocks of one dataset that were made apart.
+ *
+ * - Nulls fit everywhere. A dictionary beside plain values becomes plain.
+ * - `number` reads widen to `bigint`. Whole numbers take the narrowest type that holds both; other numbers widen to float64 where that is exact.
+ * - Times take the finer unit. Structs have the parts of both. Tensors of different shapes become tensors of any shape.
  *
  * @returns undefined where no type holds both
  */

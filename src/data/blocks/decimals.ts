@@ -6,7 +6,7 @@
  */
 import { type DecimalType, decimalType, DIGITS_OF_256_BITS } from "./data-type.ts";
 
-/** What the words lie in. */
+/** The array of a decimal's words. */
 type DecimalValues = BigUint64Array | (ArrayBufferView & { readonly length: number });
 
 /** The number without its point. */
@@ -51,7 +51,7 @@ export function decimalText(unscaled: bigint | number, scale: number): string {
 
 const DECIMAL = /^([+-]?)([0-9]+)(?:\.([0-9]+))?(?:e([+-]?[0-9]{1,4}))?$/i;
 
-/** The number without its point that a text is in this type; undefined for what is none, and where the type has too few digits. */
+/** Parses a text as a decimal's digits without the point; undefined for an invalid text, and where the type has too few digits. */
 export function parseDecimal(text: string, { precision, scale }: DecimalType): bigint | undefined {
   const [, sign, whole = "", behind = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
   if (sign === undefined) return undefined;

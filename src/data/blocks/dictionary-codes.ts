@@ -1,8 +1,8 @@
 /**
  * Codes of dictionary columns: for each row the place of its value in the column's dictionary.
  *
- * A dictionary has no nulls, but may have values twice, and values that no row has. The code of a row that is null means nothing, and may be any number. Codes have 8, 16 or 32 bits, as whoever made the column chose.
- * Pure functions on arrays; `vector.ts` makes vectors with them.
+ * A dictionary has no nulls, but it may have duplicate and unused values. The code of a null row means nothing and may be any number. The column's maker
+ * chooses codes of 8, 16 or 32 bits. Pure functions on arrays; `vector.ts` makes vectors with them.
  */
 
 export type Codes = Int8Array | Int16Array | Int32Array;

@@ -54,7 +54,7 @@ export function scatterElements(target: Elements, source: Elements, places: Uint
   else scatterBytes(bytesOf(target), bytesOf(source), places);
 }
 
-/** Rows of bytes, and where they go: each to the end of its bin, and its offset to its place. */
+/** Rows of bytes and their destinations: the bytes go to the end of a bin, the offset to the row's place. */
 interface ScatteredRanges {
   readonly source: Uint8Array;
   readonly offsets: Int32Array;

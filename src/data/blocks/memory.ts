@@ -1,9 +1,9 @@
 /**
- * Gives memory of blocks back at once.
+ * Gives the memory of blocks back at once, without the garbage collector.
  *
- * The garbage collector is told of all memory behind arrays, and looks through the whole heap whenever some 64 MB of it are new: a task that passes a gigabyte on would spend a
- * third of its time there, and fill fresh pages all the while. So tasks of an exchange, in which no code of users runs, free what they have read, and what has been sent; and
- * tasks that read free what a decoder has filled for them.
+ * V8 counts the memory behind arrays and marks the whole heap after each 64 MB of new memory. A task that passes a gigabyte on would spend a third of its time
+ * there, and always fill fresh pages. So the tasks of an exchange, which run no user code, free the blocks that they have read or sent. Tasks that read files
+ * free the memory that a decoder has filled for them.
  */
 import type { Block } from "./block.ts";
 import type { Vector } from "./vector.ts";
@@ -20,7 +20,7 @@ function addBuffers({ validity, values, offsets, children }: Vector, buffers: Se
   for (const child of children ?? []) addBuffers(child, buffers);
 }
 
-/** Whatever still refers to the memory sees arrays of no elements from now on. A mapping of the object store ends in the next turn. */
+/** Frees buffers. Arrays on them have no elements from now on. A mapping of the object store ends in the next turn. */
 export function freeBuffers(buffers: Iterable<ArrayBuffer>, except?: ReadonlySet<ArrayBuffer>): void {
   for (const buffer of buffers) if (except?.has(buffer) !== true && !buffer.detached) buffer.transfer(0);
 }

@@ -1,8 +1,8 @@
 /**
- * Where the rows of a block came from, as far as a task knows: the file, and which of its rows they are.
+ * The origin of a block's rows, as far as a task knows it: the file and the row numbers.
  *
- * It is a note beside the block and no part of it, so it costs nothing on the way of the rows, and is gone where the block is stored: the facts of the block keep what is left of it
- * (`originOf`), for steps in Python. Readers of files write it, steps that keep or pick rows hand it on, and only an error reads it. Rows are counted from 1.
+ * An origin is a note beside the block, so it costs nothing while rows pass. A stored block loses the note, but the block's facts keep a short form
+ * (`originOf`) for steps in Python. Readers of files write the note, steps that keep or pick rows hand it on, and only errors read it. Rows count from 1.
  */
 import type { Block } from "./block.ts";
 
@@ -73,7 +73,7 @@ export function keepOrigins(block: Block, parts: readonly Block[]): Block {
   return block;
 }
 
-/** What is known of rows of a block, for an error. */
+/** The known origin of some rows, for an error. */
 export interface Place {
   /** Such as `row 8 of rides.csv`. */
   readonly text: string;
@@ -81,7 +81,7 @@ export interface Place {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Of rows of a block that follow each other; their numbers begin with 0. */
+/** Returns the origin of consecutive rows of a block, whose numbers begin with 0. */
 export function placeOf(block: Block, [first, last]: RowSpan): Place {
   const origin = origins.get(block);
   if (origin === undefined)
@@ -90,7 +90,7 @@ export function placeOf(block: Block, [first, last]: RowSpan): Place {
   return { text: `${rowsText(rows)} of ${origin.file}`, details: { file: origin.file, firstRow: rows[0], lastRow: rows[1] } };
 }
 
-/** Names a row of a block, to be followed by what it is: `row 8 of rides.csv`, or `one of rows 1 to 9 of rides.csv` where that is all that is known. */
+/** Names a row at the start of a message: `row 8 of rides.csv`, or `one of rows 1 to 9 of rides.csv` if no more is known. */
 export function rowPlace(block: Block, row: number): string {
   const { text, details } = placeOf(block, [row, row]);
   return details["firstRow"] === details["lastRow"] ? text : `one of ${text}`;

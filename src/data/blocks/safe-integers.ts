@@ -1,8 +1,8 @@
-/** Which columns of 64-bit whole numbers, or of lists and structs of such, have values that JavaScript's numbers do not hold. */
+/** Finds 64-bit whole numbers, in columns or in their lists and structs, that JavaScript's numbers cannot hold. */
 import type { DataType } from "./data-type.ts";
 import { isNull, type Vector } from "./vector.ts";
 
-/** Whether a column, or a part of its lists and structs, that is read as numbers has a 64-bit whole number beyond 2^53. */
+/** Tells whether a column that is read as numbers has a 64-bit whole number beyond 2^53, also inside lists and structs. */
 export function isBeyondNumbers(vector: Vector): boolean {
   const { type, length, values, children } = vector;
   if (hasParts(type)) return (children as Vector[]).some(isBeyondNumbers);

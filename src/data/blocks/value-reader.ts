@@ -1,11 +1,11 @@
 /**
- * From vectors to JavaScript values.
+ * Reads vectors as JavaScript values.
  *
  * | type | value |
  * |---|---|
  * | numbers, `int64` and `uint64` as number | number |
  * | `int64`, `uint64` as bigint | bigint |
- * | `date`, `timestamp` | Date; what is finer than a millisecond is kept beside it (`fine-dates.ts`) |
+ * | `date`, `timestamp` | Date; digits finer than a millisecond are kept beside it (`fine-dates.ts`) |
  * | `time32` | number of its unit |
  * | `time64`, `duration` | bigint of its unit |
  * | `string` | string |
@@ -13,7 +13,7 @@
  * | `binary` | Uint8Array, in the block's memory |
  * | `list` | array, or typed array in the block's memory |
  * | `struct` | object |
- * | `dictionary` | what its values are; equal texts are one string |
+ * | `dictionary` | the type of its values; equal texts share one string |
  * | `tensor`, `struct` as tensor | NdArray, in the block's memory |
  * | null | null |
  */

@@ -1,8 +1,8 @@
 /**
- * From JavaScript values to vectors: the type that a list of values has, and the vector of it.
+ * Turns JavaScript values into vectors: infers the type of a list of values and builds its vector.
  *
- * `null` and `undefined` are nulls. A JavaScript number is a float64 whatever its value, so that the blocks of a dataset agree. Values of two types in one column are
- * an error that names both. The other way is `value-reader.ts`.
+ * `null` and `undefined` are nulls. Every JavaScript number is a float64, so the blocks of a dataset agree. Values of two types in one column are an error that
+ * names both. `value-reader.ts` does the reverse.
  */
 import { NdArray } from "../../core/index.ts";
 import { describeValue } from "../../core/internal.ts";
@@ -32,7 +32,7 @@ import { FEWER_ROWS, isNull, kindOfArray, newValueArray, takeVector, type ValueA
 export class MisfitError extends TypeError {
   /** The row in the list of values. */
   readonly row: number;
-  /** What is wrong, to follow the names of column and row: `is a string, and the rows before are float64`. */
+  /** The problem, worded to follow the names of column and row: `is a string, and the rows before are float64`. */
   readonly problem: string;
 
   constructor(row: number, problem: string) {
@@ -45,9 +45,9 @@ export class MisfitError extends TypeError {
 type Values = ArrayLike<unknown>;
 
 /**
- * The vector of a list of values.
+ * Builds the vector of a list of values.
  *
- * @param type - what it is to be. Default: the type that all values have.
+ * @param type - the vector's type. Default: the type that all values have.
  * @throws MisfitError
  */
 export function buildVector(values: Values, type: DataType = inferType(values)): Vector {
@@ -172,7 +172,7 @@ function withPlace<T>(row: number, part: string, run: () => T): T {
 export type Filled = Pick<Vector, "values" | "offsets" | "children">;
 type TypeOf<K extends string> = DataType & { kind: K };
 
-/** What makes the arrays of a vector for each kind. Nulls leave what is there: zeros. */
+/** Functions that fill the arrays of a vector, by kind. They skip nulls, whose elements stay zero. */
 const FILLERS: { readonly [K in Exclude<DataType["kind"], "null">]: (values: Values, type: TypeOf<K>) => Filled } = {
   bool: fillBooleans,
   int8: fillIntegers,
@@ -425,7 +425,7 @@ function fillStructs(values: Values, type: TypeOf<"struct">): Filled {
     if (!isNullish(values[row]) && !isPlainRow(values[row])) throw misfit(row, values[row], type);
   const children = type.fields.map((field) => {
     const parts = Array.from(values as ArrayLike<Record<string, unknown> | null | undefined>, (value) =>
-      // What every object inherits, such as `constructor`, is no part of a struct.
+      // Inherited members, such as `constructor`, are not parts of a struct.
       !isNullish(value) && Object.hasOwn(value, field.name) ? value[field.name] : undefined,
     );
     try {

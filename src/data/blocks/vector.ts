@@ -1,6 +1,6 @@
 /**
- * A vector: the values of one column in one block, in Arrow's memory layout. It is plain data over typed arrays, so it travels as it is, and where it lies in the object
- * store other processes read it without a copy.
+ * A vector: the values of one column in one block, in Arrow's memory layout. A vector is plain data over typed arrays. So it travels unchanged, and other
+ * processes read a stored one without a copy.
  *
  * | kind | `values` | `offsets` | `children` |
  * |---|---|---|---|
@@ -15,7 +15,8 @@
  * | `dictionary` | one code a row: the place of its value | | the values, each once |
  * | `null` | | | |
  *
- * Rows are cut out without a copy. Bits cannot begin amid a byte, so bitmaps keep the bits before the first row: `bitOffset` tells how many. Offsets need not begin at 0.
+ * Rows are cut out without a copy. Bits cannot begin amid a byte, so bitmaps keep the bits before the first row, and `bitOffset` counts them. Offsets need not
+ * begin at 0.
  */
 import { type DataType, elementsOf, type Field, type NumberKind, sameType, type TimeUnit, typeName, unitsIn } from "./data-type.ts";
 import { rescaled } from "./decimals.ts";
@@ -32,7 +33,7 @@ export interface Vector {
   readonly type: DataType;
   readonly length: number;
   readonly nullCount: number;
-  /** Which rows are values. Absent where none is null. */
+  /** Bitmap of the rows with values; absent if no row is null. */
   readonly validity?: Uint8Array;
   /** Bits before the first row, in `validity` and in the values of booleans. */
   readonly bitOffset: number;
@@ -66,7 +67,7 @@ export function newValueArray(kind: string, length: number): ValueArray | undefi
   return Object.hasOwn(MAKERS, kind) ? MAKERS[kind as keyof typeof MAKERS](length) : undefined;
 }
 
-/** The kind of number that a typed array holds; undefined for what is none. */
+/** Returns the kind of number in a typed array; undefined for any other value. */
 export function kindOfArray(value: unknown): NumberKind | "int64" | "uint64" | undefined {
   if (!ArrayBuffer.isView(value)) return undefined;
   const name = Object.prototype.toString.call(value).slice(8, -1);
@@ -199,7 +200,7 @@ function takeBits(bits: Uint8Array, offset: number, indices: Uint32Array): Uint8
   return taken;
 }
 
-/** The codes of rows, and a dictionary of their own: whoever frees the memory of the rows keeps what was taken of them. */
+/** Copies the codes and the dictionary of rows, so that the original memory can be freed. */
 function takeCodes({ values, children }: Vector, rows: Omit<Vector, "values" | "children">, indices: Uint32Array): Vector {
   const codes = newCodes(values as Codes, indices.length);
   gatherElements(codes, values as Codes, indices);
@@ -228,7 +229,7 @@ export function dictionaryOf({ children }: Vector): Vector {
   return (children as Vector[])[0] as Vector;
 }
 
-/** For each row of a dictionary column the place of its value; 0 where it is null. */
+/** Returns for each row of a dictionary column the place of its value; 0 for null rows. */
 export function codesOf(vector: Vector): Uint32Array {
   const codes = new Uint32Array(vector.values as Codes);
   if (vector.nullCount > 0) for (let row = 0; row < codes.length; row += 1) if (isNull(vector, row)) codes[row] = 0;
@@ -271,7 +272,7 @@ function takeRanges({ type, values, children }: Vector, offsets: Int32Array, ind
   return { offsets: ends, values: gatherRanges(values as Uint8Array, offsets, indices, total) };
 }
 
-/** One vector of all rows. All are of one type. */
+/** Joins vectors of one type. */
 export function concatVectors(vectors: readonly Vector[]): Vector {
   const first = vectors[0] as Vector;
   if (vectors.length === 1) return first;
@@ -393,7 +394,7 @@ export function packVector(vector: Vector): Vector {
   return { ...vector, offsets: rebased, children: [packVector(sliceVector((children as Vector[])[0] as Vector, begin, end))] };
 }
 
-/** The memory that the rows take, in bytes; what lies before and behind them in shared memory does not count. */
+/** Returns the memory of the rows in bytes, without other rows of the same shared memory. */
 export function vectorBytes(vector: Vector): number {
   const { type, length, validity, values, offsets, children } = vector;
   let bytes = validity === undefined ? 0 : bitmapBytes(length);
@@ -540,7 +541,7 @@ export function toFloat64({ type, length, values, validity, bitOffset }: Vector)
 export class UnsafeInteger extends RangeError {
   readonly row: number;
   readonly value: bigint;
-  /** It is in a list or a struct of the row. */
+  /** Whether the value is inside a list or a struct of the row. */
   readonly isNested: boolean;
 
   constructor(row: number, value: bigint, isNested = false) {

@@ -395,9 +395,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows in groups of equal keys, to be aggregated. Null is a key like others, and so is NaN; 0 and -0 are the same. In which order the groups come is not specified.
+   * Groups the rows by equal keys, to be aggregated. Null and NaN are keys like others; 0 and -0 are the same. The order of the groups is not specified.
    *
-   * @throws TypeError, RangeError for what are no names of columns, and for wrong options
+   * @throws TypeError, RangeError for invalid column names or options
    * @example
    * const perCity = rides.groupBy("city").aggregate({ rides: data.count(), km: data.sum("km") });
    */
@@ -410,11 +410,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows without those that have the same values as one before, in some columns or in all. Null equals null here, and NaN equals NaN. In which order the rows come is not specified; to have them in that
-   * of a column, sort them.
+   * Drops rows whose values repeat an earlier row's, in some columns or in all. Null equals null here, and NaN equals NaN. The order of the rows is not
+   * specified; sort them where it matters.
    *
    * @param keys - a column, or several. Default: all
-   * @throws TypeError for what is no name of a column, and for wrong options. When it runs: DataError for a column of lists or structs among them
+   * @throws TypeError for an invalid column name or option. When it runs: DataError for a key column of lists or structs
    * @example
    * const newest = versions.sort("savedAt").dropDuplicates("id", { keep: "last" });
    */
@@ -504,7 +504,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   // -------------------------------------------------------------------------------------------------------------------
 
-  /** The same rows, with other settings of the engine where this dataset, or what is made of it, is consumed. */
+  /** The same rows with other engine settings, which hold for this dataset and for datasets made of it. */
   withSettings(settings: DataSettings): Dataset<R> {
     checkSettings(settings);
     return this.#derived<R>(this.#plan, { ...this.#settings, ...settings });
@@ -516,10 +516,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * Names the dataset, and those that are made of it from now on. Progress, `stats()` and `explain()` show the name. Gives this dataset.
+   * Names the dataset, and all datasets made of it from now on. Progress, `stats()` and `explain()` show the name. Returns this dataset.
    *
    * @param name - undefined: no name
-   * @throws TypeError for what is no text of one line
+   * @throws TypeError unless the name is a text of one line
    * @example
    * const rides = data.readCsv("rides/").setName("rides");
    */
@@ -616,10 +616,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * Statistics of the columns: of numbers and booleans the count, mean, deviation (of all values, as in Ray), extremes, median (about), and how many are missing or 0; of texts the most frequent
-   * ones; of times the extremes. Reads rows until each column has a type, which are all rows where a column has nothing but nulls, and then all rows once.
+   * Computes statistics of the columns. Numbers and booleans have the count, mean, population deviation (as in Ray), extremes, approximate median, and the
+   * shares of missing and zero values. Texts have the most frequent values, times the extremes. First reads rows until each column has a type, which takes all
+   * rows if a column has only nulls; then reads all rows once.
    *
-   * @throws DataError for a column that is not there, for a dataset without columns, and for an iterable, which can be read once
+   * @throws DataError for an unknown column, for a dataset without columns, and for an iterable, which can be read only once
    * @example
    * console.log(await rides.summary());
    * const { mean, missingPct } = (await rides.summary({ columns: ["km"] })).column("km");
@@ -731,10 +732,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   // Parts
 
   /**
-   * So many datasets of rows that follow each other, with about as many rows each. All rows are made and kept in the object store.
+   * Splits the rows into `parts` datasets of consecutive rows and about equal size. All rows are computed and kept in the object store.
    *
-   * @param options - `equal`: exactly as many rows each, and the last few rows in none. `localityHints`: the nodes of the parts, which get blocks of these first
-   * @throws RangeError for what is no whole number from 1, and for hints that are not one a part; TypeError for a wrong option
+   * @param options - `equal`: exactly equal numbers of rows, without the last few rows. `localityHints`: a node for each part, which gets that node's blocks first
+   * @throws RangeError unless `parts` is a whole number from 1, and unless there is a hint for each part; TypeError for a wrong option
    */
   async split(parts: number, options: SplitOptions = {}): Promise<Dataset<R>[]> {
     requireParts("split", parts);
@@ -749,9 +750,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows before the first index, those from there to before the second, and so on: one dataset more than there are indices.
+   * Splits the rows at the given indices: n indices give n + 1 datasets.
    *
-   * @throws RangeError for what are no ascending whole numbers
+   * @throws RangeError unless the indices are ascending whole numbers
    */
   async splitAtIndices(indices: readonly number[], options: ConsumeOptions = {}): Promise<Dataset<R>[]> {
     checkIndices(indices);
@@ -760,9 +761,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * Datasets of these parts of the rows, and one of what is left.
+   * Splits the rows into datasets of the given fractions and one of the remaining rows.
    *
-   * @throws RangeError for what are no numbers above 0 whose sum is below 1
+   * @throws RangeError unless the fractions are above 0 and their sum is below 1
    */
   async splitProportionately(fractions: readonly number[], options: ConsumeOptions = {}): Promise<Dataset<R>[]> {
     checkFractions(fractions);
@@ -801,10 +802,10 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * Two datasets that stream: most rows to train with, and about a part of them to test with. Nothing runs, and each side runs what is before it. A row is on one side, and on the same one each time,
-   * as long as the steps before give the same rows in the same order; by a hash of a column, in any order.
+   * Splits the rows into two streaming datasets: most rows for training, and about the part `testSize` for tests. Nothing runs yet, and each side runs the steps
+   * before it. A row is always on the same side if the steps before give the same rows in the same order. A split by the hash of a column needs no order.
    *
-   * @throws RangeError for a `testSize` that is not between 0 and 1, TypeError for a wrong option, DataError for an iterable, which can be read once
+   * @throws RangeError for a `testSize` that is not between 0 and 1, TypeError for a wrong option, DataError for an iterable, which can be read only once
    * @example
    * const [train, test] = clicks.streamingTrainTestSplit({ testSize: 0.1, type: "hash", hashColumn: "userId" });
    */
@@ -820,7 +821,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The rows in `n` parts that stream to consumers in other tasks or actors, as arguments of theirs. One actor runs the pipeline, once an epoch.
+   * Splits the rows into `n` streams for other tasks or actors, which take them as arguments. One actor runs the pipeline, once for each epoch.
    *
    * Without `equal` each block goes to the consumer that asks next.
    *
@@ -828,7 +829,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * const parts = await dataset.streamingSplit(2, { equal: true });
    * await Promise.all(trainers.map((trainer, i) => trainer.train.remote(parts[i])));
    *
-   * @throws TypeError, RangeError for what is no whole number from 1, and for wrong options
+   * @throws TypeError, RangeError unless `n` is a whole number from 1, and for wrong options
    */
   async streamingSplit(n: number, options: StreamingSplitOptions = {}): Promise<DataIterator<R>[]> {
     requireParts("streamingSplit", n);
@@ -887,9 +888,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * Writes the rows to a place of one's own, and gives what `write` gave for each task.
+   * Writes the rows to a sink of the user's. Returns the result of `write` for each task.
    *
-   * @throws TypeError for what is no sink
+   * @throws TypeError for an invalid sink
    * @example
    * await rides.writeDatasink({
    *   async write(batches, { taskId }) {
@@ -934,7 +935,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return explain(this.#plan, physicalPlan(this.#plan), this.#name);
   }
 
-  /** What the operators of the last run of this dataset did, or of the run that materialized it; undefined where there was none. */
+  /** Returns the operators' statistics from the last run of this dataset, or from the run that materialized it; undefined before any run. */
   stats(): Promise<DataStatistics | undefined> {
     return Promise.resolve(this.#lastRun === undefined ? undefined : new DataStatistics(this.#lastRun));
   }
@@ -1009,7 +1010,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       try {
         block = await get(stored.ref);
       } finally {
-        // The views of its memory keep it from now on.
+        // Views of the block's memory keep it from now on.
         stored.release();
       }
       yield block;

@@ -19,15 +19,15 @@ import { counted } from "./statistics.ts";
 
 /** A place of the user's own for rows. */
 export interface Datasink<R extends AnyRow = AnyRow, T = unknown, F extends BatchFormat = "columns"> {
-  /** What plans and errors call it. Default: `writeDatasink`. */
+  /** The sink's name in plans and errors. Default: `writeDatasink`. */
   readonly name?: string | undefined;
   /** Default: `"columns"`. */
   readonly batchFormat?: F | undefined;
   /** Called before anything is written. */
   onWriteStart?(): void | Promise<void>;
   /**
-   * Writes the rows of one task, all of them; called again with the same `taskId` where a worker died. The sink travels to the worker as it is. What it
-   * gives is a value that a column can hold, of one type in all tasks. Not called for a task without rows.
+   * Writes all rows of one task; called again with the same `taskId` if a worker died. The sink itself travels to the worker. The result must be a value that a
+   * column can hold, of one type in all tasks. Not called for a task without rows.
    */
   write(batches: AsyncIterable<BatchIn<R, F>>, task: SinkTask): T | Promise<T>;
   /** Called with what `write` gave for each task, in the order of the rows. */
@@ -72,7 +72,7 @@ export async function writeToDatasink<T>(sink: Datasink<never, T>, run: () => As
     await sink.onWriteComplete?.(results);
     return results;
   } catch (error) {
-    // What went wrong first is told.
+    // The first error is the one to report.
     await failed(error).catch(() => {});
     throw error;
   } finally {

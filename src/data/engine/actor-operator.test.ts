@@ -1,4 +1,4 @@
-/** The pool of actors with actors that do what the tests say: order, size, deaths and ends. */
+/** The pool of actors with scripted actors: order, size, deaths and ends. */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
 import { ACTOR_IDLE_MS } from "../limits.ts";
@@ -22,7 +22,7 @@ function refTo(value: unknown): ObjectRef<never> {
 
 /** A call of an actor: its items are those that the test gives. */
 class FakeCall {
-  /** The rows of its blocks stand for the blocks. */
+  /** Row counts that stand for the blocks. */
   readonly inputs: readonly number[];
   readonly #items: unknown[] = [];
   #isEnded = false;
@@ -82,7 +82,7 @@ class FakeActor implements PoolActor {
     await settled();
   }
 
-  /** It dies with all its calls. */
+  /** Ends the actor and all its calls. */
   async die(): Promise<void> {
     for (const call of this.calls) call.fail(DEATH);
     await settled();

@@ -1,9 +1,9 @@
 /**
- * The operator that sends blocks to a pool of actors, which keep what their class has made, such as a model.
+ * The operator that sends blocks to a pool of actors, which keep the state of their class, such as a model.
  *
- * Each actor has a lane: the calls that it has been given and has not ended, in the order of the input. The pool grows while blocks wait and all of its actors work, and
- * ends what is idle. When an actor dies, another one takes its lane as it is, so that calls keep their order: the first block of the output never waits behind a later one.
- * What a call has given before is not given twice.
+ * Each actor has a lane: its unfinished calls in the order of the input. The pool grows while blocks wait and all actors work, and it ends idle actors. When an
+ * actor dies, a new actor takes over its lane unchanged. So calls keep their order, and the first block of the output never waits behind a later one. Blocks
+ * that a call gave before the death are not given twice.
  */
 import { ActorDiedError } from "../../core/index.ts";
 import { ACTOR_DEATHS_MAX, ACTOR_END_MS, ACTOR_IDLE_MS } from "../limits.ts";
@@ -29,7 +29,7 @@ export interface ActorPoolOptions {
   readonly maxRestarts: number | undefined;
   /** How often a call is begun again because of deaths; -1 is without end. Default: as long as it gives something in between. */
   readonly maxTaskRetries: number | undefined;
-  /** What each actor holds, of the pipeline's account. */
+  /** CPUs of each actor, from the pipeline's account. */
   readonly numCpus: number;
   readonly cpus: CpuAccount;
   /** The resources that each actor holds, of those that have a limit; its calls hold none. Default: none. */
@@ -43,7 +43,7 @@ export interface ActorPoolOptions {
 /** One call of an actor. */
 interface Call {
   stream: RunningStream;
-  /** Its place among all calls, in the order of the input. */
+  /** The call's place among all calls, in the order of the input. */
   readonly place: number;
   /** Deaths of actors that ran the call. */
   deaths: number;
@@ -51,16 +51,16 @@ interface Call {
   deathsInRow: number;
 }
 
-/** One actor, or one after the other, and its calls. */
+/** An actor and its calls; a new actor replaces one that died. */
 interface Lane {
   actor: PoolActor;
   isReady: boolean;
   calls: Call[];
   deaths: number;
-  /** Of actors whose constructor had not ended. */
+  /** Deaths in a row of actors whose constructor had not ended. */
   deathsInRow: number;
   idleTimer: NodeJS.Timeout | undefined;
-  /** What its actor holds. */
+  /** CPUs of the lane's actor. */
   numCpus: number;
 }
 
@@ -247,7 +247,7 @@ export class ActorPoolOperator implements Operator {
     return freest;
   }
 
-  /** Adds actors for what waits, where all that there are work already. Actors whose blocks nobody takes stand still, and others would, too. */
+  /** Adds actors for waiting blocks if all actors work. Actors whose blocks no consumer takes stand still, and more actors would not help. */
   #grow(): void {
     const { tasksInFlightMax } = this.#options;
     const lanes = [...this.#lanes].filter((lane) => lane.isReady);
@@ -292,7 +292,7 @@ export class ActorPoolOperator implements Operator {
   #endActor(actor: PoolActor, when: "after its calls" | "now"): void {
     const ending = actor
       .end(when)
-      // Whatever it is, it has ended.
+      // The actor has ended with or without an error.
       .catch(() => {})
       .then(() => {
         if (this.#ending.get(actor) === ending) this.#ending.delete(actor);
@@ -342,7 +342,7 @@ export class ActorPoolOperator implements Operator {
     );
   }
 
-  /** Gives an actor the calls of its lane, which those of one that died were. */
+  /** Gives a new actor the calls of its lane, which a dead actor may have had before. */
   #isReady(lane: Lane): void {
     lane.isReady = true;
     lane.deathsInRow = 0;
@@ -429,7 +429,7 @@ export class ActorPoolOperator implements Operator {
     heir.calls = [...heir.calls, ...calls].toSorted((a, b) => a.place - b.place);
   }
 
-  /** Another actor takes the lane as it is. */
+  /** Starts another actor for the unchanged lane. */
   #renew(lane: Lane): void {
     lane.isReady = false;
     for (const { stream } of lane.calls) this.#streams.suspend(stream);

@@ -1,5 +1,5 @@
 /**
- * An exchange in one process: blocks through partition tasks and the tasks of partitions, with bins and without, give the same rows as one partition does.
+ * An exchange in one process: partition tasks and partitions' tasks, with and without bins, give the same rows as a single partition.
  *
  * Parts are copied on their way as the object store copies them, since both kinds of tasks free what they have read.
  */
@@ -24,7 +24,7 @@ const someBlocks = fc.array(fc.array(someRow, { minLength: 1, maxLength: 30 }), 
 
 const blocksOf = (groups: readonly (readonly Row[])[]): Block[] => groups.map((rows) => blockOfRows(rows, "the test"));
 
-/** The parts of each partition, of each block by a task of its own. */
+/** Partitions each block by a separate task. @returns the parts of each partition */
 function exchanged(
   partitioning: Partitioning,
   blocks: readonly Block[],

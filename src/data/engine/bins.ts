@@ -1,8 +1,8 @@
 /**
- * The bins of a partition: partition tasks bring its rows in the order of bins, and the task of the partition takes one bin after the other.
+ * The bins of a partition: partition tasks order its rows by bins, and the partition's own task takes one bin after the other.
  *
- * All rows of a bin fit the caches of a processor, where taking them in another order, or looking them up, costs a fraction of what it costs in memory. A column that no user
- * sees tells the bin of each row. Blocks without it are of one bin.
+ * All rows of a bin fit into a processor's caches, where reordering or lookups cost a fraction of their cost in memory. A hidden column holds the bin of each
+ * row. A block without that column is one bin.
  */
 import { alignBlock, type Block, schemaOf, sliceBlock, unifySchemas, vectorOf } from "../blocks/block.ts";
 import type { Vector } from "../blocks/vector.ts";

@@ -8,7 +8,7 @@ export class MemoryBudget {
   readonly #held = new Map<object, number>();
   #heldBytes = 0;
 
-  /** What one executor holds now. */
+  /** Records the bytes that one executor holds now. */
   report(executor: object, bytes: number): void {
     this.#heldBytes += bytes - (this.#held.get(executor) ?? 0);
     if (bytes === 0) this.#held.delete(executor);

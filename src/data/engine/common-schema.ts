@@ -1,7 +1,7 @@
 /**
- * The schema that blocks have together, as they come: blocks are made apart, so only where they meet it shows that a column is of one type in some and of another in others.
+ * The common schema of blocks, as they arrive. Blocks are made apart, so only here does a column with two types show.
  *
- * The error names the files of both, as far as the facts of the blocks tell them. Used for what a run gives, and for what each input of an exchange collects.
+ * The error names the files of both types, as far as the blocks' facts tell them. Used for the output of a run and for each input of an exchange.
  */
 import { unifySchemas } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";

@@ -20,9 +20,9 @@ export interface ActorPool {
   readonly constructorArgs: readonly unknown[];
   readonly maxRestarts: number | undefined;
   readonly maxTaskRetries: number | undefined;
-  /** What actors are made with, besides `numCpus`. */
+  /** Options of the actors, without `numCpus`. */
   readonly actorOptions: Omit<ActorOptions, "methods">;
-  /** What their calls are made with. */
+  /** Options of the actors' calls. */
   readonly callOptions: Pick<MethodOptions, "retryOn" | "retryDelayMs" | "timeoutMs" | "maxTaskRetries">;
 }
 

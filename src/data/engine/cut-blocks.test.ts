@@ -1,4 +1,4 @@
-/** Blocks that are cut for tasks: whatever comes when, tasks have whole batches, all rows once and in order, and each block is released once. */
+/** Blocks that are cut for tasks: in any order of events tasks get whole batches, each row comes once and in order, and each block is released once. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
@@ -8,7 +8,7 @@ import { InputQueue } from "./input-queue.ts";
 import type { BlockRef } from "./operator.ts";
 import { mapRanges } from "./task.ts";
 
-/** A block whose reference is the number of its first row among all. */
+/** Makes a block whose reference is the number of its first row. */
 function blockFrom(firstRow: number, rowCount: number, released: number[] = []): BlockRef {
   const ref = firstRow as unknown as ObjectRef<never>;
   return { ref, rowCount, sizeBytes: 8 * rowCount, schema: [], release: () => void released.push(firstRow) };

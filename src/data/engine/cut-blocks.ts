@@ -1,7 +1,7 @@
 /**
- * Blocks of which two tasks take a part each: a task gets the block, and which of its rows are its own.
+ * Cuts a block between two tasks: each task gets the whole block and the range of its own rows.
  *
- * The input queue cuts a block where the rows of a task are to end. Nothing is copied: both parts name the same block, and it is released when both are.
+ * The input queue cuts a block where a task's rows end. Nothing is copied: both parts name the same block, which is released once both parts are.
  */
 import type { BlockRef } from "./operator.ts";
 

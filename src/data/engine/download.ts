@@ -27,7 +27,7 @@ export interface DownloadTransform {
   readonly onError: "throw" | "null";
 }
 
-/** @throws DataError for what is no text; StorageError for a file that cannot be read */
+/** Reads the files that a column names. @throws DataError for a value that is not text; StorageError for a file that cannot be read */
 export async function* downloadColumn(blocks: AsyncIterable<Block>, transform: DownloadTransform): AsyncGenerator<Block, void, undefined> {
   for await (const block of blocks) {
     // A block without rows may not know its columns.
@@ -56,7 +56,7 @@ async function* downloadBlock(block: Block, transform: DownloadTransform): Async
   for (let row = 0; row < rowCount; row += 1) {
     for (; asked < Math.min(rowCount, row + REMOTE_REQUESTS_AT_A_TIME); asked += 1) {
       const fetched = fetchFile(read(asked) as string | null, { block, row: asked }, transform);
-      // Its failure is thrown when its turn comes.
+      // A failure is thrown in the file's turn.
       fetched.catch(() => {});
       ahead.push(fetched);
     }

@@ -1,8 +1,8 @@
 /**
- * The operators that need no task: blocks that the driver has, blocks that lie in the store, a limit of rows, and blocks in random order.
+ * The operators without tasks: blocks of the driver, stored blocks, a limit of rows, and blocks in random order.
  *
- * They give blocks in order and start no work, but for the input of the driver, which stores its blocks one by one as there is room for them, and for the limit, which
- * cuts the block in which its last row lies.
+ * They give blocks in order and start no work, with two exceptions. The driver's input stores its blocks one by one as room allows, and the limit cuts the
+ * block of its last row.
  */
 import { get, put } from "../../core/index.ts";
 import { Fifo } from "../../core/internal.ts";
@@ -20,7 +20,7 @@ import {
 import { Random } from "../kernels/random.ts";
 import { factsOf } from "./task.ts";
 
-/** What these operators have in common: outputs in order, and no tasks. */
+/** The base of operators without tasks, whose outputs are in order. */
 export abstract class DriverOperator implements Operator {
   readonly statistics = new OperatorStatistics();
   readonly name: string;
@@ -88,7 +88,7 @@ export abstract class DriverOperator implements Operator {
     }
     this.#outputs.push(block);
     this.#bytes += block.sizeBytes;
-    // What tasks have worked for it is counted with theirs.
+    // The tasks' own statistics count the work for this block.
     this.statistics.give({ ...block, wallMs: 0, cpuMs: 0 });
   }
 }

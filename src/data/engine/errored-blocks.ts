@@ -1,7 +1,8 @@
 /**
- * What a run leaves out because of errors: the blocks that a task would have given had a function of the user's not thrown, or a file not been bad. `maxErroredBlocks` says how many tasks.
+ * Leaves out the blocks of tasks that fail because a user's function threw or a file was bad. `maxErroredBlocks` limits the number of such tasks.
  *
- * A process or a node that dies is none of them, as the core runs its task again, but for rows that end each actor of a pool that gets them. Blocks that a task gave before its error stay.
+ * The death of a process or a node does not count, as the core runs the task again. An exception are rows that kill each actor of a pool that gets them. Blocks
+ * that a task gave before its error stay.
  */
 import { TaskError } from "../../core/index.ts";
 import { StorageError } from "../../storage/errors.ts";
@@ -47,7 +48,7 @@ export class ErroredBlocks {
   }
 }
 
-/** What a task throws because of the rows or files that it has. */
+/** Tells whether an error comes from a task's own rows or files. */
 function isOfRows(error: unknown): error is Error {
   return error instanceof TaskError || error instanceof DataError || error instanceof StorageError;
 }

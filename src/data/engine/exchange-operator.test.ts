@@ -1,4 +1,4 @@
-/** The exchange of a join with a small side: when its tasks begin, what they are called with, and what is released. */
+/** The exchange of a join with a small side: the begin of its tasks, their arguments, and the released blocks. */
 import { expect, test } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";

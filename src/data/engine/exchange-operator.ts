@@ -45,11 +45,11 @@ import { type TaskBundle, TaskOperator, type TaskOperatorOptions } from "./task-
 
 interface ExchangeOptions {
   readonly name: string;
-  /** Of each input. */
+  /** The partitioning of each input. */
   readonly partitionings: readonly Partitioning[];
   /** How many partitions there are to be; undefined: as many as suit the bytes. */
   readonly partitions: number | undefined;
-  /** The tasks of partitions take bins one after the other, and may give each as a block of its own. */
+  /** Whether a partition's task takes one bin after the other and may give each as a separate block. */
   readonly takesBins: boolean;
   /** How several inputs are made one. */
   readonly combines: Combine["kind"] | undefined;
@@ -103,7 +103,7 @@ export class ExchangeOperator implements Operator {
   /** For each bundle its parts, by partition. */
   #parts: (readonly BlockRef[])[] = [];
   #request: Omit<PartitionRequest, "firstRow" | "times"> = { count: 1, bins: 1, totalRows: 0 };
-  /** Of each input. */
+  /** The key times of each input. */
   #times: ReturnType<typeof timesOfKeys> = [];
   /** Rows of keys of each block, by its place. */
   #samples: Block[] = [];
@@ -158,7 +158,7 @@ export class ExchangeOperator implements Operator {
     return this.#reduce?.pulledSinceMs ?? [];
   }
 
-  /** What the store may spill does not count. */
+  /** Bytes held, without blocks that the store may spill. */
   get heldBytes(): number {
     return this.#reduce?.heldBytes ?? 0;
   }
@@ -410,7 +410,7 @@ export class ExchangeOperator implements Operator {
   #beginReducing(): void {
     const partitions = Array.from({ length: this.#request.count }, (_, partition) => this.#partsOf(partition));
     this.#parts = [];
-    // One without rows gives none, but somebody has to give the columns.
+    // Empty partitions give no blocks, but one partition has to give the columns.
     const kept = partitions.filter((bundle) => bundle.inputs.some((part) => part.rowCount > 0));
     if (kept.length === 0 && partitions[0] !== undefined) kept.push(partitions[0]);
     for (const bundle of partitions) if (!kept.includes(bundle)) for (const part of bundle.inputs) part.release();
@@ -465,7 +465,7 @@ export class ExchangeOperator implements Operator {
     this.#beside = undefined;
   }
 
-  /** An input that has ended and is small enough, beside what has come of the other one, to go to every task as a whole. */
+  /** Returns an ended input that is so small beside the other one that every task gets it whole. */
   #smallInput(): number | undefined {
     const { partitions, wholeInputs } = this.#options;
     if (partitions !== undefined) return undefined;

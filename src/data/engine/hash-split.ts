@@ -1,7 +1,7 @@
 /**
- * One side of a split by the hash of a column. On which side a row is depends on its value alone, so equal values are on one side in every run and in every order of rows.
+ * One side of a split by the hash of a column. A row's side depends on its value alone, so equal values share a side in every run and order of rows.
  *
- * Numbers are hashed by their value whatever their width, and null is a value. The hash is mixed once more, as exchanges part rows by the same one.
+ * Equal numbers of different widths have one hash, and null is a value. The hash is mixed once more, because exchanges partition rows by the same hash.
  */
 import type { Block } from "../blocks/block.ts";
 import { hashRows, keyVectors } from "../kernels/hash.ts";

@@ -24,7 +24,10 @@ export class InputQueue {
   #bytes = 0;
   #hasMore = true;
 
-  /** A task begins with so many rows at least, and so many bytes, as long as input comes. `cutsBlocks`: with a multiple of the rows; the last task takes what is left. */
+  /**
+   * @param rowsPerTaskMin - fewest rows of a task while input comes; with `cutsBlocks` a task gets a multiple of them, and the last task the rest
+   * @param bytesPerTaskMin - fewest bytes of a task while input comes
+   */
   constructor({ rowsPerTaskMin, bytesPerTaskMin = 0, cutsBlocks = false }: InputQueueOptions) {
     this.#rowsPerTaskMin = rowsPerTaskMin;
     this.#bytesPerTaskMin = bytesPerTaskMin;

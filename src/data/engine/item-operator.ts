@@ -65,7 +65,7 @@ export class ItemOperator extends DriverOperator {
   override stop(): void {
     if (this.isStopped) return;
     super.stop();
-    // Nobody waits for it: an iterator that waits for something that never comes would hold the pipeline's end.
+    // Not awaited: an iterator that never settles would hold up the pipeline's end.
     (async () => this.#iterator?.return?.())().catch((error: unknown) => this.#events.onFailure(error));
   }
 

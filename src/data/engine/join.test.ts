@@ -212,7 +212,7 @@ test("a bin that one key has filled is joined piece by piece, and none of its la
   const right = binnedBlocks(1, 2);
   const sizes: number[] = [];
   for (const block of joinBlocks(joinOf("leftSemi", ["k"]), blocks, right)) sizes.push(block.rowCount);
-  // 1.6 MB a block: five of them are below 8 MiB. The other bin has what is left, which is one block.
+  // A block has 1.6 MB, so five of them are below 8 MiB. The other bin has the remaining block.
   expect(sizes).toEqual([5, 5, 2].map((count) => count * (rows - 1)).concat(1));
   const [small] = blocksOf([{ k: 1 }], 1) as [Block];
   const large = withoutColumn(binnedBlocks(1, GATHERED_BYTES_MAX / 8)[0] as Block, "\0bin");

@@ -1,8 +1,9 @@
 /**
- * Joins the rows of two sides whose keys lie in one partition.
+ * Joins the rows of two sides whose keys are in one partition.
  *
- * The right side is brought into a table, and the blocks of the left side look their keys up in it, some MiB at a time: so a task has the right side of its partition in memory,
- * and little else, whatever the left side has. Rows come in the order of the left side, and for each in that of the right; rows of the right side that met none come last.
+ * The right side becomes a table, and the blocks of the left side look up their keys in it, some MiB at a time. So a task holds the right side of its partition
+ * in memory and little else, however large the left side is. Rows come in the order of the left side, then of the right side. Unmatched rows of the right side
+ * come last.
  */
 import {
   alignBlock,
@@ -36,7 +37,7 @@ export function wholeSides(type: JoinType): readonly number[] {
   return type.startsWith("left") ? [1] : [0];
 }
 
-/** What is joined how. */
+/** The keys and the kind of a join. */
 export interface Join {
   readonly kind: "join";
   readonly name: string;
@@ -121,7 +122,7 @@ function withTable(join: Join, left: readonly Block[], right: readonly Block[]):
   return { sides, table, met: marksMet ? new Uint8Array(table.groupCount) : undefined };
 }
 
-/** The rows of the left side in one block, with what they meet. */
+/** Joins the left rows of one block with their matches. */
 function* joinBlock(join: Join, { sides, table, met }: TabledSides, block: Block): Generator<Block, void, undefined> {
   const keys = widened(keyVectors(block, join.leftKeys, "join on"), sides.keyTypes, join.leftKeys);
   const groups = table.find(keys, block.rowCount);
@@ -303,7 +304,7 @@ function singlePairs(groups: Uint32Array, keepsUnmet: boolean): FoundPairs {
 
 interface FoundPairs {
   readonly rightRows: Uint32Array;
-  /** Takes the rows of the left side out of a vector of it. */
+  /** Takes the joined rows out of a vector of the left side. */
   takeLeft(vector: Vector): Vector;
 }
 

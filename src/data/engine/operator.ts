@@ -1,8 +1,8 @@
 /**
- * What the executor runs: operators that take blocks, work on them, and give blocks.
+ * The interface between the executor and its operators, which take blocks, work on them, and give blocks.
  *
- * An operator decides what it could do next and keeps its outputs in order. Whether it may do so now is the executor's decision, by the budget of memory and the limits of
- * resources. An operator that has nothing more to give is done, and one that nobody needs any more is stopped.
+ * An operator decides what it could do next and keeps its outputs in order. The executor decides whether it may, by the budget of memory and the limits of
+ * resources. An operator without further output is done, and one without consumers is stopped.
  */
 import type { ObjectRef } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
@@ -15,7 +15,7 @@ export interface StoredBlock extends BlockFacts {
   readonly ref: ObjectRef<Block>;
 }
 
-/** A block somewhere in the cluster. Who has it releases it, or hands it on. */
+/** A block somewhere in the cluster. Its holder releases it or hands it on. */
 export interface BlockRef extends StoredBlock {
   /** Frees the block, unless somebody keeps it, such as a materialized dataset. */
   release(): void;
@@ -39,7 +39,7 @@ export interface Operator {
   add(block: BlockRef, input: number): void;
   /** No block comes from the input any more. */
   endInput(input: number): void;
-  /** Whether its next block depends on what comes from the input now. Answers true for every input unless they are taken in turn. */
+  /** Tells whether the next block depends on this input now. True for every input unless inputs are taken in turn. */
   needs(input: number): boolean;
   /** Whether there is work that it could begin, as far as it depends on the operator. */
   canStart(): boolean;
@@ -49,7 +49,7 @@ export interface Operator {
   start(): void;
   /** Lets tasks give blocks: all of them, or only the one whose block is next. Answers whether any was waiting for it. */
   pull(which: "all" | "next"): boolean;
-  /** The next block of its output, as soon as it is there. */
+  /** Takes the next block of the output, if there is one. */
   take(): BlockRef | undefined;
   /** Tasks under way that are not waiting to be pulled. */
   readonly runningCount: number;
@@ -69,7 +69,7 @@ export interface Operator {
   ended?(): Promise<void>;
 }
 
-/** What an operator does at the moment. */
+/** The present load of an operator. */
 export interface OperatorLoad {
   /** Blocks that wait for its tasks. */
   readonly queuedBlocks: number;
@@ -77,20 +77,20 @@ export interface OperatorLoad {
   readonly workers: number;
 }
 
-/** What an operator has done. */
+/** The counts and times of an operator. */
 export class OperatorStatistics {
-  /** That have begun. */
+  /** Tasks that have begun. */
   tasks = 0;
   /** Rows of the blocks that it gave; of a write those in its files. */
   rows = 0;
   bytes = 0;
   blocks = 0;
-  /** That its tasks worked, all together. */
+  /** Wall time of all tasks together. */
   wallMs = 0;
   cpuMs = 0;
   /** How long each block was waited for, and the end of each task. */
   readonly pullMs = new Measured();
-  /** Memory of the process of a task when it had made a block: its own, without what is mapped from the object store. */
+  /** Private memory of a task's process after each block, without mappings of the object store. */
   readonly memoryBytes = new Measured();
   /** Tasks that failed and were left out. */
   erroredBlocks = 0;
@@ -118,7 +118,7 @@ export class OperatorStatistics {
   }
 }
 
-/** What operators tell the executor. */
+/** The operators' events for the executor. */
 export interface OperatorEvents {
   /** Something changed: an output, the end of a task. */
   onChange(): void;

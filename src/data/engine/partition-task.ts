@@ -19,7 +19,7 @@ import { withBinColumn } from "./bins.ts";
 import { type BlockFacts, factsOf, StopWatch } from "./task.ts";
 import { HIDDEN_ORDER } from "./whole-transforms.ts";
 
-/** Which rows come together. */
+/** The rule that assigns rows to partitions. */
 export type Partitioning =
   /** Rows of equal keys; to drop duplicates, those that are equal in all columns where there are no keys. */
   | {
@@ -27,7 +27,7 @@ export type Partitioning =
       readonly keys: readonly string[];
       readonly use: "group by" | "join on" | "repartition by" | "drop duplicates by";
     }
-  /** Those of a range of keys; the ranges are in order. */
+  /** By ranges of keys, in order. */
   | {
       readonly kind: "range";
       readonly keys: readonly SortKey[];
@@ -39,18 +39,18 @@ export type Partitioning =
   /** As many rows that follow each other as in every other partition. */
   | { readonly kind: "even" };
 
-/** What a partition task needs to know besides its blocks. */
+/** The arguments of a partition task besides its blocks. */
 export interface PartitionRequest {
   /** How many partitions there are. */
   readonly count: number;
   /** How many bins each of them has. */
   readonly bins: number;
-  /** The number of its first row among all rows, and how many there are. */
+  /** The number of the task's first row among all rows, and the count of all rows. */
   readonly firstRow: number;
   readonly totalRows: number;
-  /** Of a hash partitioning: the types of keys that are times, as all blocks have them together. Equal times of two units have different hashes. */
+  /** Common types of keys that are times, for a hash partitioning: equal times of two units have different hashes. */
   readonly times?: KeyTypes;
-  /** Of a range partitioning: rows of keys between the bins. */
+  /** Key rows between the bins, for a range partitioning. */
   readonly borders?: Block;
 }
 
@@ -114,7 +114,7 @@ interface KeySample {
 
 export type SampleStart = (rows: number, blocks: readonly ObjectRef<Block>[]) => ObjectRef<KeySample>;
 
-/** Samples of the key columns, so many rows of each of its blocks. */
+/** Makes tasks that sample the key columns: a number of rows of each block. */
 export function sampleTasks(keys: readonly SortKey[], name: string, options: TaskOptions<1> = {}): SampleStart {
   const task = remote(sampleKeys.bind(undefined, keys), { ...options, name: `${name} (sample)`, maxRetries: PARTITION_RETRIES });
   return (rows, blocks) => task.remote(rows, ...(blocks as unknown as Block[]));

@@ -1,8 +1,8 @@
 /**
- * An actor of a pool: an instance of the user's class, through which blocks pass, and behind it what else belongs to its chain.
+ * An actor of a pool: passes blocks through an instance of the user's class, and then through the further transforms of its chain.
  *
- * The class is made once in a process. `ChainActor` runs in the actor's process; `actorStart` gives what the operator has of it here, and tells deaths, after which another
- * actor can do the same work, from errors that would only come again.
+ * Each process makes the class once. `ChainActor` runs in the actor's process. `actorStart` gives the operator its side of the actor, and separates deaths, after
+ * which another actor can do the same work, from errors that would come again.
  */
 import {
   ActorDiedError,
@@ -24,7 +24,7 @@ import type { BlockItems } from "./running-streams.ts";
 import { type BlockFacts, given, produce } from "./task.ts";
 import type { Transform } from "./transform.ts";
 
-/** One actor, as its pool has it. */
+/** The pool's side of one actor. */
 export interface PoolActor {
   /** Resolves when its constructor has run. */
   readonly ready: Promise<void>;
@@ -38,7 +38,7 @@ export interface PoolActor {
 
 /** Makes actors of one pool. */
 export interface ActorStart {
-  /** @param numCpus - what the actor holds */
+  /** Starts an actor. @param numCpus - CPUs of the actor */
   start(numCpus: number): PoolActor;
   /** No actor is started any more. */
   close(): void;
@@ -46,7 +46,7 @@ export interface ActorStart {
 
 type UserClass = new (...args: readonly unknown[]) => { call?: unknown };
 
-/** What runs in the process of an actor. The first transform of the chain has the user's class in place of a function. */
+/** The side in the actor's process. The first transform of the chain has the user's class in place of a function. */
 export class ChainActor {
   readonly #chain: readonly Transform[];
 

@@ -5,11 +5,11 @@
  * tasks leave. Pools whose fewest actors ask for more than that hold less each, down to nothing on a single CPU, and do not grow.
  */
 
-/** What a pool asks for. */
+/** The CPUs that a pool asks for. */
 interface PoolDemand {
   readonly min: number;
   readonly max: number;
-  /** Of an actor. */
+  /** CPUs of each actor. */
   readonly numCpus: number;
 }
 
@@ -37,7 +37,7 @@ interface AccountPorts {
   readonly onChange: (cpus: number) => void;
 }
 
-/** What the pools of one pipeline hold together. */
+/** The CPUs of all pools of one pipeline. */
 export class CpuAccount {
   readonly #forTasks: number;
   readonly #ports: AccountPorts;
@@ -53,7 +53,7 @@ export class CpuAccount {
     return this.#held;
   }
 
-  /** What its pools may hold. */
+  /** Limit on the CPUs of all pools. */
   get room(): number {
     return this.#room;
   }

@@ -1,19 +1,19 @@
 /**
- * The pools of actors of one pipeline, and how many CPUs their actors hold.
+ * The pools of actors of one pipeline, and the CPUs of their actors.
  *
- * That is fitted to the cluster when the pipeline begins, and again when the cluster has become smaller: actors that a dead node's CPUs had been counted for would leave none to
- * the tasks that feed them.
+ * The CPUs are fitted to the cluster when the pipeline begins, and again after the cluster has shrunk. Otherwise actors sized by a dead node's CPUs would leave
+ * none for the tasks that feed them.
  */
 import { POOL_LOOK_MS } from "../limits.ts";
 import { type PhysicalPlan, physicalInputs } from "../plan/physical-plan.ts";
 import type { ActorPoolOperator } from "./actor-operator.ts";
 import { type CpuAccount, fitPools, PoolCpus } from "./pool-cpus.ts";
 
-/** What a pool may have. */
+/** The allowed size of a pool. */
 interface PoolSize {
   readonly min: number;
   readonly max: number;
-  /** What an actor holds. */
+  /** CPUs of each actor. */
   readonly numCpus: number;
 }
 
@@ -56,7 +56,7 @@ export class Pools {
     this.#operators.set(plan, operator);
   }
 
-  /** Looks now and then how large the cluster is, until what it gives is called. */
+  /** Watches the size of the cluster. @returns a function that ends the watch */
   watch(clusterCpus: () => Promise<number>): () => void {
     if (this.#wanted.length === 0) return () => {};
     const timer = setInterval(() => {
@@ -70,7 +70,7 @@ export class Pools {
     return () => clearInterval(timer);
   }
 
-  /** What a pool holds less it does not hold again when there are more CPUs. */
+  /** Shrinks pools to the cluster. A pool does not grow back when there are more CPUs. */
   #look(cpus: number): void {
     if (cpus >= this.#clusterCpus) return;
     this.#clusterCpus = cpus;

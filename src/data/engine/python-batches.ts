@@ -1,8 +1,8 @@
 /**
- * Batches through a function or a class of Python: the tasks and the actors that run it, in workers of Python.
+ * Passes batches through a function or a class of Python, by tasks and actors in Python workers.
  *
- * What they run is `python/shoal/_data.py`, which finds the user's code by its place and reads blocks where they lie in shared memory. A step of Python is alone in its tasks,
- * since the steps beside it run in JavaScript.
+ * These run `python/shoal/_data.py`, which finds the user's code by its place and reads blocks directly in shared memory. A Python step is alone in its tasks,
+ * because the steps beside it run in JavaScript.
  */
 import type { ActorClass, ObjectRefGenerator, RemoteFunction, TaskOptions } from "../../core/index.ts";
 import { pythonClass, pythonFunction } from "../../core/internal.ts";
@@ -19,7 +19,7 @@ const STREAM = { numReturns: "streaming", highWaterMark: 2 * BLOCKS_AHEAD_MAX } 
 
 type Items = ObjectRefGenerator<Block | BlockFacts>;
 
-/** What Python is told of the step. An absent size is no key: Python would get it as an undefined. */
+/** Returns the step's specification for Python. It has no key for an absent size, which Python would read as `undefined`. */
 function spec({ name, batchFormat, batchSize }: PythonBatches): object {
   return { name, batchFormat, ...(batchSize === undefined ? {} : { batchSize }) };
 }

@@ -1,7 +1,7 @@
 /** A step of Python in a plan, as plain data. `python-batches.ts` runs it. */
 import type { PythonCode } from "../../core/internal.ts";
 
-/** What a Python function is given: a dict of NumPy arrays, a `pyarrow.Table`, or a `pandas.DataFrame`. */
+/** Formats of a Python function's batches: a dict of NumPy arrays, a `pyarrow.Table`, or a `pandas.DataFrame`. */
 export const PYTHON_FORMATS = ["numpy", "arrow", "pandas"] as const;
 export type PythonBatchFormat = (typeof PYTHON_FORMATS)[number];
 
@@ -15,9 +15,9 @@ export interface PythonBatches {
   readonly batchFormat: PythonBatchFormat;
   /** Undefined: each block is a batch. */
   readonly batchSize: number | undefined;
-  /** What the function is called with behind the batch. */
+  /** Arguments of the function behind the batch. */
   readonly fnArgs: readonly unknown[];
   readonly fnKwargs: NamedArguments;
-  /** What the class is made with by name; by place it is made with the pool's `constructorArgs`. */
+  /** Named arguments of the constructor; positional ones are the pool's `constructorArgs`. */
   readonly constructorKwargs: NamedArguments;
 }

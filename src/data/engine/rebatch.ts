@@ -1,4 +1,4 @@
-/** Cuts a stream of blocks into blocks of a given number of rows: a batch that lies within a block is a view of it, and only one that spans blocks is copied. */
+/** Cuts a stream of blocks into blocks of a given number of rows. A batch within one block is a view; only a batch across blocks is copied. */
 import { type Block, concatBlocks, sliceBlock } from "../blocks/block.ts";
 
 export class Rebatcher {
@@ -22,7 +22,7 @@ export class Rebatcher {
     return this.#count >= this.#rows ? this.#cut(this.#rows) : undefined;
   }
 
-  /** What is left at the end; undefined where nothing is. */
+  /** Returns the remaining rows at the end; undefined if there are none. */
   rest(): Block | undefined {
     return this.#count > 0 ? this.#cut(this.#count) : undefined;
   }

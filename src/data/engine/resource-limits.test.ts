@@ -1,6 +1,6 @@
 /**
- * Limits of resources: what they admit by themselves, and pipelines of the real operators whose tasks and actors count what they really hold: never more than a limit, and always to the
- * end, with any budget of memory.
+ * Limits of resources, alone and in pipelines of the real operators. There tasks and actors count the resources they hold: never more than a limit, and each
+ * pipeline reaches its end with any budget of memory.
  */
 import { describe, expect, test } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
@@ -78,7 +78,7 @@ describe("a limit", () => {
     task.change("nothing", "everything");
     expect(pool.admitsActor(1)).toBe(true);
     pool.takeForActor(1);
-    // No room beside a task, ever: so others keep what they could have.
+    // There is never room beside a task, so other steps keep their share.
     expect(pool.admitsActor(0.5)).toBe(false);
     expect(limits.isLacking({ CPU: 1 })).toBe(false);
     pool.giveOfActor(1);

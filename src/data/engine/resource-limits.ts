@@ -1,15 +1,15 @@
 /**
- * The resources of one pipeline that have a limit: what its tasks and actors hold of them together, and which step may have more.
+ * The limited resources of one pipeline: the amounts held by its tasks and actors, and the step that may have more.
  *
- * Pure: operators tell what begins and ends, and the executor asks each step in turn, the last one first. A step that lacks a resource keeps it from the steps that are asked after it, so
- * small tasks of a read never hold back a large one behind them. A task that stands still gives its CPUs back, as in the core, and keeps all else until it has ended. An
- * actor holds what it has for life: pools leave as much as the largest task of the pipeline needs, so a task can always go on.
+ * Pure: operators report begins and ends, and the executor asks each step in turn, the last one first. A step that lacks a resource reserves it against the
+ * steps asked later, so small tasks of a read never hold back a large task behind them. A task that stands still gives its CPUs back, as in the core, and keeps
+ * all else until its end. An actor keeps its resources for life. So pools leave room for the largest task of the pipeline, and a task can always go on.
  */
 
 /** Amounts of resources by name: `CPU`, `GPU`, `memory`, and custom ones. */
 export type Amounts = Readonly<Record<string, number>>;
 
-/** The part of its resources that a task holds: everything while it works, all but its CPUs while it stands still, nothing before and after. */
+/** The held part of a task's resources: everything while it works, all but its CPUs while it stands still, nothing before and after. */
 export type Hold = "everything" | "rest" | "nothing";
 
 /** Amounts are whole numbers of this part of one, so that sums are exact. The same as the core's. */
@@ -27,14 +27,14 @@ export class ResourceLimits {
   readonly #heldByActors = new Map<string, number>();
   readonly #lacking = new Set<string>();
 
-  /** @param forTasks - of each resource what the largest task needs */
+  /** @param forTasks - the amount of each resource that the largest task needs */
   constructor(limits: Amounts, forTasks: Amounts) {
     this.#limits = limits;
     this.#forTasks = forTasks;
     this.#names = Object.keys(limits);
   }
 
-  /** There is more or less of the same resources now. What is held beyond a limit is given back as it ends. */
+  /** Sets new limits of the same resources. Amounts beyond a limit come back as tasks and actors end. */
   fit(limits: Amounts): void {
     this.#limits = limits;
   }
@@ -49,7 +49,7 @@ export class ResourceLimits {
     this.#lacking.clear();
   }
 
-  /** Whether there is room for this much. What is lacking is kept from those that ask later in the round. */
+  /** Tells whether there is room for these amounts. Missing amounts are reserved against steps that ask later in the round. */
   admits(amounts: Amounts): boolean {
     const asked = this.#names.filter((name) => stepsOf(amounts, name) > 0);
     const isKept = asked.some((name) => this.#lacking.has(name));
@@ -130,7 +130,7 @@ export class StepClaim {
     return hold === "rest" ? this.#limits.admits(this.#cpus) : !this.#limits.isLacking(this.#cpus);
   }
 
-  /** A task holds another part of its resources. */
+  /** Changes the held part of a task's resources. */
   change(from: Hold, to: Hold): void {
     if (from === to) return;
     this.#limits.give(this.#heldBy(from));
@@ -142,7 +142,7 @@ export class StepClaim {
     return this.#limits.isLacking(this.#rest);
   }
 
-  /** Whether one more actor may be made. @param numCpus - what an actor holds of CPUs, which may be less than the step asked for */
+  /** Tells whether one more actor may be made. @param numCpus - CPUs of an actor, which may be less than the step asked for */
   admitsActor(numCpus: number): boolean {
     return this.#limits.admitsActor({ ...this.#rest, CPU: numCpus });
   }

@@ -1,8 +1,8 @@
 /**
  * Runs a physical plan: makes its operators, and gives the blocks of its output one after the other.
  *
- * The blocks come in order unless `preserveOrder` is false, and all of one schema: a column that is of one type in some blocks and of another in others is an error here.
- * Whoever leaves the loop early stops the pipeline; a failure stops it, too, and is thrown.
+ * The blocks come in order unless `preserveOrder` is false. All have one schema: a column with different types in different blocks is an error here. A consumer
+ * that leaves the loop early stops the pipeline. A failure stops it, too, and is thrown.
  */
 import { clusterResources, init, isInitialized, type NodeInfo, nodes, objectStoreStatistics } from "../../core/index.ts";
 import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
@@ -43,10 +43,10 @@ import { isByBins } from "./whole-transforms.ts";
 import { knownFields, withAlignedUnions } from "../plan/known-fields.ts";
 import { type LogicalPlan, partsOf, rowCountOf, type Source, type SourcePart } from "../plan/logical-plan.ts";
 
-/** What running pipelines of this process hold. */
+/** The memory of all running pipelines of this process. */
 const budget = new MemoryBudget();
 
-/** The room of a pipeline: the resources of the nodes that meet its conditions, less what it leaves to others. */
+/** The room of a pipeline: the resources of eligible nodes, less the part that it leaves to other work. */
 interface Room {
   /** CPUs of the cluster, at least one. */
   readonly cpus: number;
@@ -76,14 +76,14 @@ async function roomOf({ labelSelector, resourceLimits, excludeResources }: Setti
   };
 }
 
-/** The limits that a pipeline keeps to: those of its settings, and what there is of resources that its steps compete for. */
+/** Returns the limits of a pipeline: those of its settings, and the totals of resources for which its steps compete. */
 function keptLimits({ limits, totalOf }: Room, steps: readonly StepResources[]): Amounts {
   const kept: Record<string, number> = { ...limits };
   for (const [name, limit] of Object.entries(scarceLimits(steps, totalOf))) kept[name] = Math.min(limit, kept[name] ?? limit);
   return kept;
 }
 
-/** Looks now and then how much the cluster has of what is limited, until what it gives is called. */
+/** Watches the cluster's totals of limited resources. @returns a function that ends the watch */
 function watchLimits(limits: ResourceLimits, look: () => Promise<Amounts>, onChange: () => void): () => void {
   const timer = setInterval(() => {
     look().then(
@@ -211,7 +211,7 @@ export async function* run(
   let outcome: WorkOutcome = "stopped";
   const stop = (): void => executor.onFailure(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
-  // It may have been aborted while the parts were listed, which tells no listener.
+  // An abort while the parts were listed reached no listener.
   if (signal?.aborted === true) stop();
   try {
     const schema = new CommonSchema();
@@ -233,7 +233,7 @@ export async function* run(
   }
 }
 
-/** Warns on stderr of what is wrong with operators. The machines of the cluster are taken to be like this one. @returns a function that ends it */
+/** Warns on stderr of stuck or starved operators. Assumes that the cluster's machines are like this one. @returns a function that ends the watch */
 function detectIssues(operators: readonly WatchedOperator[], cpus: number, name: string | undefined): () => void {
   const ofDataset = name === undefined ? "" : `${name}: `;
   const detector = new IssueDetector({ cpus, memoryBytes: createMemoryProbe().machine()?.totalBytes });
@@ -385,7 +385,7 @@ function buildMap(plan: MapPlan, shared: Omit<TaskOperatorOptions, "startTask" |
   return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin, bytesPerTaskMin, keepsBlocksApart });
 }
 
-/** How many rows a task needs at least for what it does first, as long as there are more. */
+/** Returns the fewest rows of a task for its first transform, while more rows come. */
 function rowsWanted(first: Transform): number {
   if (first.kind === "rebatch") return first.rows;
   if (first.kind === "write") return first.minRowsPerFile ?? 0;

@@ -1,9 +1,9 @@
 /**
- * The streams of blocks that an operator has under way, in the order of its input: one for each task, or for each call of an actor.
+ * The running streams of an operator, in the order of its input: one stream of blocks for each task or actor call.
  *
- * A stream gives blocks only when it is pulled, and stands still two blocks ahead of that, so a paused consumer stops it wherever it is. Blocks are taken in the order of the
- * streams, or as they come with `preserveOrder: false`. A stream may be begun again: what it has given before is left out then.
- * With limits of resources a stream that stands still is pulled only where its CPUs are free.
+ * A stream gives blocks only when it is pulled, and pauses two blocks ahead, so a paused consumer stops it anywhere. Blocks are taken in the order of the
+ * streams, or as they come with `preserveOrder: false`. A restarted stream skips the blocks that it has given before. With limits of resources a paused stream
+ * is pulled only when its CPUs are free.
  */
 import type { ObjectRef } from "../../core/index.ts";
 import { Fifo, type StreamProducer } from "../../core/internal.ts";
@@ -13,10 +13,10 @@ import { type BlockRef, type OperatorEvents, type OperatorStatistics, ownedBlock
 import type { Hold, StepClaim } from "./resource-limits.ts";
 import type { BlockFacts } from "./task.ts";
 
-/** What a task gives: blocks, each with its facts behind it. */
+/** A task's output: blocks, each followed by its facts. */
 export type BlockItems = AsyncIterator<{ readonly ref: ObjectRef<Block | BlockFacts> }, undefined>;
 
-/** One stream and its blocks that nobody has taken. */
+/** One stream and its blocks that no consumer has taken yet. */
 export interface RunningStream {
   /** Undefined from its suspension until it is begun again. */
   items: BlockItems | undefined;
@@ -33,12 +33,12 @@ export interface RunningStream {
   skipCount: number;
   /** The task that makes the blocks; undefined where no resources are counted. */
   readonly producer: StreamProducer | undefined;
-  /** The part of its resources that the task holds now. */
+  /** The held part of the task's resources. */
   hold: Hold;
 }
 
 interface RunningStreamsOptions {
-  /** Of the operator. */
+  /** The operator's name. */
   readonly name: string;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;

@@ -1,6 +1,6 @@
 /**
- * A random part of the rows, or all but those. Whether a row is in it depends on the seed and on the number of the row among all, so the sample is the same however rows lie in blocks, whatever workers
- * there are, and when a task runs again.
+ * A random sample of the rows, or its complement. Membership depends on the seed and the row's number alone. So the sample is the same for all block sizes, for
+ * all workers, and when a task runs again.
  */
 import { type Block, takeBlock } from "../blocks/block.ts";
 import { hashNumber } from "../kernels/random.ts";

@@ -1,8 +1,8 @@
 /**
- * The operators that give the blocks of several inputs as they are: all of one input before the next one's, or mixed by weights.
+ * The operators that pass on the blocks of several inputs unchanged: one input after the other, or mixed by weights.
  *
- * Which input the next block comes from depends on what has been given alone, never on which input is faster, so the order is the same each time. Blocks of inputs whose turn has not
- * come wait here and count as held.
+ * The choice of the next input depends only on the blocks given so far, never on the inputs' speed, so the order is the same each time. Blocks of other inputs
+ * wait here and count as held.
  */
 import { Fifo } from "../../core/internal.ts";
 import { DriverOperator } from "./driver-operators.ts";
@@ -25,7 +25,7 @@ abstract class SeveralInputs extends DriverOperator {
   /** The input that the next block comes from, or whose end is looked for; undefined where no block comes any more. */
   protected abstract readonly turn: number | undefined;
 
-  /** The block of its turn was given. */
+  /** Called after a block was given. */
   protected onGiven(_input: number, _block: BlockRef): void {}
 
   override get heldBytes(): number {
@@ -91,7 +91,7 @@ export class UnionOperator extends SeveralInputs {
 
 /** How inputs are mixed. */
 export interface Mix {
-  /** Of each input: how many of its rows there are to be beside the others'. */
+  /** The weight of each input's rows beside the others'. */
   readonly weights: readonly number[];
   /** Ends with the first input that is at its end when its turn comes, or with the last one. */
   readonly stop: "first" | "all";

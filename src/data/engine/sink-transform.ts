@@ -9,7 +9,7 @@ import { type BatchFormat, batchOf } from "../blocks/batch.ts";
 import { type Block, blockOfRows } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
 
-/** What a sink knows of the task that it writes for. */
+/** The facts of a task that a sink gets. */
 export interface SinkTask {
   /** The same in all attempts of the task, and no other task's. */
   readonly taskId: string;

@@ -1,9 +1,9 @@
 /**
- * The small side of a join whose large side is read from files: what the tasks that read have to know of it.
+ * The small side of a join whose large side is read from files, as the reading tasks see it.
  *
- * Made by `plan/small-sides.ts` where the plan says that the right side is small before anything is read. The tasks of the left side do not begin until the exchange has all of the right
- * one and settles it. Then they join their rows where they read them, so that these are stored once, as joined rows, and the exchange hands their blocks on. Where the side is
- * not small after all, they read alone.
+ * `plan/small-sides.ts` makes it if the plan shows beforehand that the right side is small. The tasks of the left side wait until the exchange has the whole
+ * right side and settles it. Then they join their rows as they read them, so rows are stored once, already joined, and the exchange passes the blocks on. If the
+ * side turns out to be large, these tasks only read.
  */
 import type { ObjectRef } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";

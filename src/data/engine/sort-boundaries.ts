@@ -1,7 +1,7 @@
 /**
- * The borders of a sort whose ranges the user gave: values of its first key, as rows of that column's type and in the order of the sort.
+ * The user's boundaries of a sort: values of the first key, as rows of that column's type and in the order of the sort.
  *
- * The type is known only when the blocks have come, so a boundary that does not go with the column is an error of the run.
+ * The type is known only once blocks have come, so a boundary that does not fit the column is an error of the run.
  */
 import { describeValue } from "../../core/internal.ts";
 import { type Block, blockOfRows, takeBlock, unifySchemas, schemaOf } from "../blocks/block.ts";

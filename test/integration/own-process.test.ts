@@ -3,18 +3,25 @@
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { get, python, remote, TaskTimeoutError, WorkerCrashedError } from "shoal";
+import { get, OutOfMemoryError, python, remote, TaskTimeoutError, WorkerCrashedError } from "shoal";
 import { describe, expect, test } from "vitest";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 
-type Death = "SIGKILL" | "exit" | "abort";
+type Death = "SIGKILL" | "exit" | "abort" | "heap";
+
+/** A heap that is full in a moment. */
+const SMALL_HEAP = { execArgv: ["--max-old-space-size=60"] };
 
 const dies = remote((how: Death): number => {
   if (how === "SIGKILL") process.kill(process.pid, "SIGKILL");
   if (how === "exit") process.exit(3);
+  if (how === "heap") {
+    const kept: number[][] = [];
+    for (;;) kept.push(Array.from({ length: 1e6 }, () => 1.5));
+  }
   process.abort();
 });
 
@@ -29,15 +36,17 @@ const pidOf = remote(() => process.pid);
 describe.each([1, 2])("on %i CPUs, a task that awaits a child", (numCpus) => {
   useSession({ numCpus });
 
-  test.each<Death>(["SIGKILL", "exit", "abort"])("catches that its process ended by %s, and is not run again", async (how) => {
+  test.each<Death>(["SIGKILL", "exit", "abort", "heap"])("catches that its process ended by %s, and is not run again", async (how) => {
     const parent = remote(async (death: Death): Promise<string[]> => {
       const pid = process.pid;
       const error = await get(dies.options({ maxRetries: 0 }).remote(death)).catch((reason: Error) => reason);
       if (typeof error === "number") throw new Error("the child has ended");
       return [error.name, String(process.pid === pid)];
     });
-    const results = await get(Array.from({ length: 4 }, () => parent.options({ maxRetries: 0 }).remote(how)));
-    expect(results).toEqual(Array.from({ length: 4 }, () => [WorkerCrashedError.name, "true"]));
+    const options = { maxRetries: 0, ...(how === "heap" && { runtimeEnv: SMALL_HEAP }) };
+    const results = await get(Array.from({ length: 4 }, () => parent.options(options).remote(how)));
+    const expected = how === "heap" ? OutOfMemoryError.name : WorkerCrashedError.name;
+    expect(results).toEqual(Array.from({ length: 4 }, () => [expected, "true"]));
   });
 
   test("goes on with its timers while the child computes", async () => {

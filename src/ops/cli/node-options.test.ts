@@ -19,6 +19,7 @@ test("everything is read", () => {
       labels: "zone=a, disk=ssd,expression=a=b",
       "object-store-memory": "1.5GiB",
       "spill-directory": "/spill",
+      "waiting-processes-per-cpu": "4",
     }),
   ).toEqual({
     numCpus: 2,
@@ -27,6 +28,7 @@ test("everything is read", () => {
     labels: { zone: "a", disk: "ssd", expression: "a=b" },
     objectStoreMemoryBytes: 1.5 * 1024 ** 3,
     spillDirectory: "/spill",
+    waitingProcessesPerCpu: 4,
   });
   expect(read({ "object-store-memory": "500mb" }).objectStoreMemoryBytes).toBe(500e6);
   expect(read({}).numCpus).toBeUndefined();
@@ -40,6 +42,7 @@ test.each([
   [{ resources: '{"CPU": 2}' }, "--resources has no CPU: that is --num-cpus"],
   [{ labels: "zone" }, "--labels takes names and values"],
   [{ "object-store-memory": "2 apples" }, "--object-store-memory takes a size"],
+  [{ "waiting-processes-per-cpu": "1.5" }, "--waiting-processes-per-cpu takes a whole number of 0 or more: received 1.5"],
   [{ "object-store-memory": "0" }, "--object-store-memory takes a size"],
 ] as [Partial<Values>, string][])("%j is refused", (given, message) => {
   expect(() => read(given)).toThrow(UsageError);

@@ -9,7 +9,15 @@ import { isFile } from "../../runtime/os/files/paths.ts";
 import type { NodeOptions } from "../providers/local-processes.ts";
 import { type OptionValues, UsageError } from "./command.ts";
 
-type NodeOptionName = "num-cpus" | "num-gpus" | "resources" | "labels" | "object-store-memory" | "spill-directory" | "extension";
+type NodeOptionName =
+  | "num-cpus"
+  | "num-gpus"
+  | "resources"
+  | "labels"
+  | "object-store-memory"
+  | "spill-directory"
+  | "waiting-processes-per-cpu"
+  | "extension";
 
 export const NODE_OPTIONS: Readonly<Record<NodeOptionName, { valueName: string; help: string }>> = {
   "num-cpus": { valueName: "N", help: "CPUs that the node offers (default: those of this machine)" },
@@ -23,6 +31,10 @@ export const NODE_OPTIONS: Readonly<Record<NodeOptionName, { valueName: string; 
   "spill-directory": {
     valueName: "DIR",
     help: "where objects go when that is full (default: the folder for temporary files)",
+  },
+  "waiting-processes-per-cpu": {
+    valueName: "N",
+    help: "so many waiting tasks per CPU keep a process of their own; further ones share (default: 2)",
   },
   extension: {
     valueName: "FILE",
@@ -39,6 +51,7 @@ export function nodeOptions(values: OptionValues<typeof NODE_OPTIONS>): NodeOpti
     labels: labels(values.labels),
     objectStoreMemoryBytes: bytes("object-store-memory", values["object-store-memory"]),
     spillDirectory: values["spill-directory"],
+    waitingProcessesPerCpu: wholeNumber("waiting-processes-per-cpu", values["waiting-processes-per-cpu"]),
     extensions: extensions(values.extension),
   };
 }
@@ -55,6 +68,12 @@ function amount(name: string, text: string | undefined): number | undefined {
   const value = Number(text);
   if (text.trim() === "" || !Number.isFinite(value) || value < 0) throw misused(name, "takes a number of 0 or more", text);
   return value;
+}
+
+function wholeNumber(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,6}$/.test(text)) throw misused(name, "takes a whole number of 0 or more", text);
+  return Number(text);
 }
 
 function resources(text: string | undefined): Record<string, number> | undefined {

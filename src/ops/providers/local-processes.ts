@@ -59,6 +59,8 @@ export interface NodeOptions {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly objectStoreMemoryBytes?: number | undefined;
   readonly spillDirectory?: string | undefined;
+  /** How many waiting tasks per CPU keep a process of their own. Default: 2. */
+  readonly waitingProcessesPerCpu?: number | undefined;
   /** Whether it runs jobs in the very folders of drivers on its machine. Default: true. `false`: in copies that travel, as between machines. */
   readonly sharesFolders?: boolean | undefined;
   /** Modules of extensions, as URLs. Default: none. */
@@ -124,7 +126,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
     memoryUsageThreshold: 0.95,
     taskOomRetries: -1,
-    waitingProcessesPerCpu: 2,
+    waitingProcessesPerCpu: options.waitingProcessesPerCpu ?? 2,
     workerExecArgv: workerExecArgv([]),
     sharesFolders: options.sharesFolders,
     extensions: options.extensions ?? [],

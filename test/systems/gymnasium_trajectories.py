@@ -15,6 +15,21 @@ def balance(observation, random):
     return int(observation[2] + 0.5 * observation[3] > 0)
 
 
+def swing(observation, random):
+    """Pushes the way that the car moves, so that its goal is met."""
+    return 2 if observation[1] >= 0 else 0
+
+
+def pump(observation, random):
+    """The same for a force that varies, also beyond the bounds."""
+    return np.array([random.uniform(0.5, 1.5) * (1 if observation[1] >= 0 else -1)], dtype=np.float32)
+
+
+def spin(observation, random):
+    """Turns the joint of Acrobot with the upper link's speed, so that its goal is met."""
+    return 2 if observation[4] < 0 else 0
+
+
 def by_chance(space):
     return lambda observation, random: space.sample()
 
@@ -31,7 +46,8 @@ def plain(value):
 def trajectory(identifier, seed, policy_name, kwargs):
     env = gymnasium.make(identifier, **kwargs)
     env.action_space.seed(seed)
-    policy = balance if policy_name == "balance" else by_chance(env.action_space)
+    policies = {"balance": balance, "swing": swing, "pump": pump, "spin": spin}
+    policy = policies.get(policy_name) or by_chance(env.action_space)
     random = np.random.default_rng(seed)
     observation, _ = env.reset(seed=seed)
     state = [float(part) for part in env.unwrapped.state]
@@ -51,6 +67,15 @@ def main():
         ("CartPole-v1", "chance", {}),
         ("CartPole-v1", "chance", {"sutton_barto_reward": True}),
         ("CartPole-v1", "balance", {}),
+        ("MountainCar-v0", "chance", {}),
+        ("MountainCar-v0", "swing", {}),
+        ("MountainCar-v0", "swing", {"goal_velocity": 0.01}),
+        ("MountainCarContinuous-v0", "pump", {}),
+        ("MountainCarContinuous-v0", "pump", {"goal_velocity": 0.02}),
+        ("Pendulum-v1", "chance", {}),
+        ("Pendulum-v1", "chance", {"g": 9.81}),
+        ("Acrobot-v1", "spin", {}),
+        ("Acrobot-v1", "chance", {}),
     ]
     print(json.dumps([trajectory(name, seed + index, policy, kwargs) for index, (name, policy, kwargs) in enumerate(wanted)]))
 

@@ -2,9 +2,14 @@
  * Finds environments by their ids: the built-in ones, and those that users register.
  *
  * An id is resolved once, in the process that builds the algorithm. Runners get the class, so that a registration need not be repeated there.
+ * A built-in environment travels as its id.
  */
 import { describeValue, isClass, nearNames } from "../../core/internal.ts";
-import { CartPole } from "./cart-pole.ts";
+import { Acrobot } from "./classic/acrobot.ts";
+import { CartPole } from "./classic/cart-pole.ts";
+import { MountainCarContinuous } from "./classic/mountain-car-continuous.ts";
+import { MountainCar } from "./classic/mountain-car.ts";
+import { Pendulum } from "./classic/pendulum.ts";
 import type { Env, EnvContext, VectorContext, VectorEnv } from "./env.ts";
 
 /** A class of environments. `envConfig` of `.environment()` is its first argument. */
@@ -17,14 +22,20 @@ export type EnvSource = string | EnvClass;
 /** An environment that was found, in the form that travels to runners. */
 export interface EnvSpec {
   readonly name: string;
-  /** A built-in environment travels as its id. */
+  /** `undefined` for a built-in environment. */
   readonly envClass: EnvClass | undefined;
   readonly maxEpisodeSteps: number | undefined;
 }
 
 type BuiltIn = new (envConfig: never, context: VectorContext) => VectorEnv | Env;
 
-const BUILT_IN: Readonly<Record<string, BuiltIn>> = { "CartPole-v1": CartPole };
+const BUILT_IN: Readonly<Record<string, BuiltIn>> = {
+  "CartPole-v1": CartPole,
+  "MountainCar-v0": MountainCar,
+  "MountainCarContinuous-v0": MountainCarContinuous,
+  "Pendulum-v1": Pendulum,
+  "Acrobot-v1": Acrobot,
+};
 
 const registered = new Map<string, EnvSpec>();
 

@@ -4,13 +4,13 @@
  * The base of the built-in vector classes. It owns the states, the random streams, the time limit and the three modes of autoreset; a subclass draws a first state, advances all worlds by one
  * action each, and shows a state. States are float64, observations float32, as in Gymnasium.
  */
-import { describeValue } from "../../core/internal.ts";
-import { EnvironmentError } from "../errors.ts";
-import { ENVIRONMENTS_MAX } from "../limits.ts";
-import { Random, type RandomState } from "../../tensor/index.ts";
-import type { Box } from "../spaces/box.ts";
-import type { ColumnData } from "../spaces/columns.ts";
-import type { Space } from "../spaces/space.ts";
+import { describeValue } from "../../../core/internal.ts";
+import { EnvironmentError } from "../../errors.ts";
+import { ENVIRONMENTS_MAX } from "../../limits.ts";
+import { Random, type RandomState } from "../../../tensor/index.ts";
+import type { Box } from "../../spaces/box.ts";
+import type { ColumnData } from "../../spaces/columns.ts";
+import type { Space } from "../../spaces/space.ts";
 import {
   AUTORESET_MODES,
   type AutoresetMode,
@@ -21,7 +21,7 @@ import {
   type VectorResetOptions,
   type VectorResetResult,
   type VectorStepResult,
-} from "./env.ts";
+} from "../env.ts";
 
 /** The `envConfig` that all built-in vector classes take. */
 export interface BatchedOptions {
@@ -90,6 +90,24 @@ export abstract class BatchedEnv implements VectorEnv {
 
   /** Checks the actions, and steps all states; writes `states`, `rewards` and `terminateds` of all environments. */
   protected abstract advance(actions: ColumnData): void;
+
+  /** The action of an environment that has `count` choices. @throws EnvironmentError for another one */
+  protected choiceAction(actions: ColumnData, index: number, count: number): number {
+    const action = actions[index];
+    if (typeof action === "number" && Number.isInteger(action) && action >= 0 && action < count) return action;
+    throw new EnvironmentError(
+      `Cannot step ${this.constructor.name}: the action of environment ${index} is a whole number from 0 to ${count - 1}: received ${describeValue(action)}`,
+    );
+  }
+
+  /** The action of an environment that takes one number. @throws EnvironmentError where it is none */
+  protected numberAction(actions: ColumnData, index: number): number {
+    const action = actions[index];
+    if (typeof action === "number" && Number.isFinite(action)) return action;
+    throw new EnvironmentError(
+      `Cannot step ${this.constructor.name}: the action of environment ${index} is a finite number: received ${describeValue(action)}`,
+    );
+  }
 
   /** Writes the observations of the environments from `first` up to `end`. */
   protected abstract show(observations: Float32Array, first: number, end: number): void;
@@ -206,4 +224,11 @@ export function resetBounds(
       `Cannot reset with ${names.join(" and ")}: two numbers are needed, the first at most the second: received ${describeValue(bounds)}`,
     );
   return [from, to];
+}
+
+/** A number among the options of `reset`, under the name of Gymnasium's in either spelling. @throws RangeError where it is none */
+export function resetNumber(options: Info, names: readonly [string, string], fallback: number): number {
+  const given = options[names[0]] ?? options[names[1]] ?? fallback;
+  if (typeof given === "number" && Number.isFinite(given)) return given;
+  throw new RangeError(`Cannot reset with ${names[0]}: a finite number is needed: received ${describeValue(given)}`);
 }

@@ -4,14 +4,12 @@
  * Each step earns 1, also the last one; with `suttonBartoReward` each earns 0 and the fall -1. An episode ends when the cart leaves the track or the pole leans by more than 12 degrees, and is truncated
  * after 500 steps. The equations are those of Barto, Sutton and Anderson, 1983, without friction.
  */
-import { describeValue } from "../../core/internal.ts";
-import { EnvironmentError } from "../errors.ts";
-import type { Random } from "../../tensor/index.ts";
-import { Box } from "../spaces/box.ts";
-import type { ColumnData } from "../spaces/columns.ts";
-import { Discrete } from "../spaces/discrete.ts";
+import type { Random } from "../../../tensor/index.ts";
+import { Box } from "../../spaces/box.ts";
+import type { ColumnData } from "../../spaces/columns.ts";
+import { Discrete } from "../../spaces/discrete.ts";
 import { BatchedEnv, type BatchedOptions, resetBounds } from "./batched-env.ts";
-import type { Info, VectorContext } from "./env.ts";
+import type { Info, VectorContext } from "../env.ts";
 
 const GRAVITY = 9.8;
 const CART_MASS = 1;
@@ -24,7 +22,6 @@ const FORCE = 10;
 const SECONDS_PER_STEP = 0.02;
 const ANGLE_MAX = (12 * 2 * Math.PI) / 360;
 const POSITION_MAX = 2.4;
-const STEPS_MAX = 500;
 
 interface CartPoleOptions extends BatchedOptions {
   readonly suttonBartoReward?: boolean | undefined;
@@ -39,7 +36,7 @@ export class CartPole extends BatchedEnv {
   readonly #isSuttonBarto: boolean;
 
   constructor({ suttonBartoReward = false, ...options }: CartPoleOptions = {}, context: VectorContext = {}) {
-    super({ state: 4, observation: 4, stepsMax: STEPS_MAX }, options, context);
+    super({ state: 4, observation: 4, stepsMax: 500 }, options, context);
     this.#isSuttonBarto = suttonBartoReward;
   }
 
@@ -56,9 +53,7 @@ export class CartPole extends BatchedEnv {
     const { numEnvs, states, rewards, terminateds } = this;
     const isSuttonBarto = this.#isSuttonBarto;
     for (let index = 0; index < numEnvs; index += 1) {
-      const action = actions[index];
-      if (action !== 0 && action !== 1)
-        throw new EnvironmentError(`Cannot step CartPole: the action of environment ${index} is 0 or 1: received ${describeValue(action)}`);
+      const action = this.choiceAction(actions, index, 2);
       const at = 4 * index;
       const x = states[at] as number;
       const speed = states[at + 1] as number;

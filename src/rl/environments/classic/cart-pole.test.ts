@@ -1,11 +1,6 @@
 import { expect, test } from "vitest";
 import { CartPole } from "./cart-pole.ts";
-import { makeEnv, makeVectorEnv } from "./make-env.ts";
-import { compareTrajectories, recordedTrajectories } from "../../../test/oracles/gymnasium-trajectories.ts";
-
-test.each(recordedTrajectories())("$id with $kwargs moves as Gymnasium's, over $steps.length steps", async (trajectory) => {
-  await compareTrajectories(trajectory);
-});
+import { makeEnv, makeVectorEnv } from "../make-env.ts";
 
 test("equal seeds give equal episodes, environment i those of seed + i", async () => {
   const one = await makeVectorEnv("CartPole-v1", { numEnvs: 3 });
@@ -64,7 +59,7 @@ test.each<[() => unknown, string]>([
   [() => new CartPole().step([0]), "Cannot step CartPole: it was not reset. Call reset() first"],
   [() => new CartPole().reset({ seed: 0.5 }), "Cannot reset CartPole: the seed is a whole number: received 0.5"],
   [() => new CartPole().reset({ options: { low: 1, high: 0 } }), "Cannot reset with low and high: two numbers are needed"],
-  [() => reset(new CartPole()).step([2]), "Cannot step CartPole: the action of environment 0 is 0 or 1: received 2"],
+  [() => reset(new CartPole()).step([2]), "Cannot step CartPole: the action of environment 0 is a whole number from 0 to 1: received 2"],
 ])("%s is refused", (use, reason) => {
   expect(use).toThrow(reason);
 });

@@ -30,7 +30,10 @@ export function bordersOf(boundaries: Boundaries, key: SortKey, fields: readonly
   }
 }
 
-/** Boundaries of a column of 64-bit integers as such integers, between the same rows: as doubles the column would be rounded. Left alone where a number is beyond what is exact. */
+/**
+ * Turns the boundaries of a 64-bit integer column into such integers between the same rows, because doubles would round the column. Numbers that a double
+ * does not hold exactly stay unchanged.
+ */
 function wholeBoundaries(boundaries: Boundaries, { descending }: SortKey, type: DataType | undefined): Boundaries {
   const isWide = (type?.kind === "int64" || type?.kind === "uint64") && type.as !== "bigint";
   const least = type?.kind === "uint64" ? 0 : Number.MIN_SAFE_INTEGER;

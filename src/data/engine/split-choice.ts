@@ -1,8 +1,8 @@
 /**
- * Which block of a `streamingSplit` goes to which consumer. Pure: the coordinator (`split-coordinator.ts`) knows where blocks lie and carries the choice out.
+ * Chooses the consumer of each block of a `streamingSplit`. Pure: the coordinator (`split-coordinator.ts`) knows the places of blocks and hands them out.
  *
- * A consumer that names its node gets blocks of that node first. It waits for them within a window of blocks, so no consumer starves where all blocks lie on another's node.
- * Always holds with equal parts: a gift leaves enough free rows to make all parts equal at the end.
+ * A consumer that names its node gets blocks of that node first. It waits for them within a window of blocks, so no consumer starves if all blocks are on
+ * another node. With equal parts one rule always holds: a gift leaves enough free rows to make all parts equal at the end.
  */
 
 /** A block that is nobody's yet. */
@@ -25,7 +25,12 @@ interface Gift {
   readonly consumer: number;
 }
 
-/** With equal parts: the next gift, or undefined where more blocks must come first. `window`: the number of free blocks from which nobody waits for those of its own node. */
+/**
+ * Chooses the next gift for equal parts.
+ *
+ * @param window - with this many free blocks, no consumer waits for blocks of its own node
+ * @returns undefined if more blocks must come first
+ */
 export function nextGift(free: readonly FreeBlock[], consumers: readonly Consumer[], window: number): Gift | undefined {
   const byRows = consumers.map((_, index) => index).sort((a, b) => (consumers[a] as Consumer).rows - (consumers[b] as Consumer).rows);
   const isPatient = consumers.some(({ nodeId }) => nodeId !== undefined) && free.length < window;
@@ -36,7 +41,7 @@ export function nextGift(free: readonly FreeBlock[], consumers: readonly Consume
   return undefined;
 }
 
-/** Gives a consumer that asks a block: the index of its block, or undefined where there is none, or, with `isPatient`, none of its own node. */
+/** Chooses a block for a consumer that asks. @returns the block's index; undefined without a block, or with `isPatient` without one on the consumer's node */
 export function blockFor(
   free: readonly FreeBlock[],
   { consumers, consumer, isPatient }: { readonly consumers: readonly Consumer[]; readonly consumer: number; readonly isPatient: boolean },

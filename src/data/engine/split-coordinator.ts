@@ -1,9 +1,10 @@
 /**
  * The actor behind `streamingSplit`: it runs the pipeline once an epoch and hands its blocks to the consumers, each at the consumer's own pace.
  *
- * An epoch begins when all consumers have asked for it. Without `equal` a block goes to whoever asks next. With it the block goes to the split with the fewest rows, as long as the rows
- * behind it suffice to make all splits equal; the last rows are cut between them. Where consumers name their nodes, each gets blocks of its own node first (`split-choice.ts`). A consumer that is not heard of holds the others up for a limited time, and the error that they get
- * names it. A consumer acknowledges a piece by asking for the next one: the block is released then.
+ * An epoch begins when all consumers have asked for it. Without `equal` a block goes to the next consumer that asks. With `equal` it goes to the split with the
+ * fewest rows, while the rows behind it suffice to make all splits equal; the last rows are cut between the splits. A consumer that names its node gets
+ * that node's blocks first (`split-choice.ts`). A silent consumer holds the others up for a limited time, and their error names it. A consumer acknowledges a
+ * piece by its next request, which releases the block.
  */
 import { getObjectLocations } from "../../core/index.ts";
 import { DataError } from "../errors.ts";
@@ -14,9 +15,9 @@ import type { BlockRef } from "./operator.ts";
 import { run } from "./run.ts";
 import { blockFor, nextGift } from "./split-choice.ts";
 
-/** What the coordinator is made with. */
+/** The constructor's arguments. */
 interface SplitRequest {
-  /** One that may travel: see `portable-plan.ts`. */
+  /** A plan that may travel: see `portable-plan.ts`. */
   readonly plan: PhysicalPlan;
   readonly settings: Settings;
   /** The dataset's name. */
@@ -36,7 +37,7 @@ interface SplitPiece {
   readonly to: number;
 }
 
-/** A block, and how many pieces of it are not acknowledged. */
+/** A block and the number of its pieces that are not acknowledged. */
 interface Shared {
   readonly block: BlockRef;
   pieces: number;
@@ -55,12 +56,12 @@ interface FreeBlock {
   readonly nodeIds: readonly string[];
 }
 
-/** What one consumer has in an epoch. */
+/** The state of one consumer in an epoch. */
 interface Split {
   readonly nodeId: string | undefined;
   /** Pieces that are its own and that it has not taken. */
   waiting: Piece[];
-  /** What it has taken last. */
+  /** The piece that the consumer took last. */
   taken: Piece | undefined;
   /** Rows that are or were its own. */
   rows: number;
@@ -89,7 +90,7 @@ export class SplitCoordinator {
   readonly #request: SplitRequest;
   /** Undefined where no consumer has a block nearer than another has. */
   readonly #nodeIds: readonly string[] | undefined;
-  /** The number of blocks within which a consumer waits for one of its own node. */
+  /** The number of free blocks up to which a consumer waits for a block of its own node. */
   readonly #window: number;
   readonly #arrivals = new Map<number, Arrival>();
   #epoch: Epoch | undefined;
@@ -257,7 +258,7 @@ export class SplitCoordinator {
     return places?.get(ref)?.nodeIds ?? [];
   }
 
-  /** Without `equal`: whoever asks gets the next block. */
+  /** Takes the next block for a consumer that asks, without `equal`. */
   #takeFree(epoch: Epoch, split: number, isPatient: boolean): Piece | undefined {
     if (this.#request.equal) return undefined;
     const index = blockFor(epoch.free, { consumers: epoch.splits, consumer: split, isPatient });
@@ -278,7 +279,7 @@ export class SplitCoordinator {
     return nextGift(free, splits, this.#window);
   }
 
-  /** The end of the rows: with `equal` what is left is cut, so that each split has as many, and what cannot be parted is nobody's. */
+  /** Ends the rows. With `equal` the remaining rows are cut into equal numbers, and rows that cannot be divided are dropped. */
   #finish(epoch: Epoch): void {
     epoch.hasEnded = true;
     if (!this.#request.equal) return;
@@ -286,7 +287,7 @@ export class SplitCoordinator {
     const total = [...epoch.splits.map(({ rows }) => rows), ...left.map(({ rowCount }) => rowCount)].reduce((sum, rows) => sum + rows, 0);
     const target = Math.floor(total / epoch.splits.length);
     for (const { block } of left) {
-      // One piece more, until all are given, so that the block is not released in between.
+      // One extra piece until all are given, so that the block is not released in between.
       const shared = { block, pieces: 1 };
       let from = 0;
       for (const split of epoch.splits) {

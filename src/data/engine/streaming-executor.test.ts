@@ -1,6 +1,6 @@
 /**
- * The executor with operators that need no cluster: what it holds within a budget, that every block is given or released exactly once, that it never stands still, and
- * that a failure is thrown once.
+ * The executor with operators that need no cluster. It keeps to its budget, gives or releases every block exactly once, never stands still, and throws a
+ * failure once.
  */
 import { expect, test } from "vitest";
 import { MemoryBudget } from "./budget.ts";
@@ -110,7 +110,7 @@ interface Case {
   readonly counts: readonly number[];
   readonly budgetBytes: number;
   readonly failsAt?: number;
-  /** Default: one of its own. */
+  /** Default: a separate budget. */
   readonly budget?: MemoryBudget;
 }
 
@@ -176,7 +176,7 @@ test("pipelines of one process keep their own limits beside each other, of what 
   const wide = unionOf({ seed: 2, budgetBytes: 200, ...endless });
   (await wide.executor.next())?.release();
   await settled();
-  // The wide one has what the narrow one leaves of 200 bytes, and no room of its neighbour is that one's.
+  // The wide pipeline gets the rest of the 200 bytes, and the narrow one gets no room of its neighbour's.
   expect([heldBytes(narrow.executor), heldBytes(wide.executor)]).toEqual([40, 160]);
   const tiny = unionOf({ seed: 3, budgetBytes: 1, ...endless });
   (await tiny.executor.next())?.release();

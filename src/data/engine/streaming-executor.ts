@@ -44,7 +44,7 @@ export class StreamingExecutor implements OperatorEvents {
   #isStopped = false;
   #isScheduled = false;
 
-  /** @param build - makes the stages; what it is given are the events that their operators tell */
+  /** @param build - makes the stages; its argument takes the events of their operators */
   constructor({ budget, limitBytes, limits }: ExecutorOptions, build: (events: OperatorEvents) => readonly Stage[]) {
     this.#budget = budget;
     this.#limitBytes = limitBytes;
@@ -81,7 +81,7 @@ export class StreamingExecutor implements OperatorEvents {
     this.#waiter = undefined;
   }
 
-  /** Stops, and resolves when nothing is left of it. */
+  /** Stops the pipeline, and resolves when all its work has ended. */
   async close(): Promise<void> {
     this.stop();
     await Promise.all(this.#stages.map(async ({ operator }) => operator.ended?.()));
@@ -117,7 +117,7 @@ export class StreamingExecutor implements OperatorEvents {
       do {
         this.#moveBlocks();
         this.#report();
-        // What began may have failed at once, and then its end is none.
+        // New work may have failed at once, and then the pipeline has not ended in order.
       } while (this.#begin() && this.#failure === undefined && !this.#isStopped);
     } catch (error) {
       this.#fail(error);
@@ -188,7 +188,7 @@ export class StreamingExecutor implements OperatorEvents {
     return this.#isStandingStill(needed) && this.#goBeyond(needed);
   }
 
-  /** Whether what comes after an operator has nothing to work on, so that its next block is worth going beyond the budget. */
+  /** Tells whether the operators behind this one have no input, so that its next block justifies going beyond the budget. */
   #isStarved(index: number, needed: ReadonlySet<number>): boolean {
     if (this.#waiter === undefined || !needed.has(index)) return false;
     return this.#stages.every(({ operator }, i) => i <= index || !needed.has(i) || (operator.runningCount === 0 && !operator.canStart()));
@@ -198,7 +198,7 @@ export class StreamingExecutor implements OperatorEvents {
     return this.#waiter !== undefined && this.#stages.every(({ operator }, i) => !needed.has(i) || operator.runningCount === 0);
   }
 
-  /** The stages that the next block of the output depends on. What a union takes later is none of them, and gets nothing beyond the budget. */
+  /** Returns the stages on which the next block of the output depends. Later inputs of a union are excluded and stay within the budget. */
   #neededStages(): ReadonlySet<number> {
     const needed = new Set([this.#stages.length - 1]);
     for (let i = this.#stages.length - 1; i >= 0; i -= 1) {

@@ -1,4 +1,4 @@
-/** The operator of tasks with streams that do what the test says: how many it begins, and the order of what it gives. */
+/** The operator of tasks with scripted streams: the number of begun tasks and the order of the output. */
 import { expect, test } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
 import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";

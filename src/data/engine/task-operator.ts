@@ -1,8 +1,8 @@
 /**
  * The operator that runs tasks: reads of a source, or chains of transforms on blocks.
  *
- * It begins tasks in the order of its input, so many at a time as it may. From then on `running-streams.ts` has them, and pulls their blocks.
- * No task is retried here: the core does that, and gives the same blocks again.
+ * It begins tasks in the order of its input, up to its limit at a time. `running-streams.ts` then owns them and pulls their blocks. The core retries tasks, and
+ * such a task gives the same blocks again.
  */
 import { producerOf } from "../../core/internal.ts";
 import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
@@ -26,7 +26,7 @@ export interface TaskOperatorOptions {
   readonly rowsPerTaskMin: number;
   /** The same of bytes. Default: 0. */
   readonly bytesPerTaskMin?: number | undefined;
-  /** Each task takes a multiple of `rowsPerTaskMin` rows, for which blocks are cut, and the last one what is left. Then `argsOf` says which rows are a task's. Default: false. */
+  /** Whether blocks are cut so that each task takes a multiple of `rowsPerTaskMin` rows, and the last task the rest. `argsOf` then gives the rows of a task. Default: false. */
   readonly cutsBlocks?: boolean | undefined;
   /** No task takes more blocks than it needs, however small they are. Default: false. */
   readonly keepsBlocksApart?: boolean | undefined;
@@ -112,7 +112,7 @@ export class TaskOperator implements Operator {
   canStart(): boolean {
     const { concurrencyMax, isHeld } = this.#options;
     if (isHeld?.() === true) return false;
-    // Tasks that have ended keep no worker from the next ones while their blocks wait for those of a slower one; what they gave counts in the budget.
+    // Ended tasks do not count here while their blocks wait behind a slower task's: their workers are free, and the budget counts their blocks.
     if (this.#isStopped || this.#streams.unendedCount >= concurrencyMax) return false;
     if (this.#streams.count >= concurrencyMax * TASKS_ENDED_AHEAD_MAX) return false;
     return this.#hasMoreKnown() || this.#queue.hasTask;

@@ -7,7 +7,7 @@ import { FLOAT64 } from "../blocks/data-type.ts";
 import { type BlockCut, readBlocks } from "./task.ts";
 import type { Transform } from "./transform.ts";
 
-/** What a task gives of blocks of 150,000 numbers each, and whose memory is free at its end. */
+/** Runs a task on blocks of 150,000 numbers each. @returns its output, and the blocks whose memory is free at the end */
 async function reading(chain: readonly Transform[]) {
   const buffers: ArrayBuffer[] = [];
   async function* read(): AsyncGenerator<Block> {

@@ -20,7 +20,7 @@ import { keepsNothing, runChain, type Transform } from "./transform.ts";
 import { isOwnCode } from "./whole-transforms.ts";
 import type { WrittenFile } from "./write-transform.ts";
 
-/** What the executor knows of a block. */
+/** The executor's facts of a block. */
 export interface BlockFacts {
   readonly rowCount: number;
   readonly sizeBytes: number;
@@ -29,8 +29,8 @@ export interface BlockFacts {
   readonly wallMs?: number;
   readonly cpuMs?: number;
   /**
-   * Memory of its process then, without what is mapped from the object store. Absent where it is not known, of a process that all tasks share, and of blocks that follow others within
-   * `MEMORY_READ_MS`.
+   * Private memory of the process after the block, without mappings of the object store. Absent where it is unknown, for a process that all tasks share, and
+   * for blocks within `MEMORY_READ_MS` of an earlier one.
    */
   readonly memoryBytes?: number;
   /** Where its rows came from, as far as its task knows. */
@@ -61,7 +61,7 @@ export function readTasks(
   return (args) => task.remote(...args);
 }
 
-/** Tasks that read, and join what they read with a small side once that is settled: the arguments are the reader's. */
+/** Makes tasks that read, and join the rows with a small side once that is settled. The arguments are the reader's. */
 export function joiningReadTasks(
   reader: Reader,
   { chain, side }: { chain: readonly Transform[]; side: SmallSide },
@@ -88,7 +88,7 @@ function streaming(options: TaskOptions<1>): TaskOptions<1> {
 
 type AnyReader = (...args: unknown[]) => AsyncIterable<Block>;
 
-/** What a read task runs. It travels by name, bound to what it reads and does. */
+/** The body of a read task. It travels by name, bound to the reader and the chain. */
 export async function* readBlocks(
   read: AnyReader,
   chain: readonly Transform[],
@@ -126,7 +126,7 @@ export function rangeTasks(chain: readonly Transform[], options: TaskOptions<1>)
   return (args) => task.remote(...args);
 }
 
-/** What a task on blocks runs. */
+/** The body of a task on blocks. */
 export async function* mapBlocks(chain: readonly Transform[], ...blocks: unknown[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
   const inputs = chain.length > 0 && chain.every(isOwnCode) ? buffersOf(blocks as Block[]) : undefined;
   yield* produce(given(blocks as Block[]), chain, { inputs });
@@ -143,7 +143,7 @@ export async function* mapRanges(
   yield* produce(given(parts), chain);
 }
 
-/** What a task on blocks of several inputs runs. */
+/** The body of a task on blocks of several inputs. */
 export async function* combinePartition(
   combine: Combine,
   chain: readonly Transform[],
@@ -203,8 +203,8 @@ export async function* produce(
 
 interface Sending {
   /**
-   * The memory of what is given, where the blocks that come out of the chain are nobody else's: they are freed once they are sent. `"decoded"`: what a decoder has filled for
-   * them is.
+   * The memory of the input, if no other code holds the blocks that leave the chain: those blocks are freed once they are sent. `"decoded"`: only memory that a
+   * decoder filled for them is freed.
    */
   readonly inputs?: ReadonlySet<ArrayBuffer> | "decoded" | undefined;
   readonly cut?: BlockCut | undefined;
@@ -234,7 +234,7 @@ function writtenIn(files: Block): NonNullable<BlockFacts["written"]> {
   return { rowCount, sizeBytes };
 }
 
-/** Time since the task went on. It stands still while nobody takes what it has. */
+/** Measures the time in which the task runs. The watch stands still while the task waits for its consumer. */
 export class StopWatch {
   #startedMs = performance.now();
   #cpuBefore = process.cpuUsage();

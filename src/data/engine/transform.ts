@@ -1,8 +1,8 @@
 /**
- * What a task does to the rows that pass through it: a chain of transforms, each from blocks to blocks.
+ * The transforms of a task's rows: a chain of steps, each from blocks to blocks.
  *
- * Transforms are plain data with the user's functions in them, so a chain travels with its task. Those that follow each other run in one task, block by block, and
- * nothing is stored between them. Called in workers by the functions of `task.ts`.
+ * Transforms are plain data with the user's functions, so a chain travels with its task. Consecutive transforms run in one task, block by block, and nothing is
+ * stored between them. The functions of `task.ts` call them in workers.
  */
 import { isThenable } from "../../core/internal.ts";
 import { isArrow } from "../arrow/arrow-batch.ts";
@@ -29,7 +29,7 @@ import { writeFiles, type WriteTransform } from "./write-transform.ts";
 
 type UserFunction = (value: never) => unknown;
 
-/** One step of a chain. `name` is what plans and errors call it, such as `map(parse)`. */
+/** One step of a chain. `name` stands in plans and errors, such as `map(parse)`. */
 export type Transform =
   | { readonly kind: "map" | "flatMap" | "filter"; readonly name: string; readonly fn: UserFunction }
   | {
@@ -75,7 +75,7 @@ function freeingAggregate(transform: Transform, before: readonly Transform[]): T
   return transform.kind === "partialAggregate" && keepsNothing([...before, transform]) ? { ...transform, freesBlocks: true } : transform;
 }
 
-/** Steps that give each block, or what they make of it, and look at it no more. */
+/** Steps that give each block, or a block made of it, and keep no reference to it. */
 const KEEPING_NOTHING: ReadonlySet<string> = new Set<Transform["kind"]>([
   "select",
   "drop",
@@ -311,7 +311,7 @@ function isGenerator(value: unknown): value is AsyncIterable<unknown> {
   return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
-/** The same rows in blocks of `rows` rows each, the last one with what is left. */
+/** Cuts the same rows into blocks of `rows` rows each; the last block has the rest. */
 export async function* rebatch(blocks: Blocks, rows: number): AsyncGenerator<Block, void, undefined> {
   const rebatcher = new Rebatcher(rows);
   for await (const block of blocks) {

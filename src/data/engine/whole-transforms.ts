@@ -1,8 +1,8 @@
 /**
- * The transforms behind an exchange: each takes all rows of its task together, as equal keys, or the rows of one range, have come together there.
+ * The transforms behind an exchange: each takes all rows of its task together, because the exchange has gathered equal keys or the rows of one range.
  *
- * `partialAggregate` is the one before an exchange: it makes states of the rows as they pass, and merges them when there are many. What a task holds at a time is the
- * rows of one partition.
+ * Only `partialAggregate` runs before an exchange: it makes states of the rows as they pass, and merges them when there are many. A task holds the rows of one
+ * partition at a time.
  */
 import {
   aggregateInBins,
@@ -38,7 +38,7 @@ export type WholeTransform =
       readonly aggregates: Aggregates;
       /** The verb of the error about a column that is no key. Default: `group by`. */
       readonly use?: string;
-      /** Nobody else has the blocks, so the aggregate frees those that it has seen. */
+      /** Whether no other code holds the blocks, so that the aggregate frees each block after its last use. */
       readonly freesBlocks?: boolean;
     }
   | {
@@ -49,7 +49,7 @@ export type WholeTransform =
       readonly batchFormat: BatchFormat;
     }
   | {
-      /** Of each group its first rows, or the last ones, which are this part of it. */
+      /** Keeps this fraction of each group, from its first rows or its last ones. */
       readonly kind: "stratum";
       readonly name: string;
       readonly keys: readonly string[];
@@ -104,7 +104,7 @@ export function isByBins({ kind }: { readonly kind: string }): boolean {
   return kind === "sortRows" || kind === "orderByHidden" || kind === "mergeAggregates" || kind === "distinctRows";
 }
 
-/** Whether it does so without code of users, who might keep what they see of its blocks. */
+/** Tells whether a transform runs no user code, which might keep parts of its blocks. */
 export function isOwnCode(transform: { readonly kind: string; readonly aggregates?: Aggregates }): boolean {
   return isByBins(transform) && transform.aggregates?.some(([, { kind }]) => kind === "custom") !== true;
 }

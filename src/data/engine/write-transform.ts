@@ -1,8 +1,8 @@
 /**
- * The transform that writes: each task puts its rows into files of its own in a staging folder, whole files only, and gives a row a file. The driver moves the files to
- * their places in the order of the rows (`../write.ts`), so a task that runs again leaves no rows twice.
+ * The transform that writes: each task writes its rows into separate whole files of a staging folder, and gives a row for each file. The driver moves the files
+ * to their places in the order of the rows (`../write.ts`), so a task that runs again duplicates no rows.
  *
- * With `partitionBy` the rows of each combination of values go to a file of their own, without these columns, and the row of the file says which values they are.
+ * With `partitionBy` the rows of each combination of values go to a separate file without these columns, and the file's row names the values.
  */
 import { FileWriter } from "../../storage/file-writer.ts";
 import { shownPath } from "../../storage/paths.ts";
@@ -60,7 +60,7 @@ export interface WriteTransform {
   readonly isAlone?: boolean | undefined;
 }
 
-/** The row of a file that was written: its place in the staging folder, and the folders of its partition. */
+/** The row of a written file: its place in the staging folder, and the folders of its partition. */
 export interface WrittenFile extends Record<string, unknown> {
   readonly staged: string;
   readonly partition: string;
@@ -224,12 +224,12 @@ function partitionsOf(block: Block, { partitionBy }: WriteTransform): { partitio
   }));
 }
 
-/** What Hive, Spark and pyarrow call a null in a folder's name. */
+/** The name of null in folders of Hive, Spark and pyarrow. */
 export const HIVE_NULL = "__HIVE_DEFAULT_PARTITION__";
 
 /**
- * A name or value in a folder's name: what is special there is escaped by percent signs, so that no value leaves the folder. Characters beyond ASCII stand as they are: Spark and Hive take
- * each escape for a character, and not for a byte of one.
+ * Writes a name or value in a folder's name. Percent signs escape special characters, so no value leaves the folder. Characters beyond ASCII stay unescaped:
+ * Spark and Hive read each escape as a character, not as one byte.
  */
 function hivePart(value: string | null): string {
   if (value === null) return HIVE_NULL;

@@ -1,9 +1,9 @@
 /**
  * Arithmetic and functions of numbers.
  *
- * Numbers of up to 32 bits and floating ones are float64, as in JavaScript. A 64-bit whole number with another whole number stays one and is exact: a result
- * that 64 bits do not hold is an error. With a float64, and in `div`, it is a float64, or an error beyond 2^53: nothing is rounded unseen. What is read as `bigint` follows
- * JavaScript's bigint: `div` cuts off, and there is no mixing with fractions. Decimals have a file of their own.
+ * Numbers of up to 32 bits and floating ones are float64, as in JavaScript. A 64-bit whole number with another whole number gives an exact one, and a result
+ * beyond 64 bits is an error. With a float64, and in `div`, the result is a float64, or an error beyond 2^53: nothing is rounded in silence. A column read as
+ * `bigint` follows JavaScript's bigint: `div` cuts off, and fractions do not mix. Decimals have a separate file.
  */
 import { BIG_INT64, type DataType, isNumberKind, NULL, typeName } from "../blocks/data-type.ts";
 import { newValueArray, nullVector, type Vector } from "../blocks/vector.ts";
@@ -54,7 +54,7 @@ function isBigintType(type: DataType): boolean {
   return isWide(type) && type.as === "bigint";
 }
 
-/** Its values are whole numbers whatever they are, or it is one whole number for all rows. */
+/** Tells whether an operand has a whole-number type, or is one whole number for all rows. */
 function isWhole({ vector, isConstant }: Operand): boolean {
   const { type, values } = vector;
   if (type.kind === "float64" || type.kind === "float32") return isConstant && Number.isSafeInteger(values?.[0]);
@@ -63,7 +63,7 @@ function isWhole({ vector, isConstant }: Operand): boolean {
 
 type FloatLoop = (a: Float64Array, aStep: number, b: Float64Array, bStep: number, out: Float64Array) => void;
 
-/** One loop each: a function for each row would cost more than the row. */
+/** A separate loop for each operation: a function call for each row would cost more than the row. */
 const FLOAT_LOOPS: Readonly<Record<ArithmeticName, FloatLoop>> = {
   add: (a, aStep, b, bStep, out) => {
     for (let i = 0; i < out.length; i += 1) out[i] = (a[i * aStep] as number) + (b[i * bStep] as number);
@@ -91,7 +91,7 @@ const FLOAT_LOOPS: Readonly<Record<ArithmeticName, FloatLoop>> = {
 // ---------------------------------------------------------------------------------------------------------------------
 // 64 bits
 
-/** What numbers below 2^53 give, exactly where the result is below 2^53, too. Of `div` and `pow` nothing is known without bigint. */
+/** Results of numbers below 2^53, which are exact if they are below 2^53, too. `div` and `pow` need bigint. */
 const SAFE: Readonly<Record<ArithmeticName, (a: number, b: number) => number>> = {
   add: (a, b) => a + b,
   sub: (a, b) => a - b,

@@ -33,7 +33,7 @@ export const arrayToList: Kernel = (inputs, length) => {
 };
 
 interface Parts {
-  /** One a row. */
+  /** A shape for each row. */
   readonly shapes: readonly (readonly number[])[];
   /** The numbers of all rows, one row behind the other. */
   readonly elements: Vector;
@@ -51,7 +51,7 @@ function fixedParts({ type, length, values }: Vector, shape: readonly number[]):
   return { shapes: new Array<readonly number[]>(length).fill(shape), elements };
 }
 
-/** A row that is null has no numbers, whatever lies there. */
+/** Reads the numbers of each row. A null row has none, whatever bytes are there. */
 function variableParts(vector: Vector): Parts {
   const [data, lengths] = vector.children as [Vector, Vector];
   const { dimensions } = tensorParts(vector.type) as { dimensions: number };

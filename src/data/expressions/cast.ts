@@ -1,8 +1,8 @@
 /**
- * Casts: the same values as another type. A value that the other type does not hold exactly is an error that names it, or null where the user says so; only float32 rounds, as it
- * always does, floating numbers are the nearest to decimals, and coarser times are cut off downwards.
+ * Casts: the same values as another type. A value that the other type does not hold exactly is an error that names it, or null on request. There are three
+ * exceptions: float32 rounds, floating numbers become the nearest decimals, and coarser times are cut off downwards.
  *
- * Texts are parsed as those of CSV files are, and written as JavaScript writes numbers and ISO 8601 writes times.
+ * Texts are parsed like fields of CSV files, and written as JavaScript writes numbers and ISO 8601 writes times.
  */
 import { getBit } from "../blocks/bitmap.ts";
 import {
@@ -199,7 +199,7 @@ function toText(vector: Vector, misfits: Misfits | undefined): Vector | undefine
   return { type: STRING, length, nullCount, bitOffset, ...(validity === undefined ? {} : { validity }), offsets, values: sink.taken() };
 }
 
-/** Bytes that are UTF-8 as texts. Behind a null there are none: what reads texts in one piece, such as the encoder of Parquet, takes no others. */
+/** Decodes bytes of UTF-8 as texts. Null rows get no bytes, because readers of all texts at once, such as Parquet's encoder, accept only valid ones. */
 function decoded(vector: Vector, misfits: Misfits | undefined): Vector {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const read = valueReader(vector);
@@ -241,7 +241,7 @@ function fromText(input: Operand, to: DataType, misfits: Misfits | undefined): V
   }
   const taken = column.take();
   if (misfits !== undefined) return taken;
-  // What has spaces alone is a null to a column of a file, too.
+  // A text of spaces alone is null, as in a column of a file.
   const empty = taken.nullCount === nullCount ? -1 : starts.findIndex((_, row) => isNull(taken, row) && isPresent([input], row));
   if (empty >= 0) misfit(undefined, empty, JSON.stringify(read(empty)), to);
   return taken;

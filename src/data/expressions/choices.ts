@@ -1,8 +1,8 @@
 /**
  * Values that are chosen row by row, of two operands or more: by nulls, and by conditions.
  *
- * All operands are put into one vector and rows are taken of it, so types that go together become one, and others are an error.
- * A number that is the same for all rows takes the type of a column beside it, so that whole numbers of 64 bits stay such.
+ * All operands are joined into one vector, from which rows are taken. So compatible types become one, and others are an error. A number that is the same for
+ * all rows takes the type of a column beside it, so that 64-bit whole numbers keep their type.
  */
 import { type DataType, NULL, sameType, typeName, unifyTypes } from "../blocks/data-type.ts";
 import { concatVectors, isNull, takeVector, type Vector, widenVector } from "../blocks/vector.ts";

@@ -28,7 +28,7 @@ export function filterTransform(expression: Expression, options: object | undefi
   return step({ kind: "filterExpression", name: `filter(${expressionText(node)})`, expression: node }, [node]);
 }
 
-/** @throws TypeError for what is no object of expressions */
+/** Makes the transform of `withColumns`. @throws TypeError unless given an object of expressions */
 export function columnsTransform(columns: Readonly<Record<string, unknown>> | Unnest): Transform {
   if (columns instanceof Unnest) {
     const node = nodeOf(columns.expression);
@@ -46,7 +46,7 @@ export function columnsTransform(columns: Readonly<Record<string, unknown>> | Un
   return stepOfColumns({ kind: "withColumns", name: `withColumns(${shown})`, columns: named });
 }
 
-/** @throws TypeError for what is no name and no expression */
+/** Makes the transform of `withColumn`. @throws TypeError for an invalid name or expression */
 export function columnTransform(column: string, expression: unknown): Transform {
   if (typeof column !== "string") throw new TypeError(`withColumn takes the name of a column: received ${describeValue(column)}`);
   if (expression instanceof Download) {
@@ -62,7 +62,7 @@ export function columnTransform(column: string, expression: unknown): Transform 
   return stepOfColumns({ kind: "withColumns", name: `withColumn(${column}: ${expressionText(node)})`, columns: [{ name: column, node }] });
 }
 
-/** @throws TypeError for what is no name and no named expression, and for a name that comes twice */
+/** Makes the transform of `selectColumns`. @throws TypeError for a value that is neither a name nor a named expression, and for a repeated name */
 export function selectTransform(columns: readonly unknown[]): Transform {
   if (!Array.isArray(columns)) throw new TypeError(`selectColumns takes an array of columns: received ${describeValue(columns)}`);
   const [first, ...others] = columns as readonly unknown[];

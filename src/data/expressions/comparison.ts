@@ -1,9 +1,9 @@
 /**
- * Comparisons, and whether a value is one of several.
+ * Comparisons, and membership of a value in a list.
  *
- * Numbers compare by value whatever their types, exactly beyond 2^53, too; NaN equals nothing. Texts and bytes go byte by byte, which for UTF-8 is the order of code points;
- * days and moments compare as moments, times of day and durations as the counts that they are read as, false is before true, and decimals are exact (`decimal-comparison.ts`). A null in a
- * comparison gives null.
+ * Numbers of all types compare by value, exactly beyond 2^53, too; NaN equals nothing. Texts and bytes compare byte by byte, which for UTF-8 is the order of
+ * code points. Days and moments compare as moments, times of day and durations as counts. False is before true. Decimals are exact (`decimal-comparison.ts`). A
+ * null in a comparison gives null.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { BOOL, type DataType, isNumberKind, sameType, type TimeUnit, typeName } from "../blocks/data-type.ts";
@@ -27,7 +27,7 @@ import {
   TypeProblem,
 } from "./operand.ts";
 
-/** What others follow from: `gt` is `lt` of the operands in the other order, and `ne` is no `eq`. */
+/** The basic comparisons. Others follow from them: `gt` swaps the operands of `lt`, and `ne` negates `eq`. */
 type Base = "eq" | "lt" | "le";
 type Family = "number" | "decimal" | "text" | "bytes" | "bool" | "time";
 
@@ -147,7 +147,7 @@ function compareNumbers(base: Base, a: Operand, b: Operand, length: number): Uin
   return compareAny(base, numberReader(a), numberReader(b), length);
 }
 
-/** Its values are whole numbers of up to 64 bits with a sign, or it is one such number. */
+/** Tells whether an operand has signed whole numbers of up to 64 bits, or is one such number. */
 function isSigned64({ vector: { type, values }, isConstant }: Operand): boolean {
   if (type.kind === "float64" || type.kind === "float32") return isConstant && Number.isSafeInteger(values?.[0]);
   return type.kind === "int64" || isNumberKind(type.kind);
@@ -202,7 +202,7 @@ function compareTimes(base: Base, a: Operand, b: Operand, length: number): Uint8
   return compareAny(base, nsReader(a), nsReader(b), length);
 }
 
-/** A constant moment as a count of a unit; undefined where the unit does not hold it, and for what is no constant. */
+/** Returns a constant moment as a count of a unit; undefined where the unit does not hold it, and for operands that are not constant. */
 function inUnit({ vector, isConstant }: Operand, unit: TimeUnit): Operand | undefined {
   if (!isConstant || vector.type.kind !== "timestamp") return undefined;
   const ns = ((vector.values as BigInt64Array)[0] as bigint) * NS_PER_UNIT[vector.type.unit];

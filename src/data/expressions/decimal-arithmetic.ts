@@ -1,8 +1,9 @@
 /**
  * Arithmetic of decimals: exact, as whole numbers without their points.
  *
- * Sums and differences have as many digits behind the point as the finer of both, products as many as both together. Before the point the type of the result has room for what the types of both
- * may give, of 76 digits in all; a value that takes more is an error. Whole numbers are decimals without a point. One number for all rows is taken as it is written: 0.1 is a tenth.
+ * Sums and differences have as many digits behind the point as the finer operand, products as many as both together. Before the point the result's type has room
+ * for all results of the operands' types, up to 76 digits in all; a larger value is an error. Whole numbers are decimals without a point. One number for all
+ * rows is read as written: 0.1 is a tenth.
  */
 import { type DataType, type DecimalType, decimalType, DIGITS_OF_256_BITS, isNumberKind, typeName } from "../blocks/data-type.ts";
 import { decimalText, setUnscaled } from "../blocks/decimals.ts";
@@ -91,7 +92,7 @@ function textOf({ unscaled, scale }: Scaled): string {
 interface Digits {
   readonly precision: number;
   readonly scale: number;
-  /** Of decimals alone. */
+  /** The form of decimals in JavaScript; absent for other types. */
   readonly as?: DecimalType["as"];
 }
 

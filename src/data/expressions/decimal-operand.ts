@@ -1,14 +1,15 @@
 /**
- * Operands beside decimals, read as decimals of their own scales: decimals, whole numbers, texts that are decimals, and one number for all rows, which is taken as it is written: 0.1 is a tenth.
+ * Reads the operands beside a decimal as decimals with separate scales.
  *
- * A column of float64 is none of these, as its values are not what they look like.
+ * Decimals, whole numbers and texts of decimals serve. One number for all rows is read as written: 0.1 is a tenth. A column of float64 is refused, because its
+ * values are not the decimals that they print as.
  */
 import { typeName } from "../blocks/data-type.ts";
 import { unscaledReader } from "../blocks/decimals.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { isWide, type Operand, RowProblem, TypeProblem } from "./operand.ts";
 
-/** A decimal of its own scale. */
+/** A decimal with its scale. */
 export interface Scaled {
   readonly unscaled: bigint;
   readonly scale: number;
@@ -49,7 +50,7 @@ function atRow(isConstant: boolean, read: ScaledReader): ScaledReader {
 
 const DECIMAL = /^([+-]?\d+)(?:\.(\d+))?(?:e([+-]?\d{1,4}))?$/i;
 
-/** What a text or a number is; undefined for what is no decimal. */
+/** Parses a text as a decimal; undefined for any other text. */
 export function scaledOf(text: string): Scaled | undefined {
   const [, whole, behind = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
   if (whole === undefined) return undefined;

@@ -1,9 +1,8 @@
 /**
  * Computes expressions on blocks, a vector at a time. Runs in workers.
  *
- * Functions of an expression are kernels in the table below. Kernels know no dictionaries: a function of one column with a dictionary and of constants is computed for the values of
- * the dictionary alone, and else the values are written out.
- * What is wrong with a row or a type is an error that shows the part of the expression in which it came up.
+ * The functions of an expression are kernels in the table below. Kernels know no dictionaries: a function of one dictionary column and of constants is computed
+ * for the dictionary's values alone; otherwise the values are written out. An error of a row or a type shows the part of the expression that raised it.
  */
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { NULL, typeName } from "../blocks/data-type.ts";
@@ -117,7 +116,7 @@ export function filteredRows(block: Block, node: ExpressionNode, name: string): 
 }
 
 /**
- * The block with these expressions as columns: each in the place of the one of its name, or behind the others. All are computed from the columns of the block as it was.
+ * Adds expressions to a block as columns: each replaces the column of its name or comes last. All expressions see the original columns.
  *
  * @throws DataError
  */
@@ -129,7 +128,7 @@ export function withColumns(block: Block, columns: readonly NamedNode[], name: s
 }
 
 /**
- * The block with the fields of a struct as columns, each in the place of the one of its name, or behind the others. A struct that is null has null fields.
+ * Adds the fields of a struct to a block as columns: each replaces the column of its name or comes last. A null struct has null fields.
  *
  * @throws DataError
  */
@@ -224,8 +223,10 @@ function call(node: CallNode, given: readonly Operand[], block: Block, name: str
 }
 
 /**
- * The function's result for each value of a dictionary, and for null, brought to the rows. Undefined where it is of more columns than that one, or where there are more values than
- * rows, and where it fails: an error tells the row, and may be of a value that no row has.
+ * Computes the function for each value of a dictionary and for null, and maps the results to the rows.
+ *
+ * @returns undefined for a function of further columns, for more values than rows, and where the function fails. In that case the rows are computed one by one,
+ *   since an error names its row, and the value may be unused
  */
 function callOnDictionary({ fn, args }: CallNode, inputs: readonly Operand[]): Vector | undefined {
   const columns = inputs.filter(({ isConstant }) => !isConstant);

@@ -1,8 +1,9 @@
 /**
  * The types of expressions, worked out by the compiler. No code.
  *
- * What a column holds is known only where the expression meets a dataset. So the type of an expression's values is a term, such as `Strict<number, ColumnValue<"km">>`, and
- * {@link ValueIn} gives what it stands for in rows of a type: bigint arithmetic for columns of bigint, and null where an input may be null.
+ * The type of a column is known only where the expression meets a dataset. So the type of an expression's values is a term, such as
+ * `Strict<number, ColumnValue<"km">>`, and {@link ValueIn} resolves it for a type of rows: bigint arithmetic for columns of bigint, and null where an input may
+ * be null.
  */
 import type { NdArray } from "../../core/index.ts";
 
@@ -40,14 +41,14 @@ export interface FieldOf<Struct, F extends string> {
   readonly field: F;
 }
 
-/** What {@link Parts} says of the value, or null where that is null. */
+/** A part of the value according to {@link Parts}, or null where the value is null. */
 export interface PartOf<Value, Part extends keyof Parts<unknown>> {
   readonly [term]: "part";
   readonly value: Value;
   readonly part: Part;
 }
 
-/** What functions give whose result has the types of parts of the value. */
+/** Results of functions that return parts of the value. */
 interface Parts<V> {
   /** The lists that are the elements of a list. */
   flattened: V extends ArrayLike<infer List> ? Exclude<List, null> : never;
@@ -106,7 +107,7 @@ export type SumOf<V> = NumberOf<V>;
 type FieldIn<V, F extends string> = IsAny<V> extends true ? any : V extends null ? null : F extends keyof V ? V[F] : never;
 type ElementsOf<T> = T extends ArrayLike<infer E> ? E | null : null;
 
-/** What the values of a term are in rows `R`. */
+/** The type of a term's values in rows `R`. */
 export type ValueIn<R, T> =
   IsAny<T> extends true
     ? T
@@ -165,7 +166,7 @@ export type WithFields<R, S> =
     ? Readonly<Record<string, any>>
     : Omit<R, keyof Exclude<S, null>> & { -readonly [F in keyof Exclude<S, null> & string]: FieldIn<S, F> };
 
-/** What the values of a type, as `cast` names it, are. */
+/** The values of a type that `cast` takes by name. */
 export type CastValue<K extends string> = K extends "string" | "dictionary<string>" | `decimal<${string}`
   ? string
   : K extends "binary" | "dictionary<binary>"

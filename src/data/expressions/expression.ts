@@ -27,7 +27,7 @@ import { ROUNDING_UNITS, type RoundingUnit } from "./time-rounding.ts";
 
 export let nodeOf: (expression: Expression) => ExpressionNode;
 
-/** What a method takes as its other side: an expression, or a value. */
+/** The other operand of a method: an expression or a value. */
 type Operand = Expression | LiteralValue;
 type Widened<V> = V extends number ? number : V extends bigint ? bigint : V extends string ? string : V extends boolean ? boolean : V;
 type TermOf<O> = O extends Expression<infer T> ? T : Widened<O>;
@@ -37,7 +37,7 @@ type Names<N extends string, O> = N | NamesOf<O>;
 /**
  * A value for each row, computed from its columns.
  *
- * @typeParam T - what the values are, as a term that the dataset's rows turn into a type
+ * @typeParam T - the type of the values, as a term that the dataset's rows complete
  * @typeParam N - the columns that it reads
  */
 export class Expression<out T = unknown, out N extends string = string> {
@@ -78,7 +78,7 @@ export class Expression<out T = unknown, out N extends string = string> {
     return this.#with("div", other);
   }
 
-  /** What is left of a division, with the sign of the dividend: `%`. */
+  /** The remainder of a division, with the sign of the dividend: `%`. */
   mod<const O extends Operand>(other: O): Expression<Arithmetic<T | TermOf<O>>, Names<N, O>> {
     return this.#with("mod", other);
   }
@@ -257,7 +257,7 @@ export class Expression<out T = unknown, out N extends string = string> {
     return this.#call("isIn", checked);
   }
 
-  /** Another value in place of null. */
+  /** Replaces null by another value. */
   fillNull<const O extends Operand>(other: O): Expression<Filled<T, TermOf<O>>, Names<N, O>> {
     return this.#with("fillNull", other);
   }
@@ -266,7 +266,7 @@ export class Expression<out T = unknown, out N extends string = string> {
    * The value as another type. A value that the type does not hold exactly is an error; float32 rounds, and coarser times are cut off.
    *
    * @param options - `onError: "null"`: null in place of such a value. Default: `"throw"`
-   * @throws TypeError, RangeError for what is no name of a type, and for other options
+   * @throws TypeError, RangeError for an unknown type, and for other options
    * @example
    * const cleaned = rides.withColumn("km", col("km").str.replace(",", "").cast("float64", { onError: "null" }));
    */
@@ -285,7 +285,7 @@ export class Expression<out T = unknown, out N extends string = string> {
   /**
    * The expression under a name, for `selectColumns`.
    *
-   * @throws TypeError for what is no name
+   * @throws TypeError for an invalid name
    */
   as<const A extends string>(name: A): NamedExpression<A, T, N> {
     requireName("as", name);
@@ -293,9 +293,10 @@ export class Expression<out T = unknown, out N extends string = string> {
   }
 
   /**
-   * The bytes of the file that the text names, a path or a URL, for `withColumn`: decompressed by its extension, and null for null. Files are fetched ahead, in the tasks that have the rows.
+   * The bytes of the file that the text names by path or URL, for `withColumn`: decompressed according to the extension, and null for null. The tasks that have
+   * the rows fetch files ahead.
    *
-   * @param options - `onError`: what a file gives that cannot be read. Default: `"throw"`
+   * @param options - `onError`: the result for an unreadable file. Default: `"throw"`
    * @throws TypeError, RangeError for other options
    * @example
    * const pages = links.withColumn("bytes", col("url").download({ onError: "null" }));
@@ -376,7 +377,7 @@ export class NamedExpression<out A extends string = string, out T = unknown, out
   }
 }
 
-/** Values by conditions, as `when` begins them. `otherwise` makes an expression of it. */
+/** Values by conditions, which `when` begins. `otherwise` completes the expression. */
 export class When<out T = unknown, out N extends string = string> {
   readonly #inputs: readonly ExpressionNode[];
 
@@ -872,7 +873,7 @@ class StructFunctions<out T, out N extends string> {
  *
  * @example
  * rides.filter(col("km").gt(1)).withColumn("perKm", col("fare").div(col("km")));
- * @throws TypeError for what is no name
+ * @throws TypeError for an invalid name
  */
 export function col<const N extends string>(name: N): Expression<ColumnValue<N>, N> {
   requireName("col", name);
@@ -919,29 +920,29 @@ export function star(): Star {
 }
 
 /**
- * The fields of a struct, for `withColumns`: a column for each, or another in the place of that of its name. The expression is computed once. Structs in the struct stay.
- * A block whose structs are all null, with no type that names their fields, keeps its columns as they are.
+ * The fields of a struct as columns, for `withColumns`: each field replaces the column of its name or is added. The expression is computed once. Inner structs
+ * stay. A block of null structs without known fields keeps its columns.
  *
  * @example
  * files.withColumns(unnest(col("path").str.extract("(?<year>\\d{4})-(?<month>\\d\\d)")));
- * @throws TypeError for what is no expression
+ * @throws TypeError unless given an expression
  */
 export function unnest<T, N extends string>(expression: Expression<T, N>): Unnest<T, N> {
   if (!(expression instanceof Expression)) throw new TypeError(`unnest takes an expression: received ${describeValue(expression)}`);
   return new Unnest<T, N>(expression);
 }
 
-/** A function of a user's as a part of expressions: with expressions or values in place of its columns, one for each. */
+/** A user's function as a part of expressions. Each argument is an expression or a value in place of a column. */
 export type ExpressionFunction<P extends readonly any[], V> = <const A extends { readonly [I in keyof P]: Operand } & readonly Operand[]>(
   ...columns: A
 ) => Expression<V, NamesOf<A[number]>>;
 
 /**
- * A function on whole columns as a part of expressions. As in `mapBatches`, it is given a typed array for a column of numbers, else a `Column`, with as many rows as a block has; it gives
- * an array, a typed array or a `Column` of as many values, at once.
+ * Makes a function on whole columns a part of expressions. As in `mapBatches`, it gets a typed array for a column of numbers, else a `Column`, with the rows of
+ * one block. It returns an array, a typed array or a `Column` with as many values, and no promise.
  *
- * @param options - `type`: what the values are, as `cast` names it. Default: what they are
- * @throws TypeError for what is no function, and for what is no name of a type
+ * @param options - `type`: the type of the values, by a name that `cast` takes. Default: inferred from the values
+ * @throws TypeError for an invalid function or an unknown type
  * @example
  * const bucket = udf((km: Float64Array) => km.map((one) => one >> 3), { type: "float64" });
  * rides.filter(bucket(col("km")).lt(4));
@@ -975,10 +976,10 @@ const TYPE = custom<string | undefined>("the name of a type is needed", undefine
 );
 
 /**
- * A random number from 0 to before 1 for each row. It depends on the seed and on the number of the row among all, so it is the same whenever the dataset runs, whatever workers
- * there are; without `preserveOrder`, numbers of rows come as they come.
+ * A random number from 0 (included) to 1 (excluded) for each row. It depends only on the seed and the row's number, so each run gives the same numbers with any
+ * workers. Without `preserveOrder` the numbers of rows vary.
  *
- * @param options - `seed`: a whole number. Default: another one for each call
+ * @param options - `seed`: a whole number. Default: a new one for each call
  * @throws TypeError for another seed
  * @example
  * const noisy = rides.withColumn("km", col("km").add(random({ seed: 7 })));
@@ -1051,7 +1052,7 @@ function requireWhole(method: string, place: unknown): number {
   return place as number;
 }
 
-/** Of a text that is padded: more is no text that anybody means. */
+/** Limit on the length of a padded text. */
 const PADDED_MAX = 65_536;
 
 function requireSize(method: string, size: unknown): number {

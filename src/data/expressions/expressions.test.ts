@@ -39,7 +39,7 @@ function computed(block: Block, expression: Expression): Vector {
   return vectorOf(withColumns(block, [{ name: "result", node: nodeOf(expression) }], "test"), "result") as Vector;
 }
 
-/** The values; those of 64 bits as bigint whatever the column says. */
+/** Reads the values; 64-bit numbers always as bigint. */
 function valuesOf(vector: Vector): unknown[] {
   const { type } = vector;
   const read = valueReader(type.kind === "int64" || type.kind === "uint64" ? { ...vector, type: { ...type, as: "bigint" } } : vector);

@@ -56,7 +56,7 @@ function valuesOf(vector: Vector): unknown[] {
   return Array.from({ length: vector.length }, (_, row) => read(row));
 }
 
-/** That the expression gives what the function gives for each value, and null for null. */
+/** Checks that the expression equals the function for each value, and gives null for null. */
 function check<T>(values: readonly (T | null)[], type: DataType, expression: Expression, one: (value: T) => unknown): void {
   expect(valuesOf(computed(values, type, expression))).toEqual(values.map((value) => (value === null ? null : one(value))));
 }
@@ -192,7 +192,7 @@ describe("texts", () => {
   });
 });
 
-/** What pyarrow 17 gives, whose functions Ray's are. */
+/** Expected values from pyarrow 17, whose functions Ray uses. */
 test("functions of texts give what Ray's do", () => {
   const samples = ["", "a", "Ab", "1a", "½", "٣", " ", "\u200b", "Hello World", "Hello3World", "IT'S", "\u{1F469}", "ǅ"];
   const trueOf = (expression: Expression): string[] => samples.filter((_, i) => valuesOf(computed(samples, STRING, expression))[i]);

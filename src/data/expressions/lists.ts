@@ -46,7 +46,7 @@ export const listGet: Kernel = (inputs, length, args) => {
     setBit(present, i);
   }
   if (elements.length === 0) return nullVector(elements.type, length);
-  // A row without an element takes any: it is null, and nobody reads what stands there.
+  // A row without an element takes any one: the row is null, so its bytes are never read.
   const { validity: _, ...taken } = takeVector(elements, rows);
   const nullCount = countZeros(present, 0, length);
   return elements.type.kind === "null" ? taken : { ...taken, nullCount, ...(nullCount > 0 ? { validity: present } : {}) };
@@ -73,7 +73,7 @@ interface Picked {
   readonly elements: Uint32Array;
 }
 
-/** Lists of other elements in the place of those of the input: for each row the numbers that `pick` adds, of elements of its own. A row that is null has none. */
+/** Replaces each list by the elements that `pick` adds by number, from the same row. A null row gets none. */
 function picked(input: Operand, length: number, pick: (start: number, end: number, add: (element: number) => void) => void): Picked {
   const { vector } = input;
   const from = vector.offsets as Int32Array;

@@ -10,7 +10,7 @@ import { alignedBits, booleans, isNullOperand, type Kernel, nullsOf, type Operan
 
 const HINT = "compare the value first, such as col(name).ne(0)";
 
-/** Which rows are true, and which are false; the others are null. */
+/** Returns bitmaps of the true rows and of the false rows; the other rows are null. */
 function sides(operand: Operand, length: number): { yes: Uint8Array; no: Uint8Array } {
   if (isNullOperand(operand)) return { yes: new Uint8Array(bitmapBytes(length)), no: new Uint8Array(bitmapBytes(length)) };
   const yes = alignedBits(operand, operand.vector.values as Uint8Array, length);

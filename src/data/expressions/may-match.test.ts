@@ -1,4 +1,4 @@
-/** What bounds say of a filter against the rows that the bounds are of: a filter that keeps a row is never excluded. */
+/** Exclusion of rows by bounds, against the rows themselves: a filter that keeps a row is never excluded. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { blockOfRows } from "../blocks/block.ts";

@@ -1,14 +1,13 @@
 /**
- * Whether a filter may keep a row of some rows of which only bounds are known: the statistics of a row group, or what a path says of its file.
+ * Tells whether a filter may keep any of some rows with known bounds: the statistics of a row group, or the values in a file's path.
  *
- * The answer is yes wherever it is not known. Only what can neither be true nor wait for a better look is left unread, so a filter that stands behind the read keeps the
- * same rows.
+ * An unknown answer is yes. Rows stay unread only if the filter cannot be true for any of them, so the filter behind the read keeps the same rows.
  */
 import type { ExpressionNode, LiteralValue } from "./nodes.ts";
 
 type Bound = Exclude<LiteralValue, null>;
 
-/** What is known of a column in some rows. */
+/** The known facts of a column in some rows. */
 export interface ColumnFacts {
   readonly rowCount: number;
   /** Undefined where that is not known. */
@@ -19,10 +18,10 @@ export interface ColumnFacts {
   readonly mayBeNaN: boolean;
 }
 
-/** What is known of a column; undefined where that is nothing. */
+/** Returns the facts of a column; undefined without any. */
 type FactsOf = (column: string) => ColumnFacts | undefined;
 
-/** Which values the expression may have for some row, null aside. */
+/** The truth values that the expression may have for some row, apart from null. */
 interface Truth {
   readonly yes: boolean;
   readonly no: boolean;

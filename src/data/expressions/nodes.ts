@@ -119,7 +119,7 @@ export interface CallNode {
   readonly kind: "call";
   readonly fn: FunctionName;
   readonly inputs: readonly ExpressionNode[];
-  /** What is the same for all rows and no expression, such as the texts of `str.replace`. */
+  /** Constant arguments that are not expressions, such as the texts of `str.replace`. */
   readonly args: readonly unknown[];
 }
 

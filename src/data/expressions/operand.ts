@@ -1,8 +1,7 @@
 /**
- * What the functions of expressions are given and give: a vector, of which one row stands for all where it is the same for all.
+ * The inputs and results of expressions' functions: a vector, or a vector of one row for a value that is the same for all rows.
  *
- * The loops step through a constant by 0 rows, so a literal is never written out.
- * This file has what they share: which rows are values, and what is wrong with a row.
+ * The loops step through a constant by 0 rows, so a literal is never written out. This file has the shared parts: the rows with values, and errors of a row.
  */
 import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
 import { BIG_INT64, BOOL, type DataType, isNumberKind, typeName } from "../blocks/data-type.ts";
@@ -86,7 +85,7 @@ export function expanded({ vector, isConstant }: Operand, length: number): Vecto
   return isConstant ? takeVector(vector, new Uint32Array(length)) : vector;
 }
 
-/** One bitmap of `length` bits from bit 0 on, of a bitmap of the operand: the same bit for all rows where it is constant. */
+/** Aligns an operand's bitmap to bit 0, with `length` bits. A constant operand repeats its one bit. */
 export function alignedBits({ vector, isConstant }: Operand, bits: Uint8Array | undefined, length: number): Uint8Array {
   const aligned = new Uint8Array(bitmapBytes(length));
   const { bitOffset } = vector;

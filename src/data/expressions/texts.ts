@@ -188,7 +188,7 @@ export const textFunctions: Readonly<Record<Exclude<TextFunctionName, "str.conca
   "str.replaceRegex": byStrings(STRING, (text, [pattern, to]) => text.replace(pattern as RegExp, to as string)),
   "str.splitRegex": byPrepared(TEXTS, ([pattern]) => {
     const perPart = 1 + groupsOf(pattern as RegExp).length;
-    // What the groups have matched stands between the parts.
+    // `split` puts the groups' matches between the parts.
     return (text) => text.split(pattern as RegExp).filter((_, i) => i % perPart === 0);
   }),
   "str.extract": (inputs, length, args) => {

@@ -1,8 +1,7 @@
 /**
- * Days and moments at the beginning of a unit: the one before, the one behind, or the nearest.
+ * Rounds days and moments to the beginning of a unit: downwards, upwards, or to the nearest one.
  *
- * Counts are big integers here, as microseconds of the year 9999 are beyond 2^53.
- * Weeks begin on Monday. What stands at the beginning of a unit stays there.
+ * Counts are big integers here, as microseconds of the year 9999 are beyond 2^53. Weeks begin on Monday. A moment at the beginning of a unit stays.
  */
 import type { TimeUnit } from "../blocks/data-type.ts";
 import { nullVector } from "../blocks/vector.ts";

@@ -56,7 +56,7 @@ export function msOf({ type, values, length }: Vector): Float64Array {
   return ms;
 }
 
-/** `modulus` of what is cut off to whole numbers of `unit`, never negative. */
+/** Cuts a time off to whole units and returns the rest modulo `modulus`, never negative. */
 export function cycle(ms: number, unit: number, modulus: number): number {
   const units = Math.floor(ms / unit);
   return units - Math.floor(units / modulus) * modulus;
@@ -84,7 +84,7 @@ export interface CalendarDay {
 
 const DAYS_BEFORE: readonly number[] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 
-/** The day of the Gregorian calendar. Years begin in March here, so that the day of a leap year is the last of its year. */
+/** Returns the day of the Gregorian calendar. Years begin in March here, so that the leap day is the last of its year. */
 export function dayOf(ms: number): CalendarDay {
   const days = Math.floor(ms / MS_PER_DAY) + 719_468;
   const era = Math.floor(days / 146_097);

@@ -1,4 +1,4 @@
-/** Functions of users in expressions: what they are shown, what they may give, and what is said of what they may not. */
+/** Users' functions in expressions: their arguments, their results, and the errors of invalid results. */
 import { describe, expect, test } from "vitest";
 import { NdArray } from "../../core/index.ts";
 import { pythonFunction } from "../../core/internal.ts";

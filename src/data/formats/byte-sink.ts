@@ -33,7 +33,7 @@ export class ByteSink {
     this.length = at + end - start;
   }
 
-  /** What was written; the sink is not used any more. */
+  /** Returns the written bytes. The sink must not be used afterwards. */
   taken(): Uint8Array {
     return this.bytes.subarray(0, this.length);
   }

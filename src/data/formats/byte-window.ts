@@ -54,7 +54,7 @@ export class ByteWindow {
   }
 
   /**
-   * Reads on because the record at the window's beginning is cut off. What is there doubles, so that the parser looks at a long record few times.
+   * Reads on because the record at the window's beginning is cut off. The window doubles, so the parser restarts few times on a long record.
    *
    * @throws DataError for a record beyond `RECORD_BYTES_MAX`
    */

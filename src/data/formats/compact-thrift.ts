@@ -81,7 +81,7 @@ class Walk {
     this.#at += count;
   }
 
-  /** A number that counts what follows, or any other one, whose value does not matter. */
+  /** Reads a number. It may count the following bytes. */
   #varint(): number {
     let value = 0;
     for (let i = 0; i < VARINT_BYTES_MAX; i += 1) {

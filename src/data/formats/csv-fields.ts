@@ -1,9 +1,9 @@
 /**
- * The fields of CSV records (RFC 4180): where each begins and ends, without a look at what it says.
+ * Finds the fields of CSV records (RFC 4180): the beginning and end of each, without a look at its content.
  *
- * Fields are separated by the delimiter, records by LF or CRLF. A field that begins with a quote ends with one, may contain delimiters and newlines, and has its own quotes
- * doubled. Spark and MySQL write an escape before a quote instead, such as `\"`, which may be asked for. A quote amid a field without is an ordinary character. Lines without any
- * character are skipped where records have several fields.
+ * The delimiter separates fields, and LF or CRLF separates records. A field that begins with a quote ends with one, may contain delimiters and newlines, and
+ * doubles its inner quotes. Spark and MySQL write an escape before a quote instead, such as `\"`, for which there is an option. A quote amid an unquoted field
+ * is an ordinary character. Empty lines are skipped if records have several fields.
  */
 const LF = 10;
 const CR = 13;
@@ -14,7 +14,7 @@ const QUOTED = 1;
 /** Quoted, with quotes inside that are doubled or escaped. */
 export const ESCAPED = 2;
 
-/** What is wrong with the record after the last good one. */
+/** The problem of the record after the last good one. */
 type RecordProblem =
   | { readonly kind: "ragged"; readonly at: number; readonly fields: number }
   | { readonly kind: "after quote"; readonly at: number };
@@ -56,7 +56,7 @@ export class FieldTable {
   problem: RecordProblem | undefined;
   readonly #delimiter: number;
   readonly #raggedRows: RaggedRows;
-  /** Of the field in quotes that was found last. */
+  /** Whether the last quoted field has escapes. */
   #isEscaped = false;
   #newlines = 0;
 
@@ -76,9 +76,9 @@ export class FieldTable {
   }
 
   /**
-   * Finds the fields of records until the table is full, a record is cut off or bad, or there are `rowsMax`. What it had before is forgotten.
+   * Finds the fields of records until the table is full, a record is cut off or bad, or there are `rowsMax`. Forgets the fields of the last scan.
    *
-   * @param bytes - they are read from `start` to before `end`; the byte at `end` is overwritten
+   * @param bytes - read from `start` to before `end`; the byte at `end` is overwritten
    */
   scan(bytes: Uint8Array, start: number, end: number, rowsMax: number): void {
     const { columns, starts, ends, kinds } = this;
@@ -196,7 +196,7 @@ function blankLine(bytes: Uint8Array, at: number): number {
   return bytes[at] === CR && bytes[at + 1] === LF ? 2 : 0;
 }
 
-/** Copies the bytes of an {@link ESCAPED} field without what stands before its quotes. Gives where the copy ends. */
+/** Copies the bytes of an {@link ESCAPED} field without the escapes before its quotes. Returns the end of the copy. */
 export function unescapeInto(target: Uint8Array, to: number, bytes: Uint8Array, { start, end, escape }: EscapedField): number {
   let at = to;
   for (let i = start; i < end; i += 1) {

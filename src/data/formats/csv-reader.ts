@@ -1,8 +1,9 @@
 /**
  * Reads CSV files into blocks: bytes go straight into typed vectors, without a string for each field.
  *
- * The first record names the columns, and the beginning of the file says their types, unless options do. A field that does not fit its column later, a record with too few or
- * too many fields, and bytes that are none of the file's encoding are errors that name the file and the place. Lines and rows count from 1; rows do not count the header.
+ * The first record names the columns, and the beginning of the file decides their types, unless options do. Errors name the file and the place: a later field
+ * that does not fit its column, a record with too few or too many fields, and bytes outside the file's encoding. Lines and rows count from 1; rows do not count
+ * the header.
  */
 import { shownPath } from "../../storage/paths.ts";
 import { readTextChunks } from "../../storage/read-file.ts";
@@ -52,9 +53,9 @@ const DOT = 46;
 const FIELDS_AT_ONCE = 16_384;
 
 /**
- * The rows of a CSV file. A file without rows gives one block without rows, for its columns; a file without a byte gives none.
+ * Reads the rows of a CSV file. A file without rows gives one empty block, for its columns; an empty file gives none.
  *
- * @throws DataError for what is no CSV, and for values that do not fit
+ * @throws DataError for malformed CSV, and for values that do not fit
  */
 export function readCsvFile(path: string, options: CsvOptions = {}): AsyncGenerator<Block, void, undefined> {
   return csvBlocks(readTextChunks(path), shownPath(path), options);
@@ -411,7 +412,7 @@ class CsvBlocks {
   }
 }
 
-/** Points for commas and commas for points, in the fields of one column: what has a comma before its fraction is a number then, and `1.234` is none. Twice it changes nothing. */
+/** Swaps points and commas in the fields of one column, so that numbers with a decimal comma parse and `1.234` does not. A second call undoes the first. */
 function swapPoints({ starts, ends, columns, rows }: FieldTable, bytes: Uint8Array, column: number): void {
   for (let row = 0, field = column; row < rows; row += 1, field += columns) {
     const end = ends[field] as number;

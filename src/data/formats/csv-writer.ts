@@ -112,7 +112,7 @@ function writeText(sink: ByteSink, bytes: Uint8Array, start: number, end: number
   let from = start;
   for (let at = start; at < end; at += 1) {
     if (bytes[at] !== QUOTE) continue;
-    // Once with what is before it, and once more with what follows.
+    // Doubles the quote: it is copied with the bytes before it, and again with those behind it.
     sink.copy(bytes, from, at + 1);
     from = at;
   }

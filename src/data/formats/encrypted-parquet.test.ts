@@ -1,4 +1,4 @@
-/** Encrypted Parquet, which `test/vectors/data/encrypted.py` writes: what is encrypted is an error that says so, and columns beside it are read. */
+/** Encrypted Parquet, written by `test/vectors/data/encrypted.py`: an encrypted column is a clear error, and the columns beside it are read. */
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { rowsOf } from "../blocks/block.ts";

@@ -1,4 +1,4 @@
-/** What is said where the package of images is missing. How images are read and written is in `test/integration/data-images.test.ts`. */
+/** The error where the package `sharp` is missing. `test/integration/data-images.test.ts` reads and writes images. */
 import { expect, test } from "vitest";
 import { loadSharp } from "./images.ts";
 

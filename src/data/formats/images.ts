@@ -1,9 +1,9 @@
 /**
  * Images from and to tensors of uint8: height, width and channels. `sharp`, which decodes and encodes in native code, is an optional package, loaded by the first image.
  *
- * Pixels are as viewers show them: turned as EXIF says, with 8 bits a channel; grey ones have three equal channels.
- * A worker has one CPU, so sharp is held to one thread there, and decodes one image after the other.
- * What is no image is an error that names the file; a column that holds no images names its row.
+ * Pixels are as viewers show them: turned according to EXIF, with 8 bits for each channel. Grey images have three equal channels. A worker has one CPU, so
+ * sharp uses one thread there and decodes one image after the other. A file that is not an image is an error with its name; a bad value in a column is an error
+ * with its row.
  */
 import { NdArray } from "../../core/index.ts";
 import { describeValue, isWorker } from "../../core/internal.ts";
@@ -18,7 +18,7 @@ import { valueReader } from "../blocks/value-reader.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
 
-/** Which channels: grey; red, green and blue; and the same with opacity. */
+/** The modes of channels: grey; red, green and blue; and the same with opacity. */
 export const IMAGE_MODES = ["L", "RGB", "RGBA"] as const;
 export type ImageMode = (typeof IMAGE_MODES)[number];
 export const IMAGE_FORMATS = ["png", "jpeg", "webp", "tiff"] as const;
@@ -31,7 +31,7 @@ interface ImageOptions {
   readonly mode?: ImageMode;
 }
 
-/** No published type may name it: who has no sharp has no types of it. */
+/** Internal alone: a published type must not name it, because programs without sharp lack its types. */
 type Sharp = typeof import("sharp").default;
 
 let loaded: Promise<unknown> | undefined;
@@ -64,7 +64,7 @@ export async function* readImageFile(path: string, { size, mode }: ImageOptions 
   const source = isFile ? readLocalFile(path) : await readWhole(path);
   try {
     const image = sharp(source).rotate();
-    // As Ray does: to the very size, whatever the proportions, by bilinear interpolation.
+    // As Ray does: to the exact size without regard to proportions, by bilinear interpolation.
     if (size !== undefined) image.resize(size[1], size[0], { fit: "fill", kernel: "linear" });
     if (mode === "L") image.removeAlpha().grayscale().toColourspace("b-w");
     else if (mode !== undefined) (mode === "RGB" ? image.removeAlpha() : image.ensureAlpha()).toColourspace("srgb");

@@ -1,9 +1,9 @@
 /**
  * The types of columns of JSON, from their values.
  *
- * Whole numbers are int64, as bigint where one is beyond 2^53; numbers of which one is not whole are float64. Arrays are lists, objects are structs with the parts of all.
- * A whole number that a float64 would round does not go together with numbers that are not whole. Objects whose keys are ids become texts of JSON.
- * Nulls fit everywhere. A text is a text, whatever it says. Rows that come later may add parts and make int64 to float64, which the blocks before go together with.
+ * Whole numbers are int64, read as bigint if one is beyond 2^53. A fraction among them makes the column float64, which is an error if that would round a whole
+ * number. Arrays are lists, and objects are structs with the parts of all. Objects whose keys are ids become texts of JSON. Nulls fit everywhere. A text stays
+ * a text, even if it looks like a number. Later rows may add parts or turn int64 into float64, which earlier blocks are compatible with.
  */
 import { BIG_INT64, BOOL, type DataType, FLOAT64, INT64, NULL, STRING, typeName } from "../blocks/data-type.ts";
 import { JSON_SPARSE_KEYS_MAX } from "../limits.ts";
@@ -18,7 +18,7 @@ const TEXT = 16;
 const LIST = 32;
 const STRUCT = 64;
 
-/** What the values of one column, or of one part of it, may be. */
+/** The possible types of one column, or of one part. */
 export class JsonInference {
   #seen = 0;
   #elements: JsonInference | undefined;
@@ -33,7 +33,7 @@ export class JsonInference {
   /** Blocks of the type as it was have been given out. */
   #isSettled = false;
 
-  /** Takes a value. Gives what is wrong with it, to follow the name of its row, where it does not go together with those before. */
+  /** Takes a value. @returns a problem, worded to follow the row's name, if the value is incompatible with those before */
   add(value: unknown): string | undefined {
     const form = formOf(value);
     if (form === 0) return undefined;

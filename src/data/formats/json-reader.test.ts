@@ -110,7 +110,7 @@ test("a number beyond 2^53 after the first block is an error with its place and 
   const error = await errorOf(`${line.repeat(count)}{"v":9007199254740993}\n`, { blockBytes: 1024 * 1024 });
   expect(error.message).toBe(`a.json: line ${count + 1}: column "v" is 9007199254740993, and numbers beyond 2^53 would be rounded`);
   expect(error.hint).toContain('schema: { "v": "int64 as bigint" }');
-  // What goes together with the blocks before may come later.
+  // Later values may widen the types of earlier blocks.
   const { types } = await read(`${line.repeat(count)}{"v":0.5,"x":true}\n`);
   expect(types).toEqual({ v: "float64", w: "string", x: "bool" });
 });

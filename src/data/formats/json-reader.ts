@@ -30,9 +30,9 @@ export interface JsonOptions {
 }
 
 /**
- * The rows of a JSON file. A file without rows gives no block.
+ * Reads the rows of a JSON file. A file without rows gives no block.
  *
- * @throws DataError for what is no JSON, and for values that do not go together
+ * @throws DataError for malformed JSON, and for incompatible values
  */
 export function readJsonFile(path: string, options: JsonOptions = {}): AsyncGenerator<Block, void, undefined> {
   return jsonBlocks(readTextChunks(path), shownPath(path), options);
@@ -108,7 +108,7 @@ class JsonColumns {
   readonly #fixed: ReadonlyMap<string, DataType>;
   readonly #isSelection: boolean;
   readonly #columns = new Map<string, JsonColumn>();
-  /** Of each row, where it begins. */
+  /** The line of each row's beginning. */
   #lines: number[] = [];
   bytes = 0;
   #rows = 0;

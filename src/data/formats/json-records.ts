@@ -1,8 +1,8 @@
 /**
- * The records of a JSON file: its lines, the elements of its array, or its objects one after the other, each parsed to an object.
+ * Parses the records of a JSON file: its lines, the elements of its array, or a sequence of objects.
  *
- * The form is found by the file's beginning: lines, where the first one is a whole object. Whole numbers beyond 2^53 become bigint, so that none is rounded.
- * Long files are never held whole.
+ * The file's beginning decides the form: a first line with a whole object means lines. Whole numbers beyond 2^53 become bigint, so that none is rounded. Long
+ * files are never held whole.
  */
 import { describeValue } from "../../core/internal.ts";
 import { isPlainRow } from "../blocks/vector-builder.ts";
@@ -42,7 +42,7 @@ export function recordReader(window: ByteWindow, decimals: readonly string[]): R
     if (isPlainRow(JSON.parse(textOf(window, start, end < 0 || end > window.end ? window.end : end))))
       return new LineReader(window, decimals);
   } catch {
-    // It is the beginning of a longer record, or bad, as the other reader finds out.
+    // The line begins a longer record or is malformed, which the other reader finds out.
   }
   return new ValueReader(window, decimals);
 }

@@ -1,8 +1,8 @@
 /**
- * Vectors from values of JSON where those are not just what the type says: texts of times, and numbers that another type holds.
+ * Builds vectors from JSON values that need conversion: texts of times, and numbers of another type.
  *
- * A column of strings takes every value, as its JSON; days and times come from texts of ISO 8601, days and moments also from milliseconds (or seconds) since 1970. A whole number beyond
- * 2^53 in a column that options call one of floats is the nearest float.
+ * A column of strings takes every value as its JSON. Days and times come from texts of ISO 8601; days and moments also from milliseconds (or seconds) since 1970.
+ * If the options declare a column as floats, a whole number beyond 2^53 becomes the nearest float.
  */
 import { type DataType, typeName, valueType } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";

@@ -26,10 +26,10 @@ export interface NpyHeader extends ElementType {
 const MAGIC = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59);
 
 /**
- * Where the dictionary of a file lies.
+ * Returns the byte range of a file's dictionary.
  *
- * @param prefix - the file's first bytes, {@link NPY_PREFIX_BYTES} or all that there are
- * @throws DataError for what is no such file
+ * @param prefix - the file's first {@link NPY_PREFIX_BYTES} bytes, or the whole of a shorter file
+ * @throws DataError for any other file
  */
 export function npyHeaderRange(prefix: Uint8Array, file: string): { start: number; end: number } {
   const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);

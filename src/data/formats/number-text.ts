@@ -76,7 +76,7 @@ function parseExponent(bytes: Uint8Array, start: number, end: number): number {
   for (; at < end; at += 1) {
     const digit = (bytes[at] as number) - ZERO;
     if (digit < 0 || digit > 9) return Number.NaN;
-    // Whatever is beyond is zero or infinity; the sum must just stay a number.
+    // A larger exponent means zero or infinity; the sum must only stay finite.
     if (exponent < 100_000) exponent = exponent * 10 + digit;
   }
   return isNegative ? -exponent : exponent;
@@ -92,7 +92,7 @@ function scaleExact(digits: number, exponent: number): number {
 /** Veltkamp's constant: it splits a float64 into two halves whose products are exact. */
 const SPLITTER = 134_217_729;
 
-/** What `a * b`, as rounded, lacks of the exact product (Dekker). */
+/** Returns the rounding error of the product `a * b` (Dekker). */
 function productError(a: number, b: number, product: number): number {
   const aBig = SPLITTER * a - (SPLITTER * a - a);
   const aSmall = a - aBig;
@@ -140,12 +140,12 @@ export function numberWord(text: string): number | undefined {
   return magnitude !== undefined && text.startsWith("-") ? -magnitude : magnitude;
 }
 
-/** What became of a whole number. */
+/** The whole number was written. */
 export const WRITTEN = 0;
 export const NO_INTEGER = 1;
-/** It has no place in 64 bits. */
+/** The number needs more than 64 bits. */
 export const TOO_LARGE = 2;
-/** It was written, and a JavaScript number does not hold it. */
+/** The number was written, and a JavaScript number cannot hold it. */
 export const WRITTEN_UNSAFE = 3;
 
 /**

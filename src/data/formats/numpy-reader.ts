@@ -1,8 +1,8 @@
 /**
  * Reads NumPy's files: `.npy` as the column `data`, whose first dimension are the rows, and `.npz` with a column for each of its arrays.
  *
- * Arrays in C's order are read as a stream, some rows at a time; those in Fortran's order and archives are read whole. Elements become little-endian and of a type that columns
- * have: half floats are float32, the others are as `nd-arrays.ts` says.
+ * Arrays in C order are read as a stream, some rows at a time. Arrays in Fortran order and archives are read whole. Elements become little-endian and take a
+ * column's type: half floats are float32, and `nd-arrays.ts` maps the others.
  */
 import { readChunks, readWhole } from "../../storage/read-file.ts";
 import { WHOLE_FILE_BYTES_MAX } from "../../storage/limits.ts";

@@ -1,8 +1,8 @@
 /**
  * Reads Parquet files: the footer in JavaScript, to plan; row groups in WebAssembly, one at a time, so that a task has one row group in memory.
  *
- * parquet-wasm, the Rust implementation of Apache Arrow, decodes all encodings and codecs (uncompressed, snappy, gzip, brotli, zstd, lz4 also in the frames of Hadoop). What it has decoded is copied out
- * of its memory, a copy a column. It is loaded by the first read.
+ * parquet-wasm, the Rust implementation of Apache Arrow, decodes all encodings and codecs (uncompressed, snappy, gzip, brotli, zstd, lz4 also in Hadoop's
+ * frames). Each decoded column is copied out of its memory once. The first read loads it.
  */
 import { type FileMetaData, parquetMetadata } from "hyparquet";
 import { blocksOfWasmTable } from "../arrow/from-wasm.ts";
@@ -21,7 +21,7 @@ import type { FileBytes } from "../../storage/file-system.ts";
 import { shownPath } from "../../storage/paths.ts";
 import { openBytes } from "../../storage/places.ts";
 
-/** What a task reads of one file. */
+/** The part of one file that a task reads. */
 export interface ParquetPart {
   readonly path: string;
   readonly rowGroups: readonly number[];
@@ -36,7 +36,7 @@ export interface ParquetPart {
 interface RowGroup {
   readonly rowCount: number;
   readonly sizeBytes: number;
-  /** What the statistics say, of the columns that were asked for. */
+  /** The statistics of the requested columns. */
   readonly facts: ReadonlyMap<string, ColumnFacts>;
 }
 
@@ -55,8 +55,10 @@ export interface ParquetFooter {
 }
 
 /**
- * @param asked - the columns whose statistics are asked for
- * @throws DataError for what is no Parquet file
+ * Reads a file's footer.
+ *
+ * @param asked - the columns whose statistics are wanted
+ * @throws DataError for a file that is not Parquet
  */
 export async function readParquetFooter(path: string, asked: readonly string[]): Promise<ParquetFooter> {
   await using bytes = await openBytes(path);
@@ -106,7 +108,7 @@ export async function readParquetFooter(path: string, asked: readonly string[]):
   };
 }
 
-/** What is read of a file at first: most footers are within. */
+/** Size of the first read at a file's end, which contains most footers. */
 const END_BYTES = 512 * 1024;
 /** The length of the footer, and the mark. */
 const TAIL_BYTES = 8;

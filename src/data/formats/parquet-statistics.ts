@@ -1,8 +1,8 @@
 /**
- * What the statistics of a Parquet row group say of its columns, as far as filters can trust it.
+ * The statistics of a Parquet row group, as far as filters can trust them.
  *
- * Only `min_value` and `max_value` are read, whose order is defined; texts that were cut amid a character, and types whose values are others once they are read, say nothing.
- * Tells of a schema, too, which columns it has, and which of them the decoder would refuse together with the whole file.
+ * Only `min_value` and `max_value` are read, because their order is defined. Texts that were cut amid a character have no bounds here, nor have types whose
+ * values change on reading. Lists also a schema's columns, and those that would make the decoder refuse the whole file.
  */
 import type { RowGroup as Group, SchemaElement } from "hyparquet";
 import type { ColumnFacts } from "../expressions/may-match.ts";
@@ -79,7 +79,7 @@ function boundOf(element: SchemaElement, value: unknown, direction: -1 | 1): Bou
       // A character that was cut in two became the replacement character, which may be on the wrong side.
       return (converted_type === "UTF8" || logical_type?.type === "STRING") && !value.includes("\uFFFD") ? value : undefined;
     default:
-      // What is finer than a millisecond was cut off.
+      // Digits finer than a millisecond were cut off.
       return value instanceof Date && !Number.isNaN(value.getTime()) ? new Date(value.getTime() + direction) : undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Parquet behind a server: only what is needed is fetched, and a server that refuses in the middle is an error and not the end of the process. */
+/** Parquet behind a server: only needed bytes are fetched, and a server that refuses in the middle is an error, not the end of the process. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";

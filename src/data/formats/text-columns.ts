@@ -1,8 +1,8 @@
 /**
- * Columns from fields of text.
+ * Parses fields of text into columns.
  *
- * Each kind of column reads its fields of a table straight into the memory of its vector.
- * An empty field is null; in a column of strings an empty field in quotes is an empty text. A field that is no value of the column's type is a `FieldMisfit`, or null where misfits are.
+ * Each kind of column reads the fields straight into the memory of its vector. An empty field is null; in a column of strings an empty field in quotes is an
+ * empty text. A field that does not parse as the column's type is a `FieldMisfit`, or null if the caller collects misfits.
  */
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { type DataType, type DecimalType, isNumberKind, NULL, type TimeUnit, timeType, typeName } from "../blocks/data-type.ts";
@@ -17,7 +17,7 @@ import { DIGITS_OF_UNIT, parseDay, parseTimeOfDay, TOO_FINE, writeMoment } from 
 /** Remedy for a whole number that a float64 would round. */
 export const ROUNDED = "rounded";
 
-/** A field that is no value of its column. */
+/** A field that does not parse as its column's type. */
 export class FieldMisfit extends Error {
   /** The field in its table. */
   readonly field: number;
@@ -251,7 +251,7 @@ class Int64Column extends HalvesColumn {
     }
   }
 
-  /** What is beyond 2^53, has spaces around it, or is no whole number. */
+  /** Parses a field that is beyond 2^53, has spaces around it, or is not a whole number. */
   #odd(bytes: Uint8Array, start: number, end: number, field: number, row: number, seen: number): void {
     const [first, last] = trimmed(bytes, start, end);
     const written = first === start && last === end ? seen : writeInt64(bytes, first, last, this.halves, row, !this.#isInferred);

@@ -43,7 +43,7 @@ export const ENCODINGS: readonly string[] = [
 
 interface Decoder {
   readonly encoding: string;
-  /** @throws for bytes that are none of its characters */
+  /** Decodes bytes. @throws for bytes outside the encoding */
   decode(bytes: Uint8Array): string;
 }
 
@@ -61,7 +61,7 @@ function decoderOf(label: string): Decoder | undefined {
 
 function dosDecoder(encoding: string, upper: string): Decoder {
   const decode = (bytes: Uint8Array): string => {
-    // Each byte becomes the character of its number; those of the upper half are then replaced.
+    // Each byte becomes the character of the same number; the upper half is then replaced.
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
       .toString("latin1")
       .replace(/[\u0080-\u00ff]/g, (character) => upper.charAt(character.charCodeAt(0) - 128));
@@ -81,10 +81,10 @@ interface Utf8Text {
 }
 
 /**
- * Looks at the beginning of a file. Bytes that are said to be UTF-8 are not checked here.
+ * Detects the encoding at the beginning of a file. Bytes of UTF-8 are not checked here.
  *
- * @param label - an encoding, where the file does not say one itself
- * @throws DataError for a label without an encoding and, while it is read, for bytes that are none of its characters
+ * @param label - the encoding, unless the file itself declares one
+ * @throws DataError for an unknown label and, during the read, for bytes outside the encoding
  */
 export async function utf8Text(chunks: AsyncIterable<Uint8Array>, file: string, label: string): Promise<Utf8Text> {
   const asked = decoderOf(label);
@@ -176,7 +176,7 @@ function borderIn(bytes: Uint8Array, encoding: string): number {
   return MULTI_BYTE.includes(encoding) ? bytes.findLastIndex((byte) => byte < 0x30) + 1 : bytes.length;
 }
 
-/** Finds the first bytes that are no character: halves what lies between two borders, and goes on by single characters. */
+/** Finds the first bytes that decode to no character: halves the range between two borders, then steps by single characters. */
 function badCharacterAt(bytes: Uint8Array, decoder: Decoder): number {
   const isText = (start: number, end: number): boolean => {
     try {

@@ -18,8 +18,8 @@ export interface SortOptions {
   /** The largest values first, for all keys or for each. Default: false. */
   descending?: boolean | readonly boolean[] | undefined;
   /**
-   * Values of the first key between the blocks that come out: of `[10, 20]` three, of rows below 10, from 10 to below 20, and the others; with `descending` of rows above 20, above 10, and the
-   * others. A block without rows is left out, and one of more than 128 MiB is cut. Default: found by samples, by bytes.
+   * Values of the first key that separate the output blocks. `[10, 20]` gives three blocks: rows below 10, rows from 10 to below 20, and the others; with
+   * `descending` rows above 20, rows above 10, and the others. Empty blocks are left out, and blocks above 128 MiB are cut. Default: found by samples, by bytes.
    */
   boundaries?: readonly (number | bigint | string | Date)[] | undefined;
 }
@@ -65,7 +65,7 @@ export function sortStep(keys: string | readonly string[], options: SortOptions)
   const name = `sort(${listed} in ${distinct.length + 1} ranges)`;
   return {
     name,
-    // Rows of one value of the first key stay together, so ranges of it alone keep the order of all keys.
+    // Rows with one value of the first key stay together, so ranges of that key alone keep the order of all keys.
     partitioning: { kind: "range", keys: sortKeys.slice(0, 1), boundaries: distinct },
     partitions: distinct.length + 1,
     after: { kind: "sortRows", name, keys: sortKeys },
@@ -87,10 +87,10 @@ export function namesOf(method: string, keys: string | readonly string[]): reado
 }
 
 /**
- * The step that gives a row for each group of equal keys, or a single row for all rows where there are no keys.
+ * Makes the step that gives a row for each group of equal keys, or a single row for all rows if there are no keys.
  *
- * @param use - what errors say that cannot be done by the keys. Default: `group by`
- * @throws TypeError for what is no aggregate, DataError for the name of a key
+ * @param use - the verb of errors about unusable keys. Default: `group by`
+ * @throws TypeError for an invalid aggregate, DataError for a result with the name of a key
  */
 export function aggregateStep(keys: readonly string[], aggregates: Readonly<Record<string, Aggregate>>, use?: string): ExchangeStep {
   checkAggregates(aggregates, keys);
@@ -133,7 +133,7 @@ export function groupRowsStep(keys: readonly string[]): ExchangeStep {
 
 /** The options of `groupBy`. */
 export interface GroupByOptions {
-  /** How many parts the groups are brought together in, each by a task of its own. Default: as many as suit the bytes. */
+  /** Number of partitions of the groups, with a task each. Default: chosen by the bytes. */
   numPartitions?: number | undefined;
 }
 
@@ -143,7 +143,7 @@ export function groupPartitions(options: GroupByOptions): { readonly partitions?
   return numPartitions === undefined ? {} : { partitions: numPartitions };
 }
 
-/** @throws TypeError for what is no function */
+/** Makes the step of `mapGroups`. @throws TypeError for an invalid function */
 export function mapGroupsStep(
   keys: readonly string[],
   fn: (group: never) => unknown,

@@ -1,6 +1,7 @@
 /**
- * Chooses, of the files that paths name, those to read: by their extensions and by their partitions.
- * Tells what the folders in a path say of its rows: `year=2026/month=1/` gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
+ * Chooses the files to read among those that paths name, by their extensions and their partitions.
+ *
+ * Derives columns from the folders of a path: `year=2026/month=1/` gives the columns `year` and `month` (Hive's partitioning), unless `partitioning` is `"none"`.
  *
  * Called by the readers of `read.ts`, in the process of the user.
  */

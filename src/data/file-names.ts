@@ -50,7 +50,7 @@ export class FileNames {
     this.#old = new Set(old);
   }
 
-  /** The place of the next file. @throws DataError for what is no name, and for one that is taken */
+  /** Returns the place of the next file. @throws DataError for an invalid or repeated name */
   placeOf(target: string, file: NamedFile): string {
     const { index, writeId, extension, partition } = file;
     const folder = partition === "" ? target : `${target}/${partition}`;

@@ -22,7 +22,7 @@ export interface DatasetKind {
 
 type DatasetOf<D extends DatasetKind, R extends AnyRow> = (D & { readonly row: R })["dataset"];
 
-/** Makes a dataset of the input of the groups. `then`: what is done with its rows. */
+/** Makes a dataset of the groups' input. `then`: a further transform of its rows. */
 type Exchange<D extends DatasetKind> = <R extends AnyRow>(step: ExchangeStep, then?: Transform) => DatasetOf<D, R>;
 
 /** The row of aggregates of rows `R`: a column each. */
@@ -45,20 +45,20 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
   }
 
   /**
-   * One row a group: its keys and the aggregates.
+   * Gives a row for each group: its keys and the aggregates.
    *
-   * @throws TypeError for what is no aggregate, DataError for the name of a key
+   * @throws TypeError for an invalid aggregate, DataError for a result with the name of a key
    */
   aggregate<const A extends AggregatesOf<R>>(aggregates: A): DatasetOf<D, KeysOf<R, K> & ResultOf<R, A>> {
     return this.#exchange(aggregateStep(this.#keys, aggregates));
   }
 
-  /** One row a group: its keys and the number of its rows, as the column `count()`. */
+  /** Gives a row for each group: its keys and its number of rows, as the column `count()`. */
   count(): DatasetOf<D, KeysOf<R, K> & { "count()": number }> {
     return this.aggregate({ "count()": count() });
   }
 
-  /** One row a group: its keys and the sum of a column, as the column `sum(name)`. */
+  /** Gives a row for each group: its keys and the sum of a column, as the column `sum(name)`. */
   sum<const C extends keyof R & string>(
     column: C,
     options?: NullOptions,
@@ -66,7 +66,7 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
     return this.#one(`sum(${column})`, sum(column, options));
   }
 
-  /** One row a group: its keys and the smallest value of a column, as the column `min(name)`. */
+  /** Gives a row for each group: its keys and the smallest value of a column, as the column `min(name)`. */
   min<const C extends keyof R & string>(
     column: C,
     options?: NullOptions,
@@ -74,7 +74,7 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
     return this.#one(`min(${column})`, min(column, options));
   }
 
-  /** One row a group: its keys and the largest value of a column, as the column `max(name)`. */
+  /** Gives a row for each group: its keys and the largest value of a column, as the column `max(name)`. */
   max<const C extends keyof R & string>(
     column: C,
     options?: NullOptions,
@@ -82,7 +82,7 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
     return this.#one(`max(${column})`, max(column, options));
   }
 
-  /** One row a group: its keys and the mean of a column, as the column `mean(name)`. */
+  /** Gives a row for each group: its keys and the mean of a column, as the column `mean(name)`. */
   mean<const C extends keyof R & string>(
     column: C,
     options?: NullOptions,
@@ -112,9 +112,9 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
   }
 
   /**
-   * The rows with a column more, or another one in the place of that of the name, those of a group behind each other and in their order.
+   * Adds a column, or replaces the column of that name. The rows of a group follow each other in their order.
    *
-   * @throws TypeError for what is no name and no expression, and for a download
+   * @throws TypeError for an invalid name or expression, and for a download
    * @example
    * const perKm = rides.groupBy("city").withColumn("perKm", col("fare").div(col("km")));
    */

@@ -1,8 +1,8 @@
 /**
  * `shoal/data`: datasets that stream through the memory of a cluster.
  *
- * Everything that users import stands here. What tasks of the engine need by name besides is registered by `well-known-exports.ts`.
- * `import "shoal"` loads nothing of it.
+ * This file exports everything that users import. `well-known-exports.ts` registers the further names that the engine's tasks need. `import "shoal"` loads
+ * none of these files.
  */
 import "./well-known-exports.ts";
 

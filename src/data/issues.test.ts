@@ -61,7 +61,7 @@ test("tasks use much memory that use more than they ask for, and than their part
   expect(look({ memory: [3 * GIB] })).toEqual([]);
   expect(look({ memory: [6 * GIB], requestedBytes: 7 * GIB })).toEqual([]);
   expect(look({ memory: [6 * GIB], numCpus: 2 })).toEqual([]);
-  // As in Ray, a task without CPUs of its own has the part of one with a CPU.
+  // As in Ray, a task without CPUs counts as a task with one CPU.
   expect(look({ memory: [3 * GIB], numCpus: 0 })).toEqual([]);
   expect(look({ memory: [6 * GIB], requestedBytes: undefined })).toEqual([]);
   expect(look({ memory: [6 * GIB] }, 0, { cpus: 4, memoryBytes: undefined })).toEqual([]);

@@ -1,9 +1,10 @@
 /**
- * Finds what is wrong with a run though nothing fails: a task that gives nothing for much longer than the others of its operator, and tasks that use more memory than they ask for.
+ * Finds problems of a run in which nothing fails: a task that gives nothing for much longer than its operator's other tasks, and tasks that use more memory
+ * than they ask for.
  *
- * A pure state machine: `look` is given what operators have measured and answers the warnings to print, each with the remedy, once for each operator and kind in a run. `watchIssues` is
- * the shell, which looks now and then, and once more at the end. The thresholds are Ray's: ten standard deviations above the mean of ten pulls, and the part of the machine's memory
- * that a task's CPUs are of all.
+ * A pure state machine: `look` takes the operators' measurements and returns the warnings to print, each with its remedy, once for each operator and kind in a
+ * run. `watchIssues` is the shell, which looks from time to time, and once more at the end. The thresholds are Ray's: ten standard deviations above the mean of
+ * ten pulls, and the share of the machine's memory that matches the task's share of its CPUs.
  */
 import type { OperatorStatistics } from "./engine/operator.ts";
 import { ISSUE_LOOK_MS, ISSUE_WAIT_MS_MIN } from "./limits.ts";
@@ -18,7 +19,7 @@ export interface WatchedOperator {
     /** Since when each task is waited for that has not given its next block. */
     readonly pulledSinceMs?: readonly number[];
   };
-  /** Memory that each of its tasks asks for; undefined where users cannot say it. */
+  /** Memory that each task asks for; undefined if users cannot set it. */
   readonly requestedBytes: number | undefined;
   readonly numCpus: number;
 }
@@ -73,7 +74,7 @@ function hanging({ operator }: WatchedOperator, nowMs: number): string | undefin
 function highMemory({ operator, requestedBytes, numCpus }: WatchedOperator, { cpus, memoryBytes }: Machine): string | undefined {
   const used = operator.statistics.memoryBytes;
   if (used.count === 0 || memoryBytes === undefined || requestedBytes === undefined) return undefined;
-  // Without CPUs of its own a task counts as one with a CPU, as in Ray.
+  // A task without CPUs counts as a task with one CPU, as in Ray.
   const share = (memoryBytes * (numCpus || 1)) / cpus;
   if (used.mean <= requestedBytes || used.mean < share) return undefined;
   const recommended = Math.ceil(HEADROOM * used.max);

@@ -20,8 +20,8 @@ export interface JoinOptions<
   /** The key columns of the other side, in the order of `on`, where they have other names. Default: those of `on`. */
   rightOn?: RK | readonly RK[] | undefined;
   /**
-   * Which rows there are: those with a partner (`inner`), also those of this side without one (`left`), of the other (`right`), of both (`full`); or the rows of one side alone that have a partner
-   * (`leftSemi`, `rightSemi`) or none (`leftAnti`, `rightAnti`). Default: `"inner"`.
+   * The rows of the result. `inner`: rows with a partner; `left`, `right`, `full`: also the rows of this side, the other side, or both sides without one.
+   * `leftSemi`, `rightSemi`: rows of one side that have a partner; `leftAnti`, `rightAnti`: rows of one side that have none. Default: `"inner"`.
    */
   type?: T | undefined;
   /** Behind the names of this side's columns that the other side has too. Default: nothing. */

@@ -20,7 +20,7 @@ export const OFFSET_MAX = 0x7fffffff;
 /** Rows that a function of single rows gives are made a block after this many, however small they are. */
 export const ROWS_PER_BLOCK_MAX = 65_536;
 
-/** What a block of few rows counts in the budget: its references and messages take memory too. */
+/** Least size of a block in the budget, because its references and messages take memory, too. */
 export const BLOCK_COST_BYTES: number = 64 * 1024;
 
 /** Rows that a function or an iterator gives are made a block once they have about this many bytes: their worker holds no more of them. */
@@ -65,7 +65,7 @@ export const SPLIT_WAIT_MS = 600_000;
 /** Rows that `show` and `take` give, unless the caller says otherwise. The same as Ray's. */
 export const ROWS_SHOWN = 20;
 
-/** Rows that an exchange brings together in one task have about this many bytes: what a task has in memory several times over. */
+/** Size of the rows that an exchange gathers in one task. The task holds several times as many bytes in memory. */
 export const PARTITION_BYTES: number = 32 * BLOCK_BYTES_MIN;
 
 /** An exchange of fewer bytes has one partition: a second one would cost more than it saves. */
@@ -74,7 +74,7 @@ export const EXCHANGE_BYTES_MIN: number = 4 * BLOCK_BYTES_MIN;
 /** A side of a join goes to every task as a whole if the other one has so many times its bytes: then cutting both would cost more. It has the bytes of a partition at most. */
 export const WHOLE_INPUT_TIMES = 16;
 
-/** Rows of such a side: the table of its keys, which each task makes, takes some 50 bytes a row. */
+/** Limit on the rows of such a side: each task's table of its keys takes some 50 bytes for each row. */
 export const WHOLE_INPUT_ROWS_MAX: number = 2 ** 20;
 
 /** Rows that all tasks of a read may bring into tables, together, where nobody knows how many rows they read: less than a second's work. */
@@ -98,7 +98,7 @@ export const SAMPLES_PER_PARTITION = 256;
 /** Calls that an actor has for each that it runs at a time: one more waits for its turn, so that the actor is not idle between two. */
 export const CALLS_PER_ACTOR = 2;
 
-/** An actor beyond the fewest of its pool that has had nothing to do for so long is ended. */
+/** Actors beyond the pool's minimum end after this idle time. */
 export const ACTOR_IDLE_MS = 2000;
 
 /** A pipeline with pools looks so often how many CPUs the cluster has. */
@@ -107,21 +107,21 @@ export const POOL_LOOK_MS = 1000;
 /** How long actors of a pipeline that is over may take to end by themselves. */
 export const ACTOR_END_MS = 1000;
 
-/** Actors that die one after the other with the same rows, or in their constructors: whatever ends them ends all, and new ones are no help. */
+/** Limit on consecutive deaths of actors with the same rows or in their constructors: the cause ends each of them, so new actors do not help. */
 export const ACTOR_DEATHS_MAX = 3;
 
 /** Retries of an error that `retryOn` accepts, where `maxTaskRetries` says nothing. The same as that of tasks. */
 export const ERROR_RETRIES = 3;
 
-/** Of a block that a reader of files makes: enough that a task's own cost is small beside it, little enough that many are under way in a small budget. */
+/** Size of a reader's block: large beside the fixed cost of a task, and small enough that a small budget holds many. */
 export const READ_BLOCK_BYTES: number = 8 * 1024 * 1024;
 /** Limit on the bytes of one frame of a film, about four frames of 8K. */
 export const FRAME_BYTES_MAX: number = 384 * 1024 * 1024;
-/** The beginning of a file from which the types of its columns are inferred. */
+/** Size of a file's beginning that decides the types of its columns. */
 export const INFERENCE_BYTES: number = 4 * 1024 * 1024;
 /** The beginning from which the columns of several JSON files are found before these are read. It is parsed twice, so it is shorter. */
 export const JSON_LOOK_BYTES: number = 1024 * 1024;
-/** Of one record of a text format. A quote that is never closed makes the rest of the file one record; this ends the search. */
+/** Limit on one record of a text format. An unclosed quote makes the rest of the file one record; this limit ends the search. */
 export const RECORD_BYTES_MAX: number = 256 * 1024 * 1024;
 
 /** Different keys that rows or objects of JSON may have where few of them have each key. Beyond it the keys are ids, and a column for each would take memory with the square of the rows. */
@@ -130,7 +130,7 @@ export const JSON_SPARSE_KEYS_MAX = 1000;
 /** How deep arrays and objects of a row of JSON may lie in each other: each is a type within a type, and what walks types calls itself. Some thousands end the stack of a worker. */
 export const JSON_LEVELS_MAX = 1000;
 
-/** Of the dictionary at the beginning of a `.npy` file. NumPy itself reads 10,000. */
+/** Limit on the dictionary at the beginning of a `.npy` file. NumPy itself reads 10,000. */
 export const NPY_HEADER_BYTES_MAX = 65_536;
 
 /** The first bytes of a file of NumPy's: magic, version, and the longest form of the header's length. */
@@ -151,11 +151,11 @@ export const PARTITION_RETRIES = 100;
 /** Combinations of `partitionBy` values for which one task has files open. */
 export const PARTITIONS_OF_TASK_MAX = 500;
 
-/** How long the removal of what is unfinished may take on Ctrl-C. */
+/** Time limit on the removal of unfinished files at Ctrl-C. */
 export const INTERRUPTED_WRITE_MS = 1500;
 
 /** Files of a written dataset that go to their places together. */
 export const FILES_PUBLISHED_AT_A_TIME = 16;
 
-/** How long a worker goes without reading its memory again. Linux takes up to 0.1 ms to tell it, which is a quarter of what a block of one row costs. */
+/** Interval between a worker's readings of its memory. A reading takes Linux up to 0.1 ms, a quarter of the cost of a block of one row. */
 export const MEMORY_READ_MS = 20;

@@ -66,7 +66,7 @@ function operator(name: string, rows: number, load = { queuedBlocks: 3, workers:
 const ESCAPE = "\u001b";
 const UP = new RegExp(`^${ESCAPE}\\[(\\d+)A${ESCAPE}\\[J`);
 
-/** What a terminal shows of a text: lines that were taken away are gone. */
+/** Returns the lines that a terminal shows, without erased ones. */
 function screen(text: string): string[] {
   const lines: string[] = [];
   let rest = text;

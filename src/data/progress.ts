@@ -26,7 +26,7 @@ export function shownRun({ name: dataset, operators, errored }: ShownRun): Shown
   };
 }
 
-/** One operator: rows, bytes, rate, queue, workers. */
+/** Returns the line of one operator: rows, bytes, rate, queue, workers. */
 function lineOf(operator: Operator, now: number): string {
   const { name, rows, bytes, queuedBlocks, workers } = reportOf(operator);
   const { startedMs } = operator.statistics;

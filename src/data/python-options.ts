@@ -1,8 +1,8 @@
 /**
- * `mapBatches` with functions and classes of Python: what users may give, and the step that it makes.
+ * `mapBatches` with functions and classes of Python: the user's options and the resulting step.
  *
- * What `python.task` and `python.actor` were named with holds for the tasks and the actors, unless the options of `mapBatches` say otherwise.
- * Arguments behind the batch, and those by name, are Python's alone, since its functions capture nothing on the way to the workers.
+ * Options given to `python.task` and `python.actor` hold unless the options of `mapBatches` override them. Only Python has arguments behind the batch and by
+ * name, because its functions capture no variables on the way to the workers.
  */
 import type { ActorClass, RemoteFunction } from "../core/index.ts";
 import { count, custom, isPlainObject, oneOf, pythonCodeOf, readOptions } from "../core/internal.ts";
@@ -10,13 +10,13 @@ import { type NamedArguments, PYTHON_FORMATS, type PythonBatches, type PythonBat
 import type { ActorTransformOptions, TransformOptions } from "./transform-options.ts";
 
 interface PythonBatchOptions {
-  /** What the function, or `__call__`, gets behind the batch. A reference among them is given as its value: `put` what is large. Default: nothing. */
+  /** Arguments of the function, or of `__call__`, behind the batch. A reference arrives as its value: `put` large arguments. Default: none. */
   fnArgs?: readonly unknown[] | undefined;
-  /** What it gets by name, in the same way. Default: nothing. */
+  /** Arguments by name, with the same rules. Default: none. */
   fnKwargs?: NamedArguments | undefined;
   /** Rows of a batch; the last one of a task may have fewer. Default: each block is a batch. */
   batchSize?: number | undefined;
-  /** What the function is given: a dict of NumPy arrays, a `pyarrow.Table` or a `pandas.DataFrame`. It may return any of them. Default: `"numpy"`. */
+  /** Form of the function's batch: a dict of NumPy arrays, a `pyarrow.Table` or a `pandas.DataFrame`. The function may return any of them. Default: `"numpy"`. */
   batchFormat?: PythonBatchFormat | undefined;
 }
 
@@ -25,9 +25,9 @@ export interface MapBatchesPythonOptions extends TransformOptions, PythonBatchOp
 
 /** The options of `mapBatches` with a class of Python, whose method is `__call__`. */
 export interface MapBatchesPythonActorOptions extends ActorTransformOptions, PythonBatchOptions {
-  /** What the class is made with. Default: nothing. */
+  /** Arguments of the class's constructor. Default: none. */
   constructorArgs?: readonly unknown[] | undefined;
-  /** What the class is made with by name. Default: nothing. */
+  /** Arguments of the class's constructor by name. Default: none. */
   constructorKwargs?: NamedArguments | undefined;
 }
 
@@ -62,7 +62,7 @@ const PYTHON_ONLY = ["fnArgs", "fnKwargs", "constructorKwargs"] as const;
 type StepOptions = { [K in keyof typeof OPTIONS]?: unknown };
 
 /**
- * The step and the options that are left; undefined for what is no code of Python.
+ * Reads the step and the remaining options; undefined if the code is not Python's.
  *
  * @throws TypeError, RangeError for options that are wrong, and for Python's own where the code is TypeScript's
  */

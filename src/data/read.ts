@@ -61,7 +61,7 @@ import type { AnyRow } from "./row-types.ts";
 
 /** The options of all readers of files. */
 export interface ReadFilesOptions extends FileChoiceOptions, Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
-  /** Tasks of it that read at a time. Functions behind it have tasks of their own then. Default: as many as there are CPUs. */
+  /** Limit on simultaneous reading tasks. Functions behind the read then run in separate tasks. Default: the number of CPUs. */
   concurrency?: number | undefined;
   /** Add the column `path` with the path of the file of each row. Default: false. */
   includePaths?: boolean | undefined;
@@ -77,7 +77,7 @@ export interface ReadCsvOptions extends ReadFilesOptions {
    * true.
    */
   header?: boolean | readonly string[] | undefined;
-  /** What is between two fields: one character. Default: `","`. */
+  /** The delimiter of fields: one character. Default: `","`. */
   delimiter?: string | undefined;
   /** The character that stands before a quote in a field in quotes, and before itself: `"\\"` for files of Spark. Default: quotes are doubled. */
   escape?: string | undefined;
@@ -126,7 +126,7 @@ export interface ReadNumpyOptions extends ReadFilesOptions {
 export interface ReadImagesOptions extends ReadFilesOptions {
   /** Height and width that each image is brought to. Default: its own. */
   size?: readonly [height: number, width: number] | undefined;
-  /** Its channels: `"L"` is grey, one channel. Default: those of the file. */
+  /** The image's channels: `"L"` is grey, one channel. Default: those of the file. */
   mode?: ImageMode | undefined;
 }
 
@@ -310,7 +310,7 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
   });
 }
 
-/** @throws TypeError for what is no path and no list of paths. An empty list is a mistake more often than not, and `ignoreMissingPaths` takes it. */
+/** Checks paths. @throws TypeError unless given a path or a list of paths. An empty list is mostly a mistake; `ignoreMissingPaths` allows it. */
 function checkPaths(of: string, paths: unknown, files: FilesOptions): void {
   checkChoice(of, files);
   const { ignoreMissingPaths } = files;
@@ -414,7 +414,7 @@ interface ParquetRead {
   readonly columns: readonly string[] | undefined;
   readonly decimal: "text" | "number" | undefined;
   readonly schema: SchemaOption;
-  /** What the steps behind the read ask for. */
+  /** The columns and filters of the steps behind the read. */
   readonly wanted: Wanted;
 }
 
@@ -506,7 +506,7 @@ function withoutRows({ path, sparkTimes, encryptedColumns }: ParquetFooter): Par
   return { path, rowGroups: [], firstRows: [], rowCount: 0, sparkTimes, encryptedColumns };
 }
 
-/** Folders within that of a table, of which only a log tells which files are of it: the others are removed or older rows, which would be read with them. */
+/** Folders that mark a table whose log decides which files belong to it: a plain read would include removed and older rows. */
 const TABLE_LOGS: Readonly<Record<string, string>> = { _delta_log: "Delta Lake", ".hoodie": "Hudi" };
 
 async function refuseTables(paths: Paths, listed: readonly ListedFile[]): Promise<void> {
@@ -538,7 +538,7 @@ function foldersOf(files: readonly ListedFile[]): ReadonlySet<string> {
   return folders;
 }
 
-/** The row groups of which the filters keep no row, by their statistics and by what the path says. */
+/** Returns the row groups without a row that the filters keep, by statistics and by the path's columns. */
 function excludedGroups(
   { columns, rowGroups }: ParquetFooter,
   added: PathColumns,
@@ -628,7 +628,7 @@ function taskLimit({ concurrency }: FilesOptions): TaskLimit | undefined {
   return concurrency === undefined ? undefined : { kind: "tasks", concurrency };
 }
 
-/** The options of the reader itself, and those of its tasks. A name that neither knows is taken for one of the reader's, which says what there is. */
+/** Splits options into the reader's and its tasks'. An unknown name goes to the reader, whose error lists the known ones. */
 function splitOptions(options: ReadFilesOptions, known: object): { own: object; tasks: TaskOptions<1> } {
   const entries = Object.entries(options);
   const isOfTasks = (name: string): boolean => !Object.hasOwn(known, name) && isTaskOption(name);
@@ -800,7 +800,7 @@ export async function* readSeveral(files: readonly Parameters<typeof readWithCol
     if (args === undefined) return undefined;
     const blocks = readWithColumns(...args);
     const first = blocks.next();
-    // Its failure is thrown when its turn comes.
+    // A failure is thrown in the block's turn.
     first.catch(() => {});
     return { blocks, first };
   };
@@ -831,7 +831,7 @@ export async function* readWithColumns(
   const read = reader as (...args: unknown[]) => AsyncIterable<Block>;
   let firstRow = 0;
   for await (const block of read(...args)) {
-    // A reader of parts of a file has noted which rows of it they are.
+    // A reader of a file's parts has noted the row numbers itself.
     if (typeof args[0] === "string") noteFile(block, shownPath(args[0]), firstRow);
     firstRow += block.rowCount;
     // A column of the file goes before one of its path.

@@ -16,11 +16,11 @@ export interface RepartitionOptions<K extends string = string> {
   strict?: boolean | undefined;
   /** Rows of equal values in these columns come into the same block, unless that were larger than 128 MiB. */
   keys?: readonly K[] | undefined;
-  /** Whether the rows of each block are brought into the order of `keys`, as `sort` would: for files whose readers leave out what they need not. Default: false. */
+  /** Whether the rows of each block are sorted by `keys`, so that readers of the written files can skip row groups. Default: false. */
   sort?: boolean | undefined;
   /** Brings the rows into random order. Not with `keys`. Default: false. */
   shuffle?: boolean | undefined;
-  /** Of the random order: a whole number. Default: another one each time. */
+  /** Seed of the random order: a whole number. Default: a new one each time. */
   seed?: number | undefined;
 }
 

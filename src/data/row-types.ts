@@ -13,7 +13,7 @@ export type BatchColumn<T> = [T] extends [number] ? NumberArray : [T] extends [b
 /** A batch in the format `columns`: an object with an entry a column. */
 export type Batch<R> = { readonly [K in keyof R]: BatchColumn<R[K]> };
 
-/** What a function on batches may return of which rows are made, besides arrays of rows and Arrow tables. The first dimension of an `NdArray` are the rows. */
+/** Columns that a function on batches may return, besides arrays of rows and Arrow tables. The first dimension of an `NdArray` counts the rows. */
 export type AnyColumn = NdArray | NumberArray | BigInt64Array | BigUint64Array | readonly unknown[] | Column<unknown>;
 export type AnyBatch = Readonly<Record<string, AnyColumn>> | readonly AnyRow[] | ArrowTable;
 
@@ -43,20 +43,20 @@ export type RowOfBatch<B> = B extends ArrowTable
     ? R
     : { -readonly [K in keyof B]: ColumnValue<B[K]> };
 
-/** The row type of what a function on batches returned: a batch, a promise of one, or an iterator of several. */
+/** The row type of a function's result on batches: a batch, a promise of one, or an iterator of several. */
 export type RowOfResult<O> =
   Awaited<O> extends infer B ? (B extends Generator<infer I> | AsyncGenerator<infer I> ? RowOfBatch<I> : RowOfBatch<B>) : never;
 
 /** A class whose method `call` is a function of a transform. */
 export type ClassOf<V, O> = new (...args: any) => { call: (value: V) => O };
 
-/** What `call` of a class returns. */
+/** The result of a class's method `call`. */
 export type ResultOfCall<C extends ClassOf<never, unknown>> = ReturnType<InstanceType<C>["call"]>;
 
 /** The row of what `call` of a class for `flatMap` returns. */
 export type RowOfSeveral<S> = Awaited<S> extends infer I ? (I extends Iterable<infer U> | AsyncIterable<infer U> ? U : never) : never;
 
-/** What `flatMap` functions return. */
+/** The result of a `flatMap` function. */
 export type Several<U> = Iterable<U> | AsyncIterable<U> | Promise<Iterable<U>>;
 
 /** The row of a zip. Names that come again get a number behind them, which only the values know. */

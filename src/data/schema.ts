@@ -1,4 +1,4 @@
-/** The schema of a dataset: the names and types of its columns, as `schema()` gives it. */
+/** The schema of a dataset, which `schema()` returns: the names and types of its columns. */
 import { type Field, typeName } from "./blocks/data-type.ts";
 
 export class Schema {

@@ -1,12 +1,12 @@
 /**
  * The settings of the engine: those of this process, which `configure` changes, and those of single pipelines.
  *
- * Settings are checked where the user sets them. A pipeline's own settings go before those of the process, each as a whole.
- * `Dataset` resolves them when it is consumed, and `engine/run.ts` does what they say.
+ * Settings are checked where the user sets them. Each setting of a pipeline replaces the process's setting as a whole. `Dataset` resolves settings when it is
+ * consumed, and `engine/run.ts` applies them.
  */
 import { count, custom, customResources, flag, LABEL_SELECTOR, type LabelSelector, number, readOptions } from "../core/internal.ts";
 
-/** What `configure` and `withSettings` take. */
+/** The settings of `configure` and `withSettings`. */
 export interface DataSettings {
   /** Bytes that the blocks of all running pipelines may have together. Default: half of the object store. */
   memoryBytes?: number | undefined;
@@ -18,13 +18,13 @@ export interface DataSettings {
    */
   maxErroredBlocks?: number | undefined;
   /**
-   * Whether runs that take longer than half a second show on stderr what their operators do: a line each, drawn in place, where that is a terminal, else a line every 5 seconds, and a line
-   * at the end. Default: on a terminal alone. The environment variable `SHOAL_PROGRESS=0` ends it everywhere.
+   * Whether runs of more than half a second show the progress of their operators on stderr. A terminal shows a line for each operator, drawn in place; another
+   * output gets a line every 5 seconds. Both get a line at the end. Default: on a terminal alone. The environment variable `SHOAL_PROGRESS=0` ends it everywhere.
    */
   progress?: boolean | undefined;
   /**
-   * Whether a line on stderr warns of a task that gives nothing for much longer than others of its step, and of tasks that use more memory than they ask for and than their CPUs' part of the
-   * machine. Default: true.
+   * Whether a line on stderr warns of a task that gives nothing for much longer than its step's other tasks, and of tasks that use more memory than they ask
+   * for and than their CPUs' share of the machine. Default: true.
    */
   detectIssues?: boolean | undefined;
   /**
@@ -36,8 +36,8 @@ export interface DataSettings {
    */
   labelSelector?: LabelSelector | undefined;
   /**
-   * The resources that all tasks and actors of a pipeline may hold together: `CPU`, `GPU`, `memory` (in bytes), and custom resources by name. A step that needs more is refused before anything starts, and
-   * so are pools whose fewest actors leave too little for a task. Default: no limit but what the cluster has.
+   * Limits on the resources that all tasks and actors of a pipeline hold together: `CPU`, `GPU`, `memory` (in bytes), and custom resources by name. A step that
+   * needs more is refused before the run starts. So are pools whose fewest actors leave too little for a task. Default: the cluster's totals.
    *
    * @example
    * rides.withSettings({ resourceLimits: { CPU: 4, GPU: 1 } });
@@ -59,7 +59,7 @@ export interface Settings {
   readonly excludeResources: Readonly<Record<string, number>>;
 }
 
-/** As nodes name them; what blocks take of the object store has a limit of its own. */
+/** Resources under the names of nodes. Blocks in the object store have a separate limit. */
 const AMOUNTS = customResources({ cpu: "CPU", gpu: "GPU", memory: "memory", object_store_memory: "memoryBytes of data" }, [
   "CPU",
   "GPU",
@@ -93,7 +93,7 @@ const SETTINGS = {
 let processSettings: DataSettings = {};
 
 /**
- * Changes the settings of all pipelines that this process begins from now on; what is not named stays.
+ * Changes the settings of all pipelines that this process begins from now on. Other settings stay.
  *
  * @throws TypeError for an unknown setting or a value of a wrong type, RangeError for one out of range
  */

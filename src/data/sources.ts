@@ -1,8 +1,8 @@
 /**
- * Datasets of what the program has, or can count: items, columns, ranges, and sources of the user's own.
+ * Datasets of the program's items and columns, of ranges, and of the user's own sources.
  *
- * Items and columns become blocks at once, so what is wrong with them is said where they were given. Ranges and sources are read by tasks, a part each. Datasets of files are in
- * `read.ts`.
+ * Items and columns become blocks at once, so the call that takes them throws their errors. Tasks read ranges and sources, one part each. `read.ts` has the
+ * datasets of files.
  */
 import type { NdArray } from "../core/index.ts";
 import { count, describeValue, isPlainObject, readOptions } from "../core/internal.ts";
@@ -23,7 +23,7 @@ type RowOfItem<T> = T extends AnyRow ? T : { item: T };
 /**
  * A dataset of items: objects are rows, anything else is the column `item`.
  *
- * @throws TypeError for what is no array; DataError for a column of values of two types
+ * @throws TypeError unless given an array; DataError for a column of values of two types
  */
 export function fromItems<T>(items: readonly T[]): Dataset<RowOfItem<T>> {
   if (!Array.isArray(items)) throw new TypeError(`fromItems takes an array: received ${describeValue(items)}`);
@@ -43,11 +43,11 @@ export function fromColumns<const B extends Readonly<Record<string, ArrayLike<un
 }
 
 /**
- * A dataset of what an iterator of this program gives: objects are rows, anything else is the column `item`. It is read as the pipeline needs it, also where it never ends, and once: `materialize()` keeps
- * its rows.
+ * A dataset of the items of an iterable in this program: objects are rows, anything else is the column `item`. The pipeline reads items as it needs them, so an
+ * endless iterable works, too. It is read only once: `materialize()` keeps its rows.
  *
- * @param options - `rowsPerBlock`: how many items are read before a task gets them. Default: 4,096
- * @throws TypeError for what is no iterable; when it runs, DataError where it was read before
+ * @param options - `rowsPerBlock`: number of items that are read before a task gets them. Default: 4,096
+ * @throws TypeError unless given an iterable; when it runs, DataError if the iterable was read before
  * @example
  * const lines = data.fromAsyncIterable(createInterface({ input: process.stdin }));
  */
@@ -62,9 +62,9 @@ export function fromAsyncIterable<T>(
 }
 
 /**
- * The whole numbers from 0 to before `n`, as the column `id`.
+ * The whole numbers from 0 (included) to `n` (excluded), as the column `id`.
  *
- * @throws RangeError for what is no whole number from 0
+ * @throws RangeError unless `n` is a whole number from 0
  */
 export function range(n: number): Dataset<{ id: number }> {
   if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(`range takes a whole number from 0: received ${describeValue(n)}`);
@@ -99,7 +99,7 @@ export async function* readRange(start: number, end: number): AsyncGenerator<Blo
   }
 }
 
-/** One part of a source of the user's own. It travels to the worker that reads it, with what its function captures. */
+/** One part of a user's source. It travels to the reading worker with the variables that its function captures. */
 export interface ReadTask<R extends AnyRow = AnyRow> {
   /** Rows, or batches of them, as they are read. */
   read(): Iterable<R | AnyBatch> | AsyncIterable<R | AnyBatch> | Promise<Iterable<R | AnyBatch>>;
@@ -111,17 +111,17 @@ export interface ReadTask<R extends AnyRow = AnyRow> {
 
 /** A source of the user's own. */
 export interface Datasource<R extends AnyRow = AnyRow> {
-  /** What plans and errors call it. */
+  /** The source's name in plans and errors. */
   readonly name: string;
   /** The parts, in the order of their rows. `parallelism`: how many parts suit the cluster. */
   getReadTasks(options: { readonly parallelism: number }): readonly ReadTask<R>[] | Promise<readonly ReadTask<R>[]>;
 }
 
 /**
- * A dataset of a source of one's own.
+ * A dataset of a user's source.
  *
- * @param options - what its tasks ask for, such as `numCpus`, and `concurrency`: how many of them read at a time
- * @throws TypeError for what is no source; TypeError, RangeError for options that the core would refuse
+ * @param options - options of its tasks, such as `numCpus`; `concurrency` limits simultaneous reads
+ * @throws TypeError for an invalid source; TypeError, RangeError for options that the core would refuse
  */
 export function readDatasource<R extends AnyRow>(source: Datasource<R>, options: TransformOptions = {}): Dataset<R> {
   if (typeof source?.getReadTasks !== "function" || typeof source.name !== "string")

@@ -76,13 +76,13 @@ export interface SplitOptions extends ConsumeOptions {
   /** Exactly as many rows each, and what is left over in none. Default: false. */
   equal?: boolean | undefined;
   /**
-   * The ids of the nodes on which the parts are used, one a part. Each part then gets blocks of its own node first: its rows keep their order, and those of the parts no longer follow each
-   * other. Default: none.
+   * Node ids of the parts' consumers, one for each part. A part then gets blocks of that node first. Its rows keep their order, but the parts no longer follow
+   * each other. Default: none.
    */
   localityHints?: readonly string[] | undefined;
 }
 
-/** The borders between parts of these fractions of all rows; what is left is one part more. */
+/** Returns the borders between parts of these fractions of all rows. The remaining rows are one part more. */
 export function bordersOf(fractions: readonly number[], total: number): number[] {
   let sum = 0;
   return fractions.map((fraction) => {
@@ -92,7 +92,7 @@ export function bordersOf(fractions: readonly number[], total: number): number[]
   });
 }
 
-/** @throws RangeError for what are no fractions whose sum is below 1 */
+/** Checks fractions. @throws RangeError unless they are above 0 and their sum is below 1 */
 export function checkFractions(fractions: unknown): asserts fractions is readonly number[] {
   const isGood =
     Array.isArray(fractions) && fractions.length > 0 && fractions.every((one) => typeof one === "number" && one > 0 && one < 1);
@@ -102,7 +102,7 @@ export function checkFractions(fractions: unknown): asserts fractions is readonl
   );
 }
 
-/** @throws RangeError for what are no ascending whole numbers */
+/** Checks indices. @throws RangeError unless they are ascending whole numbers */
 export function checkIndices(indices: unknown): asserts indices is readonly number[] {
   const isGood =
     Array.isArray(indices) &&
@@ -125,13 +125,13 @@ export function testRows(testSize: unknown, total: number): number {
 
 /** The options of `trainTestSplit`. */
 export interface TrainTestSplitOptions<R extends AnyRow = AnyRow> extends ConsumeOptions {
-  /** Which part of the rows is to test with, between 0 and 1, or how many rows. */
+  /** Size of the test side: a fraction of the rows between 0 and 1, or a number of rows. */
   testSize: number;
   /** Bring the rows into random order first. Default: false. */
   shuffle?: boolean | undefined;
-  /** Of the random order. Default: another one each time. */
+  /** Seed of the random order. Default: a new one each time. */
   seed?: number | undefined;
-  /** A column of whose values each has the same part of its rows in the test. Default: none. */
+  /** A column for a stratified split: each of its values has the same fraction of rows in the test. Default: none. */
   stratify?: (keyof R & string) | undefined;
 }
 

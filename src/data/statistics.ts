@@ -1,8 +1,8 @@
 /**
- * What the operators of a run have done, as `stats()` gives it: for programs as properties, for readers as text.
+ * The operators' statistics of a run, which `stats()` returns: as properties for programs, as text for readers.
  *
- * Operators count while they work, and a report is what they have counted so far, so a run may be asked while it goes on. Progress shows the same reports in the same words.
- * Counts are the driver's: it sees every block with its facts, and what tasks did with rows that they dropped it does not.
+ * Operators count while they work, and a report has the counts so far, so a run may be asked while it goes on. Progress shows the same reports in the same
+ * words. The driver counts: it sees every block with its facts, but not the work of tasks on rows that they dropped.
  */
 import { secondsText } from "../progress/progress-board.ts";
 import type { ErroredBlocks, LeftOut } from "./engine/errored-blocks.ts";
@@ -19,7 +19,7 @@ export interface RunState {
   endedMs: number | undefined;
 }
 
-/** One operator's part of a run. */
+/** The report of one operator in a run. */
 export interface OperatorReport {
   readonly name: string;
   /** Tasks, or calls of actors, that have begun. */
@@ -28,13 +28,13 @@ export interface OperatorReport {
   readonly rows: number;
   readonly bytes: number;
   readonly blocks: number;
-  /** From the beginning of its first task to its last block. */
+  /** Time from the begin of the operator's first task to its last block. */
   readonly durationMs: number;
-  /** Time that its tasks worked for these blocks, all together, with what they waited for files and promises. */
+  /** Wall time of all tasks together, with their waits for files and promises. */
   readonly wallMs: number;
-  /** Time of processors that the processes of its tasks used meanwhile. In-process, where all tasks are in one process, it tells little. */
+  /** Processor time of the tasks' processes meanwhile. It means little in in-process mode, where all tasks share a process. */
   readonly cpuMs: number;
-  /** The most memory that a process of its tasks had when it had made a block, its own alone. Undefined where it is not known, as in-process. */
+  /** Largest private memory of a task's process after a block. Undefined if unknown, as in in-process mode. */
   readonly maxMemoryBytes: number | undefined;
   /** Tasks that failed and were left out. */
   readonly erroredBlocks: number;
@@ -80,7 +80,7 @@ Object.defineProperty(DataStatistics.prototype, Symbol.for("nodejs.util.inspect.
   },
 });
 
-/** What an operator has done so far. */
+/** Returns the report of an operator so far. */
 export function reportOf({ name, statistics, load }: Operator): OperatorReport {
   const { tasks, rows, bytes, blocks, wallMs, cpuMs, memoryBytes, erroredBlocks, startedMs, endedMs } = statistics;
   const maxMemoryBytes = memoryBytes.count === 0 ? undefined : memoryBytes.max;

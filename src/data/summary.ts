@@ -28,7 +28,7 @@ export interface SummaryOptions<R extends AnyRow = AnyRow> extends ConsumeOption
   /** The columns that it tells of. Default: all. */
   columns?: readonly (keyof R & string)[] | undefined;
   /**
-   * Other statistics for a column of a type, such as `int64`, by their names; undefined leaves it those of its type.
+   * Other statistics for a column of a type, such as `int64`, by their names; undefined keeps the defaults of the type.
    *
    * @example
    * await rides.summary({ aggregates: (column, type) => (type === "string" ? { distinct: data.countDistinct(column) } : undefined) });
@@ -76,7 +76,7 @@ const TOP_VALUES = 10;
 interface SummaryPlan {
   readonly columns: readonly string[];
   readonly statistics: readonly { readonly column: string; readonly statistic: string }[];
-  /** Each aggregate under the index of its statistic. */
+  /** The aggregates, each under the index of a statistic. */
   readonly aggregates: Readonly<Record<string, Aggregate>>;
 }
 

@@ -1,4 +1,4 @@
-/** What transforms are given, and what the plan makes of it: functions in tasks, classes in pools of actors. */
+/** The options of transforms and their effect on the plan: functions in tasks, classes in pools of actors. */
 import { describe, expect, test } from "vitest";
 import * as data from "./index.ts";
 

@@ -1,8 +1,8 @@
 /**
  * The options of transforms: of functions, which run in tasks, and of classes, which run in pools of actors.
  *
- * `readCompute` checks them where the user wrote them, and parts them into where the transform runs and what the core is told. Whether something is a class is asked of its
- * syntax, so a plain function is never constructed.
+ * `readCompute` checks them in the user's call, and splits them into the choice of tasks or a pool and the core's options. The syntax decides whether a value is
+ * a class, so a plain function is never constructed.
  */
 import { type ActorOptions, type MethodOptions, remote, type TaskOptions } from "../core/index.ts";
 import { count, custom, isActorOption, isClass, isPlainObject, isTaskOption, nearNames, number, readOptions } from "../core/internal.ts";
@@ -11,9 +11,9 @@ import { ChainActor } from "./engine/pool-actor.ts";
 import type { Transform } from "./engine/transform.ts";
 import { CALLS_PER_ACTOR, ERROR_RETRIES } from "./limits.ts";
 
-/** What the tasks of a transform ask for, such as `numCpus` or `maxRetries`. Transforms with options of their own run in tasks of their own. */
+/** Options of a transform's tasks, such as `numCpus` or `maxRetries`. A transform with options runs in separate tasks. */
 export interface TransformOptions extends Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
-  /** How many tasks of it run at a time. Default: as many as there are CPUs. */
+  /** Limit on simultaneous tasks. Default: the number of CPUs. */
   concurrency?: number | undefined;
 }
 
@@ -107,7 +107,7 @@ function requireSizes(of: string, { minSize, maxSize = Number.POSITIVE_INFINITY,
   throw new RangeError(`${of}: the initial size is from the smallest to the largest: received ${minSize}, ${initialSize} and ${maxSize}`);
 }
 
-/** What a method was given, parted. `options` are those of tasks; a pool has its own in `compute`. */
+/** The split options of a method. `options` are those of tasks; a pool's are in `compute`. */
 export interface ReadOptions {
   readonly compute: Compute | undefined;
   readonly options: TaskOptions<1>;

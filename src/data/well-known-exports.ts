@@ -1,8 +1,8 @@
 /**
- * Everything of `shoal/data` that travels by name: what users import in functions that they send, and what the engine's tasks are made of.
+ * Registers everything of `shoal/data` that travels by name: exports that users' functions import, and the functions of the engine's tasks.
  *
- * What is missing here is refused when a task that needs it is sent, as part of Shoal itself. The names of users' exports are those of `index.ts`; the others are the readers
- * and the tasks of the engine.
+ * A task that needs an unregistered export is refused when it is sent, because that export is part of Shoal itself. `index.ts` names the users' exports; the
+ * others are the engine's readers and tasks.
  */
 import { registerExports } from "../core/internal.ts";
 import {

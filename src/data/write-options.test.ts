@@ -14,7 +14,7 @@ const input: LogicalPlan = {
   options: {},
 };
 
-/** The operators behind the input, first the one that writes, with what runs in the tasks of each. */
+/** Returns the operators behind the input, first the one that writes, with the chains of their tasks. */
 function operatorsOf({ tasks, mode: _mode, filenameProvider: _names, signal: _signal, ...plan }: WritePlan): PhysicalPlan[] {
   const transform = { kind: "write", name: "write", stagingFolder: "/staging", ...plan } as const;
   const operators: PhysicalPlan[] = [];

@@ -1,8 +1,8 @@
 /**
- * The options of what writes files, and what each writer makes of them: the mode, the columns that are folders, the extension, the form of the files, and where its tasks run.
+ * The options of writers, and the plan that each writer makes of them: mode, partition columns, extension, file format, and the placement of its tasks.
  *
- * They are checked where the user wrote them, before anything runs. `write.ts` does what they say.
- * A compression is part of the extension, by which readers find it.
+ * Options are checked in the user's call, before anything runs. `write.ts` carries out the plan. A compression is part of the extension, so that readers
+ * recognize it.
  */
 import { count, custom, describeValue, flag, isTaskOption, type Option, oneOf, readOptions } from "../core/internal.ts";
 import type { ConsumeOptions } from "./consume.ts";
@@ -13,7 +13,7 @@ import { PARQUET_CODECS, type ParquetCodec } from "./formats/parquet-writer.ts";
 import { type ReadOptions, readTasks, type TransformOptions } from "./transform-options.ts";
 import { WRITE_MODES, type WriteMode } from "./write.ts";
 
-/** The options of what writes files. With `concurrency`, `numCpus` and others of tasks the files are written by tasks of their own. */
+/** The options of all writers. With `concurrency`, `numCpus` or other options of tasks, separate tasks write the files. */
 export interface WriteOptions extends ConsumeOptions, TransformOptions {
   /**
    * How files are treated that the folder has already: `"append"` leaves them, `"overwrite"` removes them after the new ones are there and refuses a folder with files that no write made, `"create"` and `"error"` refuse to write, `"ignore"` writes
@@ -23,8 +23,8 @@ export interface WriteOptions extends ConsumeOptions, TransformOptions {
   /** Columns whose values are folders, such as `city=Rome/`, and are left out of the files. Default: none. */
   partitionBy?: readonly string[] | undefined;
   /**
-   * Names the files: called in this process, once a file, in the order of the rows. The extension is added where it is missing. With `"overwrite"` a file takes the place of an old one of its
-   * name, so a failure while files take their places may leave some of both. Default: `part-00000-<id>` and so on.
+   * Names the files: called in this process, once for each file, in the order of the rows. A missing extension is added. With `"overwrite"` a file replaces an
+   * old one of the same name, so a failure amid the replacements may leave a mixture. Default: `part-00000-<id>` and so on.
    *
    * @example
    * await rides.writeCsv("out/", { filenameProvider: ({ index, writeId }) => `rides-${writeId}-${index}` });
@@ -32,7 +32,7 @@ export interface WriteOptions extends ConsumeOptions, TransformOptions {
   filenameProvider?: FilenameProvider | undefined;
 }
 
-/** The options of what writes several rows to a file. */
+/** The options of writers with several rows in a file. */
 export interface WriteRowsOptions extends WriteOptions {
   /** A file that has so many rows is ended, and the rows behind go to the next one. Default: a file a task. */
   maxRowsPerFile?: number | undefined;
@@ -79,7 +79,7 @@ export interface WriteImagesOptions extends WriteOptions {
   fileFormat?: ImageFormat | undefined;
 }
 
-/** What is to be written, and how. */
+/** The plan of a write. */
 export interface WritePlan
   extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile" | "minRowsPerFile" | "minBytesPerFile"> {
   readonly mode: WriteMode;

@@ -24,7 +24,7 @@ import { counted } from "./statistics.ts";
 export const WRITE_MODES = ["append", "overwrite", "create", "error", "ignore"] as const;
 export type WriteMode = (typeof WRITE_MODES)[number];
 
-/** What was written. */
+/** The result of a write. */
 export interface WriteResult {
   /** Absolute paths, in the order of the rows. */
   readonly files: readonly string[];
@@ -185,7 +185,7 @@ class Publisher {
     this.#throwFailure();
   }
 
-  /** Gives no further file its place. Whoever waits for one, or for the end, waits until the process ends. */
+  /** Stops moving files to their places. Callers that wait for a file or for the end wait until the process ends. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all(this.#underWay);

@@ -18,7 +18,7 @@ import { UTF8, utf8Text } from "./text-encoding.ts";
 import { ColumnInference } from "./text-inference.ts";
 
 export interface CsvOptions {
-  /** One ASCII character. Default: a comma. */
+  /** The delimiter: a single ASCII character. Default: a comma. */
   readonly delimiter?: string;
   /** The character before a quote in a field in quotes, and before itself. Default: quotes are doubled. */
   readonly escape?: string;

@@ -1,7 +1,7 @@
 /**
  * The types of columns of text, from the fields in the beginning of a file.
  *
- * Every field that is not empty says what it may be, and the column is the narrowest type that all of them are:
+ * The column takes the narrowest type that fits all fields that are not empty:
  *
  * | fields | type |
  * |---|---|
@@ -10,7 +10,7 @@
  * | `true`, `false`, also as Python and Excel write them | bool |
  * | days; moments, also beside days | date; timestamp in the coarsest unit that holds all, string where none does |
  * | anything else, numbers with leading zeros | string |
- * | nothing at all | null where this is the whole file, which fits to what other files have; else string |
+ * | nothing at all | null where this is the whole file, which fits the types of other files; else string |
  * | `""` alone, in the only column | the same: many programs write nulls so, as they skip empty lines |
  */
 import { BIG_INT64, BOOL, DATE, type DataType, FLOAT64, INT64, NULL, STRING } from "../blocks/data-type.ts";
@@ -32,7 +32,7 @@ const NANOSECONDS = 512;
 const FAR = 1024;
 const TEXT = 2048;
 
-/** What the fields of one column may be. */
+/** The possible types of one column. */
 export class ColumnInference {
   #seen = 0;
   #hasEmptyTexts = false;

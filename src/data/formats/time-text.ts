@@ -36,7 +36,7 @@ export function parseDay(bytes: Uint8Array, start: number, end: number): number 
   return 365 * shifted + Math.floor(shifted / 4) - Math.floor(shifted / 100) + Math.floor(shifted / 400) + dayOfYear - 719_468;
 }
 
-/** What the bytes said last, for {@link writeMoment} and {@link fractionDigits}: there is no allocation for each. */
+/** The last parsed moment, for {@link writeMoment} and {@link fractionDigits}. Variables avoid an allocation for each moment. */
 let seconds = 0;
 let fractionStart = 0;
 let fractionEnd = 0;

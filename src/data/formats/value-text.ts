@@ -1,8 +1,8 @@
 /**
- * Values of vectors as text, straight into bytes: what CSV and JSON write alike.
+ * Writes values of vectors as text, straight into bytes, for CSV and JSON alike.
  *
- * Numbers are as short as they can be and read back as the same number; int64 and decimals are all their digits; days, moments in UTC and times of day are ISO 8601 with the full
- * precision of their column; durations are their count.
+ * Numbers have the shortest text that reads back as the same number. int64 and decimals have all their digits. Days, moments in UTC and times of day are ISO
+ * 8601 with the full precision of their column. Durations are counts.
  */
 import { type DataType, type TimeUnit, typeName } from "../blocks/data-type.ts";
 import { getBit } from "../blocks/bitmap.ts";

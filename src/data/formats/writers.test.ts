@@ -1,4 +1,4 @@
-/** What the writers of CSV, JSON and Parquet make, and that the readers get the same back. */
+/** The output of the writers of CSV, JSON and Parquet, which the readers turn back into the same values. */
 import { NdArray } from "../../core/index.ts";
 import fc from "fast-check";
 import { parquetMetadata } from "hyparquet";
@@ -69,7 +69,7 @@ const INT64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const DATES = fc.date({ min: new Date("0001-01-01"), max: new Date("9999-12-31"), noInvalidDate: true });
 const TEXTS = fc.string({ unit: "binary" }).map((text) => text.toWellFormed());
 
-/** By type, values that a column of it may have. */
+/** Possible column values, by type. */
 const COLUMNS: readonly (readonly [DataType, fc.Arbitrary<unknown>])[] = [
   [{ kind: "float64" }, fc.double({ noNaN: true, noDefaultInfinity: true })],
   [{ kind: "float32" }, fc.float({ noNaN: true, noDefaultInfinity: true })],

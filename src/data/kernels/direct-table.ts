@@ -1,8 +1,8 @@
 /**
- * Groups of whole numbers that lie close together, as ids and small codes do: each number has a place of its own in an array, and none is hashed or compared.
+ * Groups whole numbers of a small range, such as ids and codes: each number has its place in an array, so none is hashed or compared.
  *
- * `hash.ts` and `key-table.ts` ask here first. Groups have the numbers that they have in a table of hashes: those of the order in which they first come.
- * Numbers of any type count as whole where 32 bits hold them all, as values that a program makes are float64.
+ * `hash.ts` and `key-table.ts` ask here first. Groups are numbered in the order of their first appearance, as in a hash table. Numbers of any type count as
+ * whole if 32 bits hold them all, because values that a program makes are float64.
  */
 import type { Vector } from "../blocks/vector.ts";
 

@@ -1,9 +1,9 @@
 /**
- * Rows by the values of their key columns: a hash of each row, and a dense number for each group of rows with equal keys.
+ * Hashes rows by their key columns, and gives each group of rows with equal keys a dense number.
  *
- * Equal are values that JavaScript's `Object.is` calls equal, but 0 and -0 are one group, and so are all NaN, and all nulls. Numbers are hashed by their value whatever their
- * width, so blocks whose column is int32 in one place and float64 in another meet in the same partition. A column with a dictionary has the hashes and groups of its values: each
- * of these is hashed and compared once, however many rows have it.
+ * Values are equal as in JavaScript's `Object.is`, except that 0 and -0 are one group; all NaN are one group, and all nulls, too. Equal numbers of different
+ * widths have one hash, so blocks with an int32 column and blocks with a float64 column meet in the same partition. A dictionary column hashes and compares
+ * each dictionary value once, however many rows have it.
  */
 import { getBit } from "../blocks/bitmap.ts";
 import { type Block, vectorOf } from "../blocks/block.ts";
@@ -40,7 +40,7 @@ export function keyVectors(block: Block, columns: readonly string[], use: string
   });
 }
 
-/** Whether values of its type are equal or not. */
+/** Tells whether values of the vector's type can be compared for equality. */
 export function isKey({ type }: Vector): boolean {
   return type.kind !== "list" && type.kind !== "struct" && type.kind !== "tensor";
 }
@@ -166,7 +166,7 @@ function hashBytes(bytes: Uint8Array, offsets: Int32Array, hashes: Uint32Array):
 /** Whether a row of one vector and a row of the other, which may be the same, have equal values; neither is null. */
 export type RowEquality = (a: number, b: number) => boolean;
 
-/** Of two vectors of one type. */
+/** Returns the equality of rows of two vectors of one type. */
 function equalityOf(left: Vector, right: Vector): RowEquality {
   switch (left.type.kind) {
     case "null":
@@ -367,8 +367,8 @@ export class GroupTable {
 }
 
 /**
- * The numbers of a column's values among those of its dictionary, the same for equal ones; null is a number of its own. Other columns as they are, and the values themselves where
- * there are more in the dictionary than rows, as in a slice: most would be looked up for nothing.
+ * Numbers a column's values by its dictionary: equal values have one number, and null has a separate one. A column without a dictionary is returned unchanged. A
+ * dictionary with more values than rows, as in a slice, is written out, because most lookups would be useless.
  */
 function asNumbers(vector: Vector): Vector {
   if (vector.type.kind !== "dictionary") return vector;

@@ -13,7 +13,7 @@ import { concatVectors, newValueArray, takeVector, type ValueArray, type Vector 
 /** Where the rows of some blocks go. */
 interface Places {
   readonly rowCount: number;
-  /** Of each row of each block. */
+  /** The bin of each row of each block. */
   readonly bins: readonly Uint32Array[];
   readonly places: readonly Uint32Array[];
   readonly binCount: number;

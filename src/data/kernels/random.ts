@@ -57,7 +57,7 @@ function splitmix32(seed: number): () => number {
   };
 }
 
-/** A random whole number from 0 to before 2^32 for a number: the same for the same seed, whatever was asked before. */
+/** Returns a random whole number below 2^32 for a number. It depends on the seed and the number alone. */
 export function hashNumber(seed: number, number: number): number {
   let h = Math.imul((seed | 0) ^ 0x9e3779b9, 0x85ebca6b) ^ Math.floor(seed / 4294967296);
   h = mixed(h ^ number);

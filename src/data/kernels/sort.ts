@@ -1,9 +1,9 @@
 /**
  * The order of rows by several keys, and the ranges into which sampled borders cut it.
  *
- * Numbers go before NaN and NaN before null, in both directions; texts and bytes are compared byte by byte, which for UTF-8 is the order of code points. Rows of equal keys
- * keep their order. Columns of numbers are sorted by radix: each value becomes up to 64 bits that order as unsigned numbers. Of a column with a dictionary these are the places of
- * its values in their order.
+ * Numbers go before NaN and NaN before null, in both directions. Texts and bytes compare byte by byte, which for UTF-8 is the order of code points. Rows of equal
+ * keys keep their order. Columns of numbers are sorted by radix: each value becomes up to 64 bits that order as unsigned numbers. For a dictionary column these
+ * are the ranks of its values.
  */
 import { getBit } from "../blocks/bitmap.ts";
 import { type Block, concatBlocks, vectorOf } from "../blocks/block.ts";
@@ -93,7 +93,7 @@ function rangesByWords({ vector }: ColumnOrder, words: Words, rowCount: number):
 const BORDER_BITS = 12;
 
 /**
- * Where the borders of each prefix begin, and the end behind the last: a number is compared with those of its own prefix alone.
+ * Returns the first border of each prefix, and the end behind the last: a number is compared only with the borders of its prefix.
  *
  * @param tops - the borders are those from `begin` to before `end`, in order
  */
@@ -121,7 +121,7 @@ function keyVector(block: Block, column: string): Vector {
 /** The order of one column: a comparison, and where values are numbers the bits that order alike. */
 interface ColumnOrder {
   readonly vector: Vector;
-  /** What nulls have here does not matter: they go behind the others afterwards. */
+  /** The words of null rows do not matter: nulls go behind the others afterwards. */
   readonly words: Words | undefined;
   /** For rows that are not null. */
   compare(a: number, b: number): number;
@@ -267,7 +267,7 @@ function floatWords(values: Float64Array, descending: boolean): Words {
   return { high, low };
 }
 
-/** Of whole numbers of up to 32 bits. */
+/** Returns the sort words of whole numbers of up to 32 bits. */
 function smallWords(values: Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array): Uint32Array {
   const words = new Uint32Array(values.length);
   for (let i = 0; i < words.length; i += 1) words[i] = (values[i] as number) ^ 0x80000000;

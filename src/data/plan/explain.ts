@@ -3,7 +3,7 @@ import type { LogicalPlan } from "./logical-plan.ts";
 import { inputsOf } from "./logical-plan.ts";
 import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
 
-/** The logical and the physical plan, such as {@link physicalPlan} made of it. @param name - of the dataset */
+/** Prints a logical plan and the physical plan that {@link physicalPlan} made. @param name - the dataset's name */
 export function explain(logical: LogicalPlan, physical: PhysicalPlan, name?: string): string {
   return [
     name === undefined ? "Logical plan" : `Logical plan of ${name}`,

@@ -1,8 +1,8 @@
 /**
- * The logical plan: what a dataset is made of, as the user wrote it. Plain data, never changed; a dataset adds a node above that of another.
+ * The logical plan: the source and steps of a dataset in the user's order. Plain data that never changes: each new dataset adds a node above another's.
  *
- * `push-down.ts` makes a plan of it that reads less, `rules.ts` the physical one, and `explain.ts` shows both.
- * A source is listed when its plan runs; a plan that travels to another process has its parts in it.
+ * `push-down.ts` turns it into a plan that reads less, `rules.ts` into the physical plan, and `explain.ts` shows both. A source is listed when its plan runs. A
+ * plan that travels to another process contains the listed parts.
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
@@ -20,7 +20,7 @@ import { Random, shuffleInPlace } from "../kernels/random.ts";
 
 /** A place where rows come from, in parts that are read apart. */
 export interface Source {
-  /** What plans call it, such as `readCsv`. */
+  /** The source's name in plans, such as `readCsv`. */
   readonly name: string;
   readonly reader: Reader;
   /** The parts, in the order of their rows, where they were listed before, or what lists them. */
@@ -31,11 +31,11 @@ export interface Source {
   readonly knowsRowCounts?: boolean;
   /** Lists the files that it reads. Absent where it reads none. */
   files?(): Promise<readonly string[]>;
-  /** Columns that each of its blocks has, as far as that is known. */
+  /** Columns of each block, as far as they are known. */
   readonly columns?: readonly string[] | undefined;
   /** The columns of all its blocks, of the parts that were listed last; undefined where they are not known. Absent where they never are. */
   fields?(): Promise<readonly Field[] | undefined>;
-  /** The source without what nobody asks for; undefined where that changes nothing. Absent where it cannot leave anything out. */
+  /** Returns a source without unwanted rows and columns; undefined if nothing changes. Absent for a source that cannot leave anything out. */
   pushDown?(wanted: Wanted): Source | undefined;
 }
 
@@ -71,7 +71,7 @@ export function shuffled<T>(items: readonly T[], order: Shuffle | undefined): re
   return mixed;
 }
 
-/** What the steps behind a read ask for. */
+/** The columns and filters of the steps behind a read. */
 export interface Wanted {
   /** Undefined: all columns. */
   readonly columns: readonly string[] | undefined;
@@ -80,7 +80,7 @@ export interface Wanted {
 }
 
 export interface SourcePart {
-  /** What the reader is called with. */
+  /** The reader's arguments. */
   readonly args: readonly unknown[];
   /** Where it is known without reading. */
   readonly rowCount?: number;
@@ -124,7 +124,7 @@ export interface ExchangePlan {
   readonly kind: "exchange";
   readonly name: string;
   readonly input: LogicalPlan;
-  /** What is done with the rows where they are, before they travel. */
+  /** A transform of the rows before they travel. */
   readonly before?: Transform;
   readonly partitioning: Partitioning;
   /** How many partitions there are to be. Default: as many as suit the bytes. */

@@ -1,5 +1,5 @@
 /**
- * The physical plan: the operators that run, each with the chain of transforms of its tasks. Made by `rules.ts`, run by `../engine/run.ts`.
+ * The physical plan: the operators of a run, each with its tasks' chain of transforms. `rules.ts` makes it, and `../engine/run.ts` runs it.
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
@@ -23,7 +23,7 @@ export type PhysicalPlan =
       readonly options: TaskOptions<1>;
       /** Default: tasks, as many as suit the CPUs. */
       readonly compute?: TaskLimit | undefined;
-      /** Set if a function behind the read runs in tasks or actors of its own: a read of few parts cuts its blocks for these. */
+      /** Set if a function behind the read runs in separate tasks or actors: a read of few parts cuts its blocks for these. */
       readonly cutFor?: CutFor | undefined;
     }
   | {
@@ -38,11 +38,11 @@ export type PhysicalPlan =
   | {
       readonly kind: "exchange";
       readonly name: string;
-      /** One, or those that are combined. */
+      /** A single input, or several to combine. */
       readonly inputs: readonly ExchangeInput[];
       readonly combine: Combine | undefined;
       readonly partitions: number | undefined;
-      /** What the task of each partition does with its rows. */
+      /** The transforms of each partition's rows. */
       readonly chain: readonly Transform[];
       readonly options: TaskOptions<1>;
     }

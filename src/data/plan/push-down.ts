@@ -1,10 +1,11 @@
 /**
- * Rules on the logical plan that leave less to do, and change no result:
+ * Rules on the logical plan that reduce work and change no result:
  *
- * - **Filters go down.** A filter by an expression goes below steps on columns that it does not ask for, below a sort, and into the inputs of a union that is no mix, where all blocks
- *   there have its columns. It stays above a limit, a shuffle, and functions of users.
- * - **Predicates go into the read.** A read that can is told the filters directly above it, and leaves out what they exclude. The filters stay.
- * - **Columns go into the read.** A read that can is told which columns the steps above it ask for, up to one that says which there are: `selectColumns`, or an aggregate.
+ * - **Filters go down.** A filter by an expression goes below steps on other columns, below a sort, and into the inputs of a union (but not of a mix) whose
+ *   blocks all have its columns. It stays above a limit, a shuffle, and users' functions.
+ * - **Predicates go into the read.** A capable read gets the filters directly above it and leaves out rows that they exclude. The filters stay.
+ * - **Columns go into the read.** A capable read gets the columns that the steps above it use, up to a step that names all columns: `selectColumns` or an
+ *   aggregate.
  */
 import { columnsOf, type ExpressionNode, renamed } from "../expressions/nodes.ts";
 import type { Aggregates } from "../aggregates/group-aggregate.ts";
@@ -88,7 +89,7 @@ function namesMade(step: TransformOf<"withColumns" | "download">): readonly stri
   return step.kind === "download" ? [step.column] : step.columns.map(({ name }) => name);
 }
 
-/** What a column is named before the step; undefined where the step makes it, or takes it away. */
+/** Returns a column's name before the step; undefined if the step makes or removes the column. */
 function nameBefore(column: string, step: TransformOf<"rename" | "project">): string | undefined {
   if (step.kind === "project") {
     const node = step.columns.find(({ name }) => name === column)?.node;

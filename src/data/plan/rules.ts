@@ -1,12 +1,12 @@
 /**
- * From the logical to the physical plan, by rules that change no result:
+ * Turns the logical plan into the physical one, by rules that change no result:
  *
- * - **Fusion.** Transforms that follow each other run in one task, and those behind a read in the task that reads: no block is stored between them. Transforms that ask
- *   for other resources stay apart, and so do those of classes, which run in pools of actors, and functions behind a pool or behind tasks of
- *   limited number, which would hold them back.
- * - **Cutting.** A read of few parts cuts its blocks for functions that run in tasks or actors of their own, so that all of these work.
- * - **Partial aggregates.** What a group by needs of its rows is computed where they are, so that few rows travel.
- * - **Filters and columns go down**, into the read where it can leave out what they exclude: `push-down.ts`.
+ * - **Fusion.** Consecutive transforms run in one task, and transforms behind a read run in the reading task: no block is stored between them. Transforms with
+ *   other resources stay apart. So do transforms of classes, which run in pools of actors, and functions behind a pool or behind tasks of limited number,
+ *   which would hold them back.
+ * - **Cutting.** A read of few parts cuts its blocks for functions in separate tasks or actors, so that all of these work.
+ * - **Partial aggregates.** A group-by computes partial states beside its rows, so that few rows travel.
+ * - **Filters and columns go down** into capable reads: `push-down.ts`.
  * - **Limits go down.** Behind a limit, each task of the operator below gives no more rows than the limit: a read of a large file stops early.
  */
 import type { TaskOptions } from "../../core/index.ts";
@@ -70,7 +70,7 @@ function planned(plan: LogicalPlan): PhysicalPlan {
   }
 }
 
-/** Which rows of an input come together with those of the others. */
+/** Returns the partitioning that gathers an input's rows with those of the other inputs. */
 function partitioningOf(combine: Combine, input: number): Partitioning {
   if (combine.kind === "zip") return { kind: "even" };
   return { kind: "hash", keys: input === 0 ? combine.leftKeys : combine.rightKeys, use: "join on" };
@@ -86,7 +86,7 @@ function fuse(input: PhysicalPlan, name: string, transform: Transform, options: 
   return fused ?? { kind: "map", name: taskName(name), input: withCut(input, transform, compute), chain: [transform], options, compute };
 }
 
-/** A read cuts what it reads for a function in other tasks: whole batches, or rows. */
+/** Makes a read cut its blocks for a function in other tasks: by whole batches, or by rows. */
 function withCut(input: PhysicalPlan, transform: Transform, compute: Compute | undefined): PhysicalPlan {
   if (input.kind !== "read") return input;
   const isOfBatches = transform.kind === "mapBatches" || transform.kind === "pythonBatches";
@@ -98,7 +98,7 @@ function withCut(input: PhysicalPlan, transform: Transform, compute: Compute | u
 /** The input with one transform more in its tasks; undefined where they have other options, or there are none. */
 function appended(input: PhysicalPlan, transform: Transform, options: TaskOptions<1>): PhysicalPlan | undefined {
   if (!hasTasks(input) || isPython(input) || transform.kind === "pythonBatches") return undefined;
-  // A transform without options of its own runs wherever its input is made.
+  // A transform without options runs in the tasks that make its input.
   if (Object.keys(options).length > 0 && !sameOptions(input.options, options)) return undefined;
   if (input.kind !== "exchange" && input.compute !== undefined && isUserCode(transform)) return undefined;
   // Samples and numbered steps need the place of a task's rows among all rows, which only the driver knows, when it gives out blocks.

@@ -1,8 +1,8 @@
 /**
- * Finds the joins of a physical plan with a small right side, which the tasks of the left one can join with where they read.
+ * Finds the joins of a physical plan with a small right side, so that the left side's reading tasks can join directly.
  *
- * The choice goes by what is known before anything is read: rows of parts of sources, and blocks that are there. `run.ts` asks once the parts are listed.
- * The bytes of the side show later, and the exchange decides by them.
+ * The choice depends on facts before any read: row counts of the sources' parts, and existing blocks. `run.ts` asks once the parts are listed. The side's bytes
+ * are known later, and the exchange decides by them.
  */
 import type { TaskOptions } from "../../core/index.ts";
 import { wholeSides } from "../engine/join.ts";
@@ -25,7 +25,7 @@ export function smallSideOf(
   if (left.kind !== "read" || left.compute !== undefined || !asksOnlyFor(options, left.options)) return undefined;
   const rows = rowsAtMost(right, parts);
   if (rows === undefined || rows > WHOLE_INPUT_ROWS_MAX) return undefined;
-  // Each task brings the small side into a table, which is worth it for as many rows of its own.
+  // Each task makes a table of the small side, which pays for at least as many left rows.
   const tasks = parts.get(left.source)?.length ?? 0;
   const leftRows = rowsIn(parts.get(left.source)) ?? 0;
   return rows * tasks <= Math.max(leftRows, SMALL_SIDE_TABLE_ROWS) ? new SmallSide(combine, chain) : undefined;

@@ -1,8 +1,8 @@
 /**
- * The resources that each step of a physical plan asks for, and whether limits leave enough for all of them.
+ * The resources of each step of a physical plan, and the check that limits leave enough for all steps.
  *
- * `engine/run.ts` asks before a run begins, so nothing starts that would wait for ever: every task has to fit beside the fewest actors of all pools, as these hold their
- * resources to the end. What is counted while the pipeline runs is in `engine/resource-limits.ts`. The default of a task, and of an actor of a pool, is one CPU.
+ * `engine/run.ts` asks before a run begins, so that no run waits for ever. Every task has to fit beside the fewest actors of all pools, because these hold their
+ * resources to the end. `engine/resource-limits.ts` counts while the pipeline runs. The default of a task, and of a pool's actor, is one CPU.
  */
 import type { TaskOptions } from "../../core/index.ts";
 import type { Amounts } from "../engine/resource-limits.ts";
@@ -51,8 +51,10 @@ export function largestTask(steps: readonly StepResources[]): Amounts {
 }
 
 /**
- * @param limits - what the pipeline may hold
- * @param from - where the limit of a resource comes from, in words
+ * Refuses steps beyond the limits.
+ *
+ * @param limits - the pipeline's limits
+ * @param from - describes the origin of a resource's limit
  * @throws RangeError where a task or an actor needs more, or where the fewest actors leave too little for a task
  */
 export function refuseBeyond(limits: Amounts, steps: readonly StepResources[], from: (name: string) => string): void {
@@ -77,8 +79,9 @@ export function refuseBeyond(limits: Amounts, steps: readonly StepResources[], f
 }
 
 /**
- * Limits for what several steps ask for and a task keeps while it stands still, such as GPUs: what the cluster has of it. Without them a task that stands still, since memory is full, would
- * keep its GPU from the very step that frees memory. Where the cluster has too little for the pipeline, nothing is refused, as it may grow.
+ * Returns limits, equal to the cluster's totals, for resources that several steps share and a paused task keeps, such as GPUs. Without them a task that pauses
+ * because memory is full would keep its GPU from the step that frees memory. If the cluster has too little for the pipeline, nothing is refused, because the
+ * cluster may grow.
  */
 export function scarceLimits(steps: readonly StepResources[], totalOf: (name: string) => number): Amounts {
   const asked = new Map<string, number>();

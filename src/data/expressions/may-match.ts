@@ -2,6 +2,7 @@
  * Tells whether a filter may keep any of some rows with known bounds: the statistics of a row group, or the values in a file's path.
  *
  * An unknown answer is yes. Rows stay unread only if the filter cannot be true for any of them, so the filter behind the read keeps the same rows.
+ * Pure; readers of Parquet and the choice of files call it.
  */
 import type { ExpressionNode, LiteralValue } from "./nodes.ts";
 

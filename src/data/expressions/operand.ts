@@ -1,7 +1,8 @@
 /**
  * The inputs and results of expressions' functions: a vector, or a vector of one row for a value that is the same for all rows.
  *
- * The loops step through a constant by 0 rows, so a literal is never written out. This file has the shared parts: the rows with values, and errors of a row.
+ * The loops step through a constant by 0 rows, so a literal is never written out.
+ * This file has the parts that all functions share: the rows with values, and errors of a row.
  */
 import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
 import { BIG_INT64, BOOL, type DataType, isNumberKind, typeName } from "../blocks/data-type.ts";

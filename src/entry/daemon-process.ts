@@ -1,8 +1,8 @@
 /**
- * The process of a node daemon: started by `init()` with its configuration on the parent's line, ended with its last driver.
+ * The process of a node daemon: `init()` starts it with its configuration on the parent's line, and it ends with its last driver.
  *
- * Joins what may not know each other (the node and the head, sockets and child processes), and owns the session's folders: it removes them at the end,
- * whatever ended it short of SIGKILL; its driver does it then. Nothing here decides about tasks, refs or actors.
+ * Connects modules that must not know each other (the node and the head, sockets and child processes), and owns the session's folders. The process removes them
+ * at every end except SIGKILL, after which the driver does. Nothing here decides about tasks, refs or actors.
  */
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -39,13 +39,13 @@ import { loadExtensions } from "../runtime/extension/load-extensions.ts";
 import { daemonStart, whenParentGone } from "./daemon-start.ts";
 import { nodeEnvironments } from "./node-environments.ts";
 
-/** What builds environments is killed before the node's folders are removed. */
+/** Time limit on the end of processes that build environments, before the node's folders are removed. */
 const BUILDERS_END_WITHIN_MS = 1000;
 
 /** The cache of compiled modules is looked after when the first work of a program is not waiting for this process. */
 const LOOK_AFTER_CACHE_MS = 5000;
 
-/** Who cleans the temporary folder takes what is days old. */
+/** Interval between touches of the session's files: cleaners of the temporary folder remove files that are days old. */
 const KEEP_SESSION_EVERY_MS = 10_000;
 
 /** Written to the parent once callers can connect. */
@@ -68,7 +68,7 @@ let isDraining = false;
 let isReady = false;
 let heads: readonly string[] = cluster?.headAddresses ?? [];
 const startedMs = Date.now();
-// Before anything connects or listens: all of it shows the certificate.
+// Before anything connects or listens, because every connection shows the certificate.
 const joined = cluster?.joinToken === undefined ? undefined : await joinFor(cluster.headAddresses, cluster.joinToken);
 const token = joined?.token ?? configuration.token;
 const membership =
@@ -153,7 +153,7 @@ const launcher = new ProcessLauncher({
     };
   },
   onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
-  // In a cluster each job has workers of its own.
+  // In a cluster each job has separate workers, so spares would serve no job.
   spares: cluster === undefined ? 0 : PREWARMED_MAX,
   early: earlyWorkers,
 });
@@ -192,7 +192,7 @@ const daemon: NodeDaemon = new NodeDaemon({
 end = () => {
   if (isEnding) return;
   isEnding = true;
-  // Whoever ends the node may look right after whether anything of it is left.
+  // The program that ends the node may look right afterwards whether anything is left.
   void Promise.allSettled([launcher.close(), environments.close(), daemon.close()]).then(() => {
     membership?.close();
     if (cluster !== undefined) removeNodeFile(nodeId);
@@ -208,7 +208,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     tellEndedTooSoon(send, "the node", `the head to take it in${problem}`);
   });
 
-/** Its work may run elsewhere by now: what runs here ends at once, whatever it is doing. Whoever keeps the node starts another, under a new id. */
+/** Ends all local work at once, because it may run elsewhere by now. The supervisor starts another daemon with a new node id. */
 function fence(reason: string): void {
   isEnding = true;
   console.error(`The node ends: ${reason}.`);
@@ -227,7 +227,7 @@ function signalWorkers(signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended.
+      // The process has ended already.
     }
   }
 }
@@ -238,7 +238,7 @@ async function joinFor(addresses: readonly string[], joinToken: string): Promise
   return found;
 }
 
-/** Those who clean the temporary folder may have taken the socket all the same: programs connect to another one in its place. */
+/** Keeps the session's files young, and replaces the socket if a cleaner of the temporary folder has removed it. */
 function keepSession(): void {
   if (isEnding) return;
   touchSessionDirectories(directories);

@@ -1,8 +1,8 @@
 /**
- * The beginning of a daemon's process: its configuration is read and, on one machine, its first workers are started, before the modules are loaded that make a daemon of it.
+ * The first step of a daemon's process: reads the configuration and, on one machine, starts the first workers, before the daemon's modules are loaded.
  *
- * Owns the line to the parent; `entry/daemon-process.ts` goes on from here, decides what the parent's end means from then on, and gives the early workers away.
- * Imports little, as a program's first task waits for each millisecond until its worker has begun.
+ * Owns the line to the parent. `entry/daemon-process.ts` continues, decides what the parent's end means from then on, and hands out the early workers. Imports
+ * little, because a program's first task waits for every millisecond before its worker starts.
  */
 import { rmSync } from "node:fs";
 import type { LocalNodeOptions } from "../core/daemon-process.ts";

@@ -1,5 +1,5 @@
 /**
- * Where the process of a node daemon begins: what others wait for (`entry/daemon-start.ts`) comes before the modules are loaded that make a daemon of it
+ * The entry point of a node daemon's process: the urgent start (`entry/daemon-start.ts`) runs before the daemon's own modules are loaded
  * (`entry/daemon-process.ts`).
  */
 import "./daemon-start.ts";

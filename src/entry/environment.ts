@@ -1,5 +1,5 @@
 /**
- * The process that builds one runtime environment or packs one folder: started by the node daemon, says what came of it on the parent's line, and ends.
+ * The process that builds one runtime environment or packs one folder: the node daemon starts it, gets the outcome on the parent's line, and the process ends.
  *
  * Copying and packing a folder and installing packages take up to minutes; the daemon waits for nothing meanwhile, and ends this process with itself.
  */
@@ -8,7 +8,7 @@ import { type PackedDirectory, packDirectory, type PackRequest } from "../runtim
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import { readParentLine } from "../runtime/os/processes/worker-process.ts";
 
-/** What it is started for. */
+/** The process's job. */
 export type EnvironmentConfiguration =
   | { readonly kind: "build"; readonly spec: RuntimeEnvSpec; readonly options: Omit<BuildOptions, "variables"> }
   | { readonly kind: "pack"; readonly request: PackRequest; readonly cacheFolder: string };

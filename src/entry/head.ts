@@ -1,8 +1,8 @@
 /**
  * The process of a cluster's head: the tables of all nodes behind one address.
  *
- * Joins the head with its links (`runtime/head/nodes/head-server.ts`), its security (`runtime/head/joining/head-security.ts`) and its listener. It runs no user code and starts no worker; the
- * machine that it is on is a node by a daemon of its own.
+ * Connects the head with its links (`runtime/head/nodes/head-server.ts`), its security (`runtime/head/joining/head-security.ts`) and its listener. The process
+ * runs no user code and starts no worker; its machine becomes a node by a separate daemon.
  */
 import { type NodeId, newProcessId } from "../runtime/base/ids.ts";
 import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../runtime/head/joining/cluster-secrets.ts";
@@ -38,7 +38,7 @@ export interface HeadConfiguration {
   controlPlane?: ControlPlanePlace | undefined;
   /** The NATS server that was started for this head, instead of `controlPlane`. */
   nats?: NatsOfHead | undefined;
-  /** Whether other heads, on the same NATS, may take over. What a cluster must not lose is then kept there, and `directory` is not used. Default: false. */
+  /** Whether other heads on the same NATS may take over. NATS then keeps the cluster's durable tables, and `directory` is unused. Default: false. */
   hasRivals?: boolean | undefined;
   /** Modules of extensions, as URLs. */
   extensions?: readonly string[] | undefined;

@@ -24,7 +24,7 @@ import type { Message } from "../runtime/rpc/peer-connection.ts";
 import { MESSAGE } from "../runtime/wire/messages.ts";
 import type { PackageAsker } from "../runtime/environment/package-exchange.ts";
 
-/** What a node keeps of folders that no job uses any more. */
+/** Limit on the folders that a node keeps although no job uses them. */
 const CACHE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
 const OUTPUT_LINES_MAX = 20;
 
@@ -43,7 +43,7 @@ export interface NodeEnvironmentsOptions {
 export interface NodeEnvironments {
   readonly folders: JobFolders;
   build(key: string, description: EnvironmentDescription): Promise<EnvironmentResult>;
-  /** Ends what is being built: it would make its folder again after the daemon has removed it. Resolves when all of it has ended. */
+  /** Ends all builds, which would recreate folders that the daemon has removed. Resolves when they have ended. */
   close(): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ export function nodeEnvironments({ node, hostname, directories, sharesFolders, p
   };
 }
 
-/** The exchange as the daemon sees it. Who asks is known by the node in its id, which is enough to ask it. */
+/** The daemon's view of the exchange. An id contains its node, which is enough to ask that node. */
 function foldersBy(exchange: PackageExchange): Omit<JobFolders, "remove"> {
   const askerOf = ({ id, connection }: HeadPeer, { callId }: Message): PackageAsker => ({
     node: nodeTagOf(id) as string as NodeId,
@@ -137,7 +137,7 @@ class Builders {
         // With its group, as an installer is under it.
         process.kill(-pid, "SIGKILL");
       } catch {
-        // It has ended.
+        // The process has ended already.
       }
     }
     await Promise.all(ended);

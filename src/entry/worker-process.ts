@@ -1,8 +1,8 @@
 /**
- * The process of a worker: a runtime like the driver's, a host for what runs here, and a daemon whose end is its own.
+ * The process of a worker: a runtime like the driver's, and a host for tasks and actors. It ends with its daemon.
  *
- * Started by the node's launcher with its configuration on the parent's line; a spare one gets it later. In a cluster it runs only for as long as its daemon says,
- * and reads from no connection after that (`runtime/os/processes/execution-lease.ts`).
+ * The node's launcher starts it with its configuration on the parent's line; a spare worker gets the configuration later. In a cluster it runs only while its
+ * daemon extends its execution lease, and afterwards reads from no connection (`runtime/os/processes/execution-lease.ts`).
  */
 import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
 import { loadExtensions } from "../runtime/extension/load-extensions.ts";
@@ -47,7 +47,7 @@ if (identity !== undefined) setTlsIdentity(identity);
 if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
 if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
 process.setSourceMapsEnabled(true);
-// What interrupts a task (runtime/worker/interruption-guard.ts) must not end the worker when it comes late.
+// The signal that interrupts a task (runtime/worker/interruption-guard.ts) must not end the worker when it arrives late.
 process.on("SIGINT", () => {});
 process.on("unhandledRejection", (reason) => {
   // A promise that the task forgot: it is told, and does not take down the other tasks of this worker.
@@ -82,7 +82,7 @@ const host = startWorkerRuntime({
   exit: () => {
     listener.close();
     remote?.close();
-    // Two turns: what has been answered is with the operating system by then.
+    // Two turns: the operating system has all answers by then.
     setImmediate(() => setImmediate(() => process.exit(0)));
   },
 });
@@ -90,13 +90,13 @@ accept = (transport) => host.accept(transport);
 // Without memory that outlives this process its answers leave at the ends that it hears of.
 if (memory === undefined) process.on("exit", () => host.flush());
 for (const stream of [process.stdout, process.stderr]) {
-  // Node writes to these pipes without waiting; what a worker has printed would be lost with it (measured: 1,500 of 2,000 lines at a SIGKILL).
+  // Node writes to these pipes without waiting, so a dying worker would lose printed lines (measured: 1,500 of 2,000 lines at a SIGKILL).
   (stream as unknown as { _handle?: { setBlocking?: (blocking: boolean) => void } })._handle?.setBlocking?.(true);
 }
 const idleSource = (): string => (host.actors.actorId === undefined ? "" : host.actors.className);
 markOutput(process.stdout as never, idleSource);
 markOutput(process.stderr as never, idleSource);
-/** Nothing of the user's code runs any more, not even what it does at an exit. */
+/** Ends the process without running any more user code, not even its exit handlers. */
 function endAtOnce(reason: string): void {
   console.error(`The worker ends: ${reason}.`);
   process.kill(process.pid, "SIGKILL");

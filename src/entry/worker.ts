@@ -1,6 +1,6 @@
 /**
- * Where the process of a worker begins: the cache of compiled modules is set up before the modules are loaded that make a worker of it
- * (`entry/worker-process.ts`). Started by the node's launcher; imports nothing else, as what is imported here is compiled in each process.
+ * The entry point of a worker's process: sets up the cache of compiled modules before the worker's own modules are loaded (`entry/worker-process.ts`). The
+ * node's launcher starts it. Imports nothing else, because each process would compile such imports without the cache.
  */
 import { useCodeCache } from "../runtime/os/files/code-cache.ts";
 

@@ -12,7 +12,7 @@ const ALLOWED: ReadonlySet<string> = new Set([
   "fallbackStrategy",
   "acceleratorType",
 ]);
-/** A node has one of its kind of accelerator; so small a part of it only says which node. Ray's. */
+/** A node has one unit of its accelerator type. This small part selects such a node and reserves almost nothing. Ray's value. */
 const ACCELERATOR_SHARE = 0.001;
 
 /** @throws TypeError, RangeError that name the option and what is allowed */

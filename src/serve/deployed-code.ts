@@ -1,7 +1,7 @@
 /**
  * The code of an application on its way to the controller.
  *
- * Made where the application is built, by a program or by a worker for the REST API. The controller keeps it as bytes and never loads what is of replicas.
+ * The process that builds the application makes it: a program, or a worker for the REST API. The controller keeps the bytes and never loads replicas' code.
  */
 import type { CodeSource } from "./replica/replica.ts";
 

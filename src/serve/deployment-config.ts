@@ -25,7 +25,7 @@ export interface AutoscalingConfig {
   readonly downscaleToZeroDelayMs: number | undefined;
   /** Over how long the load is looked at. Default: 30,000. */
   readonly lookBackPeriodMs: number;
-  /** How boldly the number changes: 1 goes to what the load asks for, 0.5 half of the way. Default: 1. */
+  /** Step of an increase: 1 goes directly to the number for the load, 0.5 half of the way. Default: 1. */
   readonly upscalingFactor: number;
   readonly downscalingFactor: number;
   /** How the samples of the look-back period are combined into one load. Default: "mean". */
@@ -86,15 +86,15 @@ export interface DeploymentTarget {
   readonly config: DeploymentConfig;
   /** Version of the code, the arguments and the part of the configuration whose change needs new replicas. */
   readonly version: string;
-  /** Stands for the version where the user has named one: a target with the key of what runs is of the version that runs, whatever its code. */
+  /** Set if the user has named a version: a target with the running key has the running version, whatever its code. */
   readonly versionKey: string | undefined;
   /** Methods that are generators. */
   readonly streaming: readonly string[];
-  /** Deployments of its application that are bound into its arguments. */
+  /** Names of deployments that are bound into its arguments. */
   readonly calls: readonly string[];
 }
 
-/** An application, ready to be deployed; the code of its deployments goes beside it. */
+/** An application that is ready to be deployed; its deployments' code travels beside it. */
 export interface ApplicationTarget {
   readonly name: string;
   /** `null`: it has no route and is reached by handles alone. */
@@ -103,9 +103,9 @@ export interface ApplicationTarget {
   readonly deployments: readonly DeploymentTarget[];
   /** When it was deployed, in milliseconds since 1970. */
   readonly deployedMs: number;
-  /** As the configuration has it, by Ray's keys; undefined for what a program runs. */
+  /** The application's part of the configuration, by Ray's keys; undefined for a program's application. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
-  /** The part of its replicas that the configuration wants; undefined: all. */
+  /** The wanted part of its replicas; undefined: all. */
   readonly capacity?: TargetCapacity | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
- * The options of deployments: what is allowed, and what is the default of each.
+ * The options of deployments: the allowed values and defaults.
  *
- * Decides the plain configuration that they become (`deployment-config.ts`), and takes the functions out of it, which travel as code. Called by `deployment` and by `options`,
- * so that a mistake is told before anything is started.
+ * Turns them into plain configuration (`deployment-config.ts`), and takes out the functions, which travel as code. `deployment` and `options` call it, so that a
+ * mistake is reported before anything starts.
  */
 import { bundleOf, resolveActorOptionsFor } from "./actor-options.ts";
 import {
@@ -35,7 +35,7 @@ export type AutoscalingPolicy = (context: AutoscalingContext, args?: any) => num
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** `loggingConfig`, all of it optional. */
+/** The fields of `loggingConfig`, all optional. */
 export type LoggingOptions = Optional<LoggingConfig>;
 
 /** Options of the replicas' actors that users can set; Serve sets all others. */
@@ -78,7 +78,7 @@ export interface TracingOptions {
 
 /** The options of `deployment`. */
 export interface DeploymentOptions {
-  /** Its name within an application. Default: that of the class or function. */
+  /** The deployment's name within an application. Default: the name of the class or function. */
   name?: string | undefined;
   /** Names the version of the code and of the arguments of `bind`: as long as it stays, replicas that run are not replaced for a change of these. Default: each change is a new version. */
   version?: string | undefined;
@@ -273,7 +273,7 @@ export function resolveTracing(
 
 const GANG = { of: "gangConfig", options: { gangSize: count({ min: 1 }, 1), strategy: oneOf(STRATEGIES, "PACK") } };
 
-/** @throws TypeError, RangeError that name the option, what is allowed and what was received */
+/** Checks options and fills in defaults. @throws TypeError, RangeError with the option, the allowed values and the received one */
 export function resolveDeploymentOptions(
   targetName: string,
   given: DeploymentOptions,
@@ -336,7 +336,7 @@ export function resolveDeploymentOptions(
   return { config, functions: { policy: autoscalingConfig?.policy, requestRouter, tracing: tracing?.setup } };
 }
 
-/** The bundles of a replica with a selector for each. @throws TypeError, RangeError for what a placement group does not allow */
+/** Returns the bundles of a replica with a selector for each. @throws TypeError, RangeError for bundles that a placement group does not allow */
 function groupOf(
   name: string,
   {

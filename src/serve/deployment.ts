@@ -1,8 +1,8 @@
 /**
- * Deployments: a class or a function with the options by which replicas of it run, and `bind`, which makes an application of it.
+ * Deployments: a class or a function with its replicas' options, and `bind`, which makes an application.
  *
- * Everything is checked here, before anything is started. A deployment is a description: it holds no resource and can be bound as often as one likes. What becomes of an
- * application is decided by `build/application-graph.ts` and `run.ts`.
+ * Everything is checked here, before anything starts. A deployment is a description: it holds no resource and can be bound any number of times.
+ * `build/application-graph.ts` and `run.ts` turn applications into running ones.
  */
 import type { ActorClass } from "../core/index.ts";
 import { describeValue, isClass, type PythonCode, pythonCodeOf } from "../core/internal.ts";
@@ -32,7 +32,7 @@ interface ApplicationParts {
   readonly args: readonly unknown[];
 }
 
-/** A deployment with the arguments of its constructor: what `serve.run` runs, and what other deployments are bound to. */
+/** A deployment with its constructor's arguments. `serve.run` runs it, and other deployments can be bound to it. */
 export class Application<T extends Deployable = Deployable> {
   readonly #parts: ApplicationParts;
   declare readonly _target?: T;
@@ -76,7 +76,7 @@ export class Deployment<T extends Deployable = Deployable> {
     return this.config.name;
   }
 
-  /** An application of it; bound deployments among the arguments arrive as their handles. */
+  /** Makes an application. Bound deployments among the arguments arrive as handles. */
   bind(...args: BindArgs<ParametersOf<T>>): Application<T> {
     const isPlain = this.python === undefined ? !isClass(this.target as AnyFunction) : this.python.kind === "function";
     if (isPlain && args.length > 0)
@@ -110,7 +110,7 @@ function withPythonOptions(python: PythonCode | undefined, given: DeploymentOpti
 /**
  * Makes a deployment of a class or a function, of TypeScript or, by `python.actor`, of Python.
  *
- * @throws TypeError for what is neither, for an unknown option or a value of a wrong type; RangeError for one out of range
+ * @throws TypeError for any other target, for an unknown option or a value of a wrong type; RangeError for a value out of range
  * @example
  * class Greeter {
  *   #greeting: string;

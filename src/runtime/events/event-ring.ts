@@ -1,7 +1,7 @@
 /**
- * A bounded list of the latest items: the oldest make room, and are counted.
+ * A bounded list of the latest items: the oldest make room and are counted.
  *
- * A process keeps in one what it has not told yet, the head what it was told.
+ * A process keeps its unsent events in one, and the head keeps the received events.
  */
 export class EventRing<T> {
   readonly #capacity: number;

@@ -1,8 +1,8 @@
 /**
  * The head's part of telemetry: the latest events of all processes, and the sums of their counters.
  *
- * In the head's memory: a new head begins without events, and hears of a counter again when it changes. A process tells what a counter of its has counted since it began, so
- * that a report which comes twice changes nothing.
+ * Both live in the head's memory: a new head begins without events, and hears of a counter again when it changes. A process reports a counter's sum since the
+ * process began, so a repeated report changes nothing.
  */
 import { answering, type Extension } from "../extension/extension.ts";
 import { EventRing } from "./event-ring.ts";
@@ -12,7 +12,7 @@ import { type CollectedEvent, type CounterValue, telemetryMessages } from "./tel
 
 interface Counter extends CounterValue {
   value: number;
-  /** What living processes have counted, for the difference to their next report. */
+  /** The last sums of living processes, for the difference to their next report. */
   readonly told: Map<string, number>;
 }
 

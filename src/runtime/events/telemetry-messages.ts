@@ -1,15 +1,15 @@
 /**
- * What processes tell the head of events and counters, and ask it about them: the messages of the extension `telemetry`.
+ * The messages of the extension `telemetry`: processes report events and counters to the head, and ask it about them.
  */
 import { count, either, fields, flag, list, nothing, number, type Of, orUndefined, record, text } from "../wire/header-shape.ts";
 
-/** What an event says of itself; `recordEvent` has the limits. */
+/** The fields of an event; `recordEvent` has the limits. */
 export type EventFields = Readonly<Record<string, string | number | boolean>>;
 
 const eventParts = {
   /** Milliseconds since 1970, by the clock of the process. */
   timeMs: number,
-  /** What happened, as `library.event`: `tune.trialStopped`. */
+  /** The kind of event, as `library.event`: `tune.trialStopped`. */
   kind: text,
   fields: record(either(text, number, flag)),
 };
@@ -29,7 +29,7 @@ const report = fields({
   events: list(event),
   /** Events that had to make room before they could be told. */
   dropped: count,
-  /** What the counters that changed have counted since the process began. */
+  /** The changed counters, with their sums since the process began. */
   counters: list(counter),
 });
 export type TelemetryReport = Of<typeof report>;

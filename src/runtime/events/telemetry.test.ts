@@ -1,4 +1,4 @@
-/** That events and counters arrive whole, once, and bounded. */
+/** Events and counters arrive whole, once, and bounded. */
 import { describe, expect, test, vi } from "vitest";
 import type { ExtensionTable, HeadContext } from "../extension/extension.ts";
 import { EventRing } from "./event-ring.ts";

@@ -1,8 +1,8 @@
 /**
  * Events and counters of one process, on their way to the head.
  *
- * Recording costs no message: what has changed is told together a moment later, and before the process asks or ends. Both are bounded: where a process records faster than it
- * can tell, its oldest events make room, and counters beyond the limit are not counted; how many is told.
+ * Recording sends no message: changes are reported together a moment later, and before the process asks or ends. Both are bounded. A process that records faster
+ * than it can report drops its oldest events, and counters beyond the limit are not counted; the report says how many.
  */
 import { describeValue } from "../base/describe.ts";
 import { EventRing } from "./event-ring.ts";
@@ -28,7 +28,7 @@ export class Telemetry {
     this.#tellLater();
   }
 
-  /** @throws RangeError for what is no amount of 0 or more */
+  /** Adds to a counter. @throws RangeError unless the amount is a number from 0 */
   count(name: string, amount = 1, tags: Readonly<Record<string, string>> = {}): void {
     requireName("count", "the counter's name", name);
     if (!Number.isFinite(amount) || amount < 0)
@@ -62,7 +62,7 @@ export class Telemetry {
   }
 }
 
-/** One counter of several with the same name. */
+/** Returns the key of a counter, whose tags tell it from others of the same name. */
 export function keyOf({ name, tags }: Pick<CounterValue, "name" | "tags">): string {
   return JSON.stringify([name, ...Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1))]);
 }

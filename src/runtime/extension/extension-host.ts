@@ -1,8 +1,8 @@
 /**
- * The extensions of one place, the head or a daemon: begun with it, asked through it, ended with it.
+ * The extensions of one place, the head or a daemon: they begin and end with it, and it passes on their questions.
  *
- * An extension that cannot begin does not keep the place from working: whoever asks it is told why. Questions are checked here: that the extension and the message exist, and
- * that the header is of the message's shape.
+ * An extension that cannot begin does not stop the place: its questions get the reason as an error. Each question is checked here: the extension and the message
+ * must exist, and the header must have the message's shape.
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
@@ -12,7 +12,7 @@ import type { ExtensionHeader } from "../wire/extension-messages.ts";
 import { WireError } from "../wire/wire-error.ts";
 import type { ExtensionCaller, ExtensionTable } from "./extension.ts";
 
-/** What an extension gives a place, as far as all places treat it alike. */
+/** The members of an extension that all places treat alike. */
 interface Parts {
   readonly messages?: ExtensionTable;
   processGone?(process: ProcessId): void;

@@ -1,4 +1,4 @@
-/** That an extension is asked only what its shapes take, that who asks is told what went wrong, and that a second extension of a name is refused. */
+/** An extension gets only questions of its shapes, a failed question returns its reason, and a second extension of a name is refused. */
 import { describe, expect, test } from "vitest";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";

@@ -1,5 +1,5 @@
 /**
- * Extensions: what a library adds to the head, to each node's daemon and to each worker, without an edit of theirs.
+ * Extensions: parts that a library adds to the head, to each node's daemon and to each worker, without a change in their code.
  *
  * A library describes its messages once (`ExtensionMessages`), answers them in the head or in the daemon (`answering`), and asks by the same description
  * (`core/extensions.ts`), so both ends have the same types and no header is cast. Extensions run in processes that never wait: what they are called for returns at once.
@@ -14,9 +14,9 @@ export type ExtensionMessages = Readonly<Record<string, { readonly asks: Shape; 
 export type AskedOf<M> = M extends { asks: Shape<infer Asked> } ? Asked : never;
 export type AnsweredOf<M> = M extends { answers: Shape<infer Answered> } ? Answered : never;
 
-/** Who asks. */
+/** The process that asks. */
 export interface ExtensionCaller {
-  /** A driver or worker; for what a node extension tells the head, the node's daemon. */
+  /** A driver or worker; for a message of a node extension to the head, the node's daemon. */
   readonly process: ProcessId;
   /** The same where a question comes again, to the next head, which the last one may have answered: a handler that changes something has to bear that. */
   readonly question: string;
@@ -41,7 +41,7 @@ export function answering<M extends ExtensionMessages>(
   );
 }
 
-/** What every extension can do wherever it runs. */
+/** The abilities of every extension in every place. */
 export interface ExtensionContext {
   /** A clock for durations. */
   nowMs(): number;
@@ -54,7 +54,7 @@ export interface ExtensionContext {
 /** Values by key that outlive the head, where the cluster keeps its tables (NATS); elsewhere they live as long as the head. */
 export interface DurableTable<T> {
   get(key: string): T | undefined;
-  /** An answer leaves once what was set before it is kept. @throws RangeError for a record of more than 8 MiB */
+  /** Sets a record. An answer leaves only after all earlier records are kept. @throws RangeError for a record of more than 8 MiB */
   set(key: string, value: T): void;
   /** @returns whether it was there */
   delete(key: string): boolean;
@@ -62,7 +62,7 @@ export interface DurableTable<T> {
   readonly size: number;
 }
 
-/** What an extension of the head is made with. */
+/** The argument of an extension of the head. */
 export interface HeadContext extends ExtensionContext {
   /**
    * A durable table of this extension; the same one for the same name.
@@ -72,7 +72,7 @@ export interface HeadContext extends ExtensionContext {
   table<T>(name: string, shape: Shape<T>): DurableTable<T>;
 }
 
-/** What an extension of the head consists of. A new one is made whenever a head begins to lead. */
+/** The parts of an extension of the head. A head that begins to lead makes new ones. */
 export interface HeadParts {
   readonly messages?: ExtensionTable;
   /** A driver or worker has ended, anywhere in the cluster. */
@@ -83,14 +83,14 @@ export interface HeadParts {
   close?(): void;
 }
 
-/** What an extension of a daemon is made with. */
+/** The argument of an extension of a daemon. */
 export interface NodeContext extends ExtensionContext {
   readonly nodeId: NodeId;
   /** Tells the extension of the head, which answers nothing. It is told again where a head has gone before it had kept it. */
   tellHead(message: string, header: unknown): void;
 }
 
-/** What an extension of a daemon consists of. */
+/** The parts of an extension of a daemon. */
 export interface NodeParts {
   /** What processes of this node may ask. */
   readonly messages?: ExtensionTable;
@@ -110,9 +110,9 @@ export interface RunningCall {
 /** `declined`: it goes back to its caller, as its arguments are lost, and is sent again later. */
 export type CallOutcome = "finished" | "failed" | "cancelled" | "declined";
 
-/** What an extension of a worker consists of. */
+/** The parts of an extension of a worker. */
 export interface WorkerParts {
-  /** A call begins; what is returned is called at its end. In the path of every call. */
+  /** Called as each call begins, on the hot path; the returned function is called at the call's end. */
   callBegins?(call: RunningCall): ((outcome: CallOutcome) => void) | undefined;
 }
 
@@ -125,7 +125,7 @@ export interface Extension {
   readonly worker?: () => WorkerParts;
 }
 
-/** @throws TypeError for anything but an extension, with what is wrong */
+/** Checks an extension. @throws TypeError with the problem for any other value */
 export function requireExtension(value: unknown, from: string): Extension {
   const { name, head, node, worker } = (value ?? {}) as Partial<Extension>;
   const problem =

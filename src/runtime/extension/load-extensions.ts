@@ -11,8 +11,8 @@ const registered = new Map<string, { extension: Extension; module: string }>();
 /**
  * Has the node that this program starts load an extension. Before `init`; the same one may be registered again.
  *
- * @param options.module where processes of the node find it, as their default export: its own `import.meta.url`
- * @throws TypeError for what is no extension or no file, and where another has its name
+ * @param options.module the module that exports the extension by default, for the node's processes: its own `import.meta.url`
+ * @throws TypeError for an invalid extension or file, and for a name that another extension has
  */
 export function registerExtension(extension: Extension, options: { readonly module: string | URL }): void {
   const module = String(options.module);
@@ -25,7 +25,7 @@ export function registerExtension(extension: Extension, options: { readonly modu
   registered.set(name, { extension, module });
 }
 
-/** What has been registered in this process. */
+/** Returns the extensions registered in this process. */
 export function registeredExtensions(): { extensions: Extension[]; modules: string[] } {
   const rows = Array.from(registered.values());
   return { extensions: rows.map(({ extension }) => extension), modules: rows.map(({ module }) => module) };

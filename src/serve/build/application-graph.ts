@@ -1,8 +1,8 @@
 /**
- * From bound deployments to an application that can be deployed: names, versions, code.
+ * Turns bound deployments into an application that can be deployed: names, versions, code.
  *
- * Decides the names (two deployments of one name get `_1`, `_2` as in Ray; one that is bound to two others is one deployment), what configuration
- * needs new replicas, and how code is kept: as bytes, or by a reference where something in it is counted. Runs in the process that deploys.
+ * Decides the names: a second deployment of a name gets `_1` as in Ray, and a deployment that two others bind stays one. Decides also which configuration needs
+ * new replicas, and how code is kept: as bytes, or by a reference if the code contains counted objects. Runs in the process that deploys.
  */
 import { createHash } from "node:crypto";
 import { put } from "../../core/index.ts";
@@ -25,7 +25,7 @@ interface BuiltApplication {
   readonly target: ApplicationTarget;
   /** By deployment. */
   readonly code: ReadonlyMap<string, CodeSource>;
-  /** For what runs in this process: the code as it is. */
+  /** The original code, for replicas in this process. */
   readonly local: ReadonlyMap<string, DeploymentCode>;
   /** By id: policies and routers of the user's. */
   readonly functions: ReadonlyMap<string, Uint8Array>;
@@ -114,7 +114,7 @@ export function buildApplication(
   return { target, code, local, functions };
 }
 
-/** The code of a deployment as it is kept; says on stderr where much of it is what the code uses, as a library that a bundler has put beside it. */
+/** Captures a deployment's code. Warns on stderr if most of it is used code, such as a library that a bundler has put beside it. */
 function captured(name: string, whole: DeploymentCode): CodeSource {
   const before = process.cpuUsage();
   const kept = keptBytesOf(whole) ?? { ref: put(whole) };
@@ -189,7 +189,7 @@ function isOne(value: object): boolean {
   }
 }
 
-/** @throws TypeError for what is no application */
+/** Checks an application. @throws TypeError for any other value */
 export function requireApplication(value: unknown): asserts value is Application<any> {
   if (!isApplication(value))
     throw new TypeError(
@@ -208,7 +208,7 @@ export function streamingMethodsOf({ target, python }: Deployment): string[] {
   return [...found];
 }
 
-/** Code in Python is named and not sent; the digest of its files makes a new version of a changed one. */
+/** Names Python code, which is not sent. The digest of its files gives changed code a new version. */
 function pythonCodeIn({ python, config }: Deployment): { code: DeployedPython; files: readonly FileDigest[] } | undefined {
   if (python === undefined) return undefined;
   const { workingDir } = (config.actorOptions["runtimeEnv"] ?? {}) as { workingDir?: string };

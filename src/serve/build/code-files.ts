@@ -42,10 +42,10 @@ export function filesOfCopy(files: readonly FileDigest[], workingDir: string): F
 }
 
 /**
- * Paths of files whose bytes were others than at the deploy when this process loaded its code, as they are on this machine. A file that was changed later is not among them: the process runs
- * what was deployed, and the change may be on its way to be.
+ * Returns the paths of files that had changed since the deploy when this process loaded its code. Later changes do not count: the process runs the deployed
+ * code, and the change may be about to be deployed.
  *
- * @param loadedMs - when the process began to load its code, in milliseconds since 1970
+ * @param loadedMs - time at which the process began to load its code, in milliseconds since 1970
  */
 export async function changedFiles(files: readonly FileDigest[], loadedMs: number): Promise<string[]> {
   const changed: string[] = [];

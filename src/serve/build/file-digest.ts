@@ -1,14 +1,14 @@
 /**
- * Digests of the files that code is made of: of each, by which a replica finds what has changed since the deploy, and one of all, which is part of the version of a deployment.
+ * Digests of the files of code: one for each file, by which a replica finds changes since the deploy, and one of all files, a part of a deployment's version.
  *
- * In the digest of all of Python's, paths count from the first file, so a folder may move; that of TypeScript is made in `module-files.ts`. The languages find the files
- * (`module-files.ts`, `python-modules.ts`).
+ * The digest of all Python files uses paths relative to the first file, so a folder may move. `module-files.ts` makes TypeScript's. `module-files.ts` and
+ * `python-modules.ts` find the files.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
 
-/** A file, and a digest of its bytes. */
+/** A file and the digest of its bytes. */
 export type FileDigest = readonly [path: string, digest: string];
 
 export function digestsOf(files: readonly string[]): FileDigest[] {

@@ -1,8 +1,8 @@
 /**
- * Whether a path is there, for searches that try many paths.
+ * Tells whether a path exists, for searches that try many paths.
  *
- * Any failure to look means that nothing is there: a text that was taken for a name may be too long for one, and a folder on the way may be closed or go in circles.
- * Called by those who search the files of code: `module-files.ts`, `named-modules.ts`, `python-modules.ts`.
+ * Any failure counts as absence: a text taken for a name may be too long, and a folder on the way may be closed or go in circles. The searches for code's files
+ * call it: `module-files.ts`, `named-modules.ts`, `python-modules.ts`.
  */
 import { type Stats, statSync } from "node:fs";
 

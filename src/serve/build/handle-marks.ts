@@ -18,7 +18,7 @@ export function markOf(mark: HandleMark): object {
   return { [MARK]: mark };
 }
 
-/** A copy of arguments in which `change` has replaced values, in arrays and plain objects at any depth. What is nothing but data is not copied. */
+/** Copies arguments and lets `change` replace values in arrays and plain objects at any depth. Pure data is not copied. */
 export function replaceIn(value: unknown, change: (value: unknown) => unknown): unknown {
   const changed = change(value);
   if (changed !== value) return changed;

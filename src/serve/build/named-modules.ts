@@ -131,7 +131,7 @@ function packageIn(folder: string): Package | undefined {
   return { folder: realpathSync(folder), manifest: known.manifest };
 }
 
-/** A file that is being written, or is no JSON, says nothing; Node complains of it when the module is loaded. */
+/** Reads a manifest. A half-written or malformed file counts as empty; Node reports it when the module is loaded. */
 function readManifest(path: string): Manifest {
   try {
     const read: unknown = JSON.parse(readFileSync(path, "utf8"));

@@ -1,9 +1,9 @@
 /**
- * Which files of a project a class of Python is made of: its own, and all that these import of the project, at any depth.
+ * Finds the project's files of a Python class: its own file and all project files that it imports, at any depth.
  *
- * Decides by the text of import statements, without running Python: a module counts where a file of it lies in one of the folders that are searched, so packages that are
- * installed elsewhere do not. Text in comments and strings may name a module too many, which only makes a version that need not be. Called when an application is built: the digest
- * of these files is part of the version of a deployment.
+ * Reads the text of import statements without running Python. A module counts if one of the searched folders has its file, so packages installed elsewhere do
+ * not. Imports in comments and strings may add a module, which at worst makes a needless version. Called when an application is built, because the digest of
+ * these files is part of a deployment's version.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";

@@ -7,9 +7,9 @@ import { importApplication } from "./load-application.ts";
 const HEADER = "# Made by `shoal serve build`. Deploy it with `shoal serve deploy`; docs/serve-config.md has all keys.\n";
 
 /**
- * The YAML of a configuration with one application for each target, such as `app.ts:app`; several get names and routes by their order.
+ * Writes the YAML of a configuration with one application for each target, such as `app.ts:app`. Several applications get names and routes in their order.
  *
- * @throws ServeConfigError for what is no application
+ * @throws ServeConfigError for a target that is not an application
  */
 export async function buildConfig(targets: readonly string[], folder: string = process.cwd()): Promise<string> {
   const applications: object[] = [];

@@ -1,8 +1,9 @@
 /**
- * Builds an application in a worker of its own: for the REST API, where no program has loaded the user's code, and for `redeploy.ts`, where a program has loaded what the code was before.
+ * Builds an application in a separate worker: for the REST API, where no program has loaded the user's code, and for `redeploy.ts`, where the program has
+ * loaded the old code.
  *
- * The worker is fresh, has the application's environment variables, and takes no other call, so code that has changed is loaded anew, and what the module leaves behind ends
- * with it. What comes back is data: the controller deploys it and never loads it.
+ * The worker is fresh, has the application's environment variables, and takes no other call. So it loads changed code anew, and everything that the module
+ * leaves behind ends with the worker. The result is data: the controller deploys it and never loads it.
  */
 import { randomUUID } from "node:crypto";
 import { getRuntimeContext, remote } from "../../core/index.ts";

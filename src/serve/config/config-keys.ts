@@ -239,7 +239,7 @@ export const CONFIG: KeyTable = {
   },
 };
 
-/** A JSON Schema of it, for editors. */
+/** Returns the JSON Schema of a configuration, for editors. */
 export function configSchema(): object {
   return {
     $schema: "http://json-schema.org/draft-07/schema#",

@@ -75,7 +75,7 @@ function listenerOptionsOf(fields: Fields): Fields {
   };
 }
 
-/** The settings of an application that go under those of its deployments. */
+/** An application's settings, which its deployments' settings override. */
 export interface ApplicationSettings {
   readonly runtimeEnv: Fields;
   readonly logging: Fields;
@@ -83,8 +83,10 @@ export interface ApplicationSettings {
 }
 
 /**
- * @param fields of a deployment; what they name of modules has been loaded
- * @param inCode the `actorOptions` of the deployment in code, which hold where the configuration has none for it
+ * Turns a configuration's fields into options of a deployment.
+ *
+ * @param fields of a deployment, whose named modules have been loaded
+ * @param inCode the `actorOptions` of the deployment in code, which hold unless the configuration has its own
  */
 export function deploymentOptionsOf(
   fields: Fields,

@@ -1,5 +1,5 @@
 /**
- * Runs what a configuration says, and nothing else: applications that it does not name are ended. Keeps its text, so that `shoal serve config` can show it.
+ * Runs exactly the applications of a configuration, and ends all others. Keeps its text, so that `shoal serve config` can show it.
  *
  * All applications are loaded and checked before the first is deployed.
  */

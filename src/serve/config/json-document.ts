@@ -21,7 +21,7 @@ interface Open {
   key: Scalar | undefined;
 }
 
-/** The line that a mistake is in begins the text of its message. */
+/** A mistake in a document. Its message begins with the line. */
 export class JsonMistake extends Error {
   readonly offset: number;
 

@@ -1,6 +1,6 @@
 /**
- * From `app.ts:app` to an application: loads the module, takes its export, lets a builder build, and puts the configuration's options over those in the code. A class of
- * Python (`model.py:Model`, `package.module:Model`) becomes a deployment of its own; `args`, where there are any, are the argument of its constructor.
+ * Turns `app.ts:app` into an application: loads the module, takes its export, runs a builder, and applies the configuration's options over those in the code. A
+ * class of Python (`model.py:Model`, `package.module:Model`) becomes one deployment, with `args` as its constructor's argument.
  *
  * Runs user code in the process that deploys, as `serve.run` in a program does; for the REST API that is a worker.
  * Called by `deploy-config.ts` and `build-in-task.ts`.
@@ -30,7 +30,7 @@ export interface ImportTarget {
   readonly workingDir?: string | undefined;
 }
 
-/** @throws ServeConfigError where there is no such module, no such export, or it is no application; what the user's code throws */
+/** Imports an application. @throws ServeConfigError for a missing module or export, and for an export that is not an application; errors of the user's code */
 export async function importApplication({ runtimeEnv, workingDir, ...target }: ImportTarget): Promise<Application> {
   if (runtimeEnv === undefined && workingDir === undefined) return await importExport(target);
   const read = runtimeEnv === undefined ? {} : (await import("./read-config.ts")).readRuntimeEnv(runtimeEnv.text, runtimeEnv.source);
@@ -193,7 +193,7 @@ function withDeploymentOptions(
   return copyOf(application);
 }
 
-/** Tells the place in the configuration with what is wrong there. @param place - undefined where the configuration says nothing of the deployment */
+/** Adds the place in the configuration to an error. @param place - undefined if the configuration does not mention the deployment */
 function optionsAt<T>(place: string | undefined, read: () => T): T {
   try {
     return read();

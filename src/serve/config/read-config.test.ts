@@ -77,7 +77,7 @@ test("a configuration of Ray's becomes options of ours", () => {
       actorOptions: { runtimeEnv: { envVars: { MODEL_NAME: "small" } } },
     },
   ]);
-  // They are what deployments take.
+  // Deployments accept all these options.
   for (const one of options) expect(() => resolveDeploymentOptions("Any", one)).not.toThrow();
 });
 

@@ -1,8 +1,8 @@
 /**
- * From the text of a configuration, YAML or JSON, to what it says: checked against `config-keys.ts`, with the line and the key of whatever is wrong. Pure.
+ * Reads a configuration's text, YAML or JSON, and checks it against `config-keys.ts`. Errors name the line and the key. Pure.
  *
- * Called by `deploy-config.ts`, the controller and `load-application.ts`, which import it when there is a text to read: every process of Serve would load `yaml` with it.
- * Nothing has been started or loaded when it throws. Names and routes that two applications share are refused here, too.
+ * `deploy-config.ts`, the controller and `load-application.ts` import it only when there is a text to read, because every process of Serve would otherwise load
+ * `yaml`. It throws before anything is started or loaded. It also refuses names and routes that two applications share.
  */
 import {
   type Document,
@@ -34,7 +34,7 @@ export interface ConfigApplication {
   readonly importPath: string;
   readonly runtimeEnv: Fields;
   readonly args: Fields;
-  /** All of it, as it is written. */
+  /** All fields as written. */
   readonly fields: Fields;
   /** By name, as they are written. */
   readonly deployments: ReadonlyMap<string, Fields>;
@@ -244,7 +244,7 @@ class Reader {
     if (problem !== undefined) throw this.error(line, at, problem);
   }
 
-  /** @returns what is wrong with the value itself; what is wrong inside of it is thrown */
+  /** Checks a value. @returns the problem of the value itself; a problem inside the value is thrown */
   #problemWith(node: unknown, at: string, value: ValueKind): string | undefined {
     switch (value.kind) {
       case "any":
@@ -283,7 +283,7 @@ class Reader {
       if (key === undefined)
         throw this.error(this.#lineAt(pair.key, at), here, `there is no such key: there are ${Object.keys(keys).join(", ")}`);
       given.add(name);
-      // As Ray writes them: what is null is not given.
+      // Ray writes null for options that are not given.
       const meant = this.#meant(pair.value);
       const isNull = meant === null || (isScalar(meant) && meant.value === null);
       if (!isNull || key.isNeeded === true) this.check(pair.value, here, key.value);

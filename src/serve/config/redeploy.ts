@@ -18,19 +18,19 @@ import { grpcOptionsOf, httpOptionsOf } from "./config-options.ts";
 import type { ConfigPlace } from "./deploy-config.ts";
 import { type ImportTarget, workingDirOf } from "./load-application.ts";
 
-/** Known before it is needed, so that a worker of it can be ready. */
+/** Chosen in advance, so that a worker of the next revision can be ready. */
 let nextRevision: string = randomUUID();
 
 /** Options of both. */
 interface RedeployOptions {
-  /** When it is aborted, what is not deployed yet is dropped and the call rejects: a later one takes its place. */
+  /** An abort drops an application that is not deployed yet and rejects the call, so that a later call can replace it. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Runs an application of a module as the files of the module are now.
+ * Runs a module's application with the present content of its files.
  *
- * @throws ServeConfigError where there is no such module or export; what the user's code throws; DeployFailedError where it does not come up
+ * @throws ServeConfigError for a missing module or export; errors of the user's code; DeployFailedError if the application does not start
  */
 export async function redeployApplication(
   { runtimeEnv: given, workingDir, ...target }: ImportTarget,
@@ -128,7 +128,7 @@ async function redeploy(
   if (startedHere()) startWorker(revisionVariables(nextRevision), signal);
 }
 
-/** A worker for the next revision: it has loaded what is not the user's when a file changes. */
+/** Starts a worker for the next revision, so that everything except the user's code is loaded when a file changes. */
 function startWorker(envVars: Record<string, string>, signal: AbortSignal | undefined): void {
   const started = remote(prepareWorker, { name: "next revision", numCpus: 0, runtimeEnv: { envVars } }).remote();
   started.then(undefined, () => {});

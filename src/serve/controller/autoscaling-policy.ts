@@ -1,9 +1,9 @@
 /**
- * How many replicas a deployment is to have, by its load. Pure: samples and times in, a number out.
+ * Decides the number of a deployment's replicas by its load. Pure: samples and times in, a number out.
  *
- * The load is all requests that wait or are under way, summed over the processes that report. It is aggregated over `lookBackPeriodMs`, divided by what one replica is to carry, and must
- * have asked for more, or for fewer, the whole delay long before it is followed; so a short burst starts nothing and a short pause ends nothing. From zero there is no delay: a
- * request waits.
+ * The load is the sum of waiting and running requests over all reporting processes. It is aggregated over `lookBackPeriodMs` and divided by the target of one
+ * replica. The number changes only after the load has asked for more, or for fewer, during the whole delay. So a short burst starts no replica and a short pause
+ * ends none. From zero there is no delay, because a request waits.
  */
 import type { AutoscalingConfig } from "../deployment-config.ts";
 import { DECISIONS_KEPT } from "../limits.ts";
@@ -63,7 +63,7 @@ export class Autoscaler {
     if (stale > 0) this.#samples.splice(0, stale);
   }
 
-  /** @param wanted what the load asks for (`desiredReplicas`, or a policy's word) @returns how many there are to be */
+  /** @param wanted the number for the present load (`desiredReplicas`, or a policy's choice) @returns the number to run */
   decide(wanted: number, context: AutoscalingContext, nowMs: number): number {
     const { currentReplicas: from, totalRequests: requests } = context;
     const to = this.#next(wanted, context, nowMs);

@@ -1,8 +1,8 @@
 /**
- * The controller: the one actor that knows what is to run, and sees to it.
+ * The controller: the one actor that knows the wanted applications and keeps them running.
  *
- * A shell around `ServeState`: it turns calls, ends of actors and the clock into events, and carries the effects out. What it is told is written to the cluster's store
- * before it is answered; when it dies it is started again, reads that, and finds the replicas and proxies, which have served on meanwhile.
+ * A shell around `ServeState`: it turns calls, ends of actors and the clock into events, and carries out the effects. Each accepted request is written to the
+ * cluster's store before its answer. A controller that dies is started again, reads the store, and finds the replicas and proxies, which have served meanwhile.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import type { DeployedCode } from "../deployed-code.ts";
@@ -190,7 +190,7 @@ export class Controller {
     return this.#options;
   }
 
-  /** Resolves when the proxies listen, with the addresses of one. @param options hold where all was ended. @throws what keeps them from it */
+  /** Resolves with the addresses of one proxy when all proxies listen. @param options apply if no proxies run. @throws the error that keeps a proxy from listening */
   async proxiesReady(options: ServeOptions): Promise<{ address: string | undefined; grpcAddress: string | undefined }> {
     await this.#ready;
     if (this.#isCleared) await this.#startProxies(options);
@@ -207,10 +207,10 @@ export class Controller {
   }
 
   /**
-   * Takes over what is wanted of an application; `waitFor` tells when it is there.
+   * Takes over the target of an application; `waitFor` resolves once it runs.
    *
    * @param together paths of all applications that are deployed together, which may exchange them
-   * @throws RangeError where another application has the path; DeployFailedError while Serve is shut down
+   * @throws RangeError if another application has the path; DeployFailedError while Serve shuts down
    */
   async deploy(target: ApplicationTarget, code: DeployedCode, together: ReadonlyMap<string, string | null> = new Map()): Promise<void> {
     await this.#ready;
@@ -340,7 +340,7 @@ export class Controller {
     return found === undefined ? undefined : { deployment: found.name, streaming: found.target.streaming };
   }
 
-  /** Resolves when nothing of it is left, or somebody has run it again. @returns whether there was one */
+  /** Deletes an application. Resolves when nothing is left, or when it was deployed again. @returns whether the application existed */
   async delete(app: string): Promise<boolean> {
     await this.#ready;
     const wasDeclared = this.#declared.forget(app);
@@ -399,7 +399,7 @@ export class Controller {
     };
   }
 
-  /** Ends all applications and proxies. The controller itself is ended by whoever asked. */
+  /** Ends all applications and proxies. The caller then ends the controller itself. */
   async shutdown(): Promise<void> {
     await this.#ready;
     this.#isEnding = true;
@@ -446,7 +446,7 @@ export class Controller {
     }
   }
 
-  /** Another program may have taken the port for a moment. */
+  /** Tries again to open a port, which another program may have taken for a moment. */
   async #reopen(options: ResolvedApiOptions): Promise<void> {
     try {
       const { address } = await this.#listen(options);
@@ -485,7 +485,7 @@ export class Controller {
     return declared;
   }
 
-  /** Takes over a configuration, and does not wait for its applications. @throws what is wrong with it */
+  /** Takes over a configuration without waiting for its applications. @throws ServeConfigError with the problem */
   async #put(text: string): Promise<void> {
     const config = await readDeclared(text);
     const http = resolveHttpOptions(httpOptionsOf(config));
@@ -622,7 +622,7 @@ export class Controller {
     void this.#replicas.removeOrphanedGroups().catch(() => {});
   }
 
-  /** Policies of the user's run here: the only code of theirs that does. */
+  /** Loads the users' policies, the only user code in this process. */
   async #loadPolicies({ name, deployments }: ApplicationTarget, given: ReadonlyMap<string, Uint8Array>): Promise<void> {
     for (const { name: deployment, config } of deployments) {
       const id = config.autoscaling?.policyId;

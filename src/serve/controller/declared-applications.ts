@@ -50,7 +50,7 @@ export class DeclaredApplications {
     return this.#pending.get(app);
   }
 
-  /** Ends what the configuration does not name, and builds and deploys what it does, without waiting for it. @param capacity the part of the replicas that it wants */
+  /** Builds and deploys a configuration's applications without waiting for them, and ends all others. @param capacity the wanted part of the replicas */
   put(applications: readonly ConfigApplication[], capacity: TargetCapacity | undefined): void {
     this.#generation += 1;
     const generation = this.#generation;
@@ -72,7 +72,7 @@ export class DeclaredApplications {
     this.#pending.clear();
   }
 
-  /** The status of an application with what is known here; undefined where nothing is. */
+  /** Completes the status of an application with the state of its build; undefined for an unknown application. */
   statusOf(app: string, running: ApplicationStatusInfo | undefined): ApplicationStatusInfo | undefined {
     const declared = this.#pending.get(app);
     if (declared === undefined) return running;
@@ -109,7 +109,7 @@ export class DeclaredApplications {
     await Promise.all(
       applications.map(async (application) => {
         const declared = this.#pending.get(application.name);
-        // Not where another configuration has come, the application was deleted, or a program has run one of its name.
+        // False after a newer configuration, a deletion, or a program's own application of the name.
         const isWanted = (): boolean => declared !== undefined && this.#pending.get(application.name) === declared;
         try {
           const { target, code } = await (built.get(application.name) as Promise<BuiltInTask>);
@@ -124,7 +124,7 @@ export class DeclaredApplications {
         }
       }),
     );
-    // A failure of it is that of each application, where there are any.
+    // A failure here is reported by each application.
     await Promise.allSettled([ended]);
     if (generation === this.#generation) await this.#ports.settled();
   }

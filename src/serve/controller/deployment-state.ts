@@ -1,9 +1,10 @@
 /**
  * The controller's state of one deployment: its replicas, its target, and the next steps towards the target.
  *
- * Pure: times come with the events, and what is to be done goes out as effects. An update brings replicas of the new version up beside the old ones (`maxSurgePercent`) and retires an
- * old one for each that runs; where there is no room for that it gives old ones up first, `rollingUpdatePercentage` at a time. A version that does not start, or fails its health
- * check before all have changed, makes way for the former one, and with it the application's other deployments (`serve-state.ts`). Replicas of a node that is to go are replaced like those of an old version.
+ * Pure: times come with the events, and actions leave as effects. An update starts replicas of the new version beside the old ones (`maxSurgePercent`) and
+ * retires an old replica for each new one that runs. Without room for that it first gives up old replicas, `rollingUpdatePercentage` at a time. A version that
+ * does not start, or fails its health check before all replicas have changed, gives way to the former version, together with the application's other deployments
+ * (`serve-state.ts`). Replicas of a leaving node are replaced like those of an old version.
  */
 import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
@@ -99,7 +100,7 @@ export class DeploymentState {
     this.app = app;
     this.name = record.target.name;
     this.#target = record.target;
-    // The record is a copy: two equal targets of it are one.
+    // The record is a copy, so two equal targets become one object again.
     this.#former = JSON.stringify(record.former) === JSON.stringify(record.target) ? record.target : record.former;
     this.#count = record.count;
     this.#capacity = record.capacity;
@@ -283,8 +284,8 @@ export class DeploymentState {
   }
 
   /**
-   * A replica failed to take a configuration. It gets the former configuration back, if there is one, or the next, where the user wants another by now; it is replaced if that
-   * fails, too. One whose call is late is replaced without a gap: the call may end at any time, and undo what is told after it.
+   * Handles a replica that failed to take a configuration. It gets the former configuration back, or a newer one if there is one by now; if that fails, too, it
+   * is replaced. A replica whose call is late is replaced without a gap, because the late call may still end and undo a later configuration.
    */
   reconfigureFailed(replica: ReplicaRecord, { reason, isLate }: { reason: string; isLate: boolean }, nowMs: number): ServeEffect[] {
     const former = this.#former;
@@ -340,7 +341,7 @@ export class DeploymentState {
     if (replica.phase === "updating") replica.phase = "running";
   }
 
-  /** Its process is gone. */
+  /** Handles the end of a replica's process. */
   end(replica: ReplicaRecord, reason: string, nowMs: number): ServeEffect[] {
     this.replicas.delete(replica.id);
     this.ended.push(replica);
@@ -490,8 +491,8 @@ export class DeploymentState {
   }
 
   /**
-   * Replicas that an update needs beside those that are wanted, or without them: an old gang leaves as a whole once as many run in its place, and what is left over then
-   * must hold a new gang.
+   * Returns the fewest replicas that an update must add or give up at a time: an old gang leaves as a whole once as many new replicas run, and the freed room must
+   * hold a new gang.
    */
   #leastStep(old: readonly ReplicaRecord[]): number {
     const gangs = Map.groupBy(
@@ -582,7 +583,7 @@ export class DeploymentState {
     return effects;
   }
 
-  /** The replica is to take the configuration, the limit and the rank of its record. */
+  /** Sends a replica the configuration, the limit and the rank of its record. */
   #tell(replica: ReplicaRecord, withinMs: number): ServeEffect {
     const { id, userConfig, maxOngoing: maxOngoingRequests, rank, worldSize } = replica;
     return { kind: "reconfigure", replica: id, withinMs, settings: { userConfig, maxOngoingRequests, rank, worldSize } };
@@ -681,7 +682,7 @@ export class DeploymentState {
     const isStarting = replica.phase === "starting";
     replica.phase = "retiring";
     const end: ServeEffect = isStarting ? { kind: "kill", replica: replica.id } : { kind: "retire", replica: replica.id, withinMs };
-    // Routers hear of it first: the end waits until they have let go.
+    // Routers are informed first: the replica ends once they have let go.
     return didServe ? [this.#publish(), end] : [end];
   }
 

@@ -1,8 +1,8 @@
 /**
- * Proxies as actors: on each node of the cluster so many, or on one; started again when they die.
+ * Runs proxies as actors: a number on each node of the cluster, or on one node. Proxies that die are started again.
  *
- * Detached actors with names, like replicas: they serve on while no controller is there, and the next one finds them, wherever they are. None is started on a node that is
- * drained, where it would never come up. Owns what is known of each: where it listens, and what keeps it from that. Called by the controller.
+ * Proxies are detached actors with names, like replicas: they serve while no controller runs, and the next controller finds them. A drained node gets no proxy,
+ * because it would never start there. Owns the state of each proxy: its address, or the error that keeps it from listening. The controller calls this file.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { ActorDiedError, type ActorHandle, actors, getRuntimeContext, kill, type NodeInfo, nodes, remote } from "../../core/index.ts";
@@ -130,7 +130,7 @@ export class ProxyStarter {
     return asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  /** Proxies answer what they have, and end. None starts any more. */
+  /** Lets proxies finish their requests and end. No proxy starts any more. */
   async shutdown(withinMs: number): Promise<void> {
     this.#isOver = true;
     await Promise.all(
@@ -149,7 +149,7 @@ export class ProxyStarter {
     if (this.#proxies.has(name)) return;
     const info: ProxyStatusInfo = { status: "STARTING", nodeId, address: undefined, message: "" };
     const { promise: started, resolve, reject } = Promise.withResolvers<void>();
-    // `ready()` reports a failed start; without a call of it, the failure is in the status alone.
+    // `ready()` reports a failed start. Without a call to it, only the status shows the failure.
     started.catch(() => {});
     const proxy: RunningProxy = { handle: this.#actor(name, nodeId), info, started, giveUp: resolve, isEnding: false };
     this.#proxies.set(name, proxy);
@@ -164,7 +164,7 @@ export class ProxyStarter {
     return this.#ports.get(nodeId) ?? this.#options.port;
   }
 
-  /** Without restarts of its own: an actor with some would be moved off a node that is to go, in the middle of its requests. */
+  /** Makes a proxy's actor without restarts: an actor with restarts would be moved off a leaving node amid its requests. */
   #actor(name: string, nodeId: string): ActorHandle<ServeProxy> {
     return remote(ServeProxy, {
       name,
@@ -215,7 +215,10 @@ export class ProxyStarter {
     return `${bound.host.includes(":") ? `[${bound.host}]` : bound.host}:${bound.port}`;
   }
 
-  /** Ends a proxy whose node is to go: the proxy tells so by `/-/healthz` and serves on for a grace, finishes what it has, and ends. It stays in the table, so that no other is started there. */
+  /**
+   * Ends a proxy on a leaving node: `/-/healthz` announces the end, the proxy serves for a grace period, finishes its requests, and ends. It stays in the table, so
+   * that no other proxy is started there.
+   */
   async #leaveNode(proxy: RunningProxy): Promise<void> {
     proxy.isEnding = true;
     await this.#drain(proxy, { graceMs: this.#options.drainGraceMs, withinMs: DRAIN_WITHIN_MS });

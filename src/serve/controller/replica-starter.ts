@@ -1,8 +1,8 @@
 /**
- * Replicas as actors: how one is started, what is asked of it, and how it ends.
+ * Runs replicas as actors: starts, calls and ends them.
  *
- * Each call here is one effect of the state; what comes of it is told as an event. Replicas are detached actors with names, so that they outlive a controller and the next one
- * finds them.
+ * Each method carries out one effect of the state and reports its outcome as an event. Replicas are detached actors with names, so they outlive a controller,
+ * and the next controller finds them.
  */
 import { bundleOf } from "../actor-options.ts";
 import { SERVE_NAMESPACE, replicaActorName } from "../names.ts";
@@ -123,7 +123,7 @@ export class ReplicaStarter {
     }
   }
 
-  /** Finds out what a replica that has not started waits for. */
+  /** Finds out why a replica has not started. */
   async explain(id: string): Promise<void> {
     const started = this.#starting.get(id);
     if (started === undefined) return;
@@ -137,9 +137,9 @@ export class ReplicaStarter {
   }
 
   /**
-   * Takes over a replica that an earlier controller has started; `follow` is for what comes of it.
+   * Takes over a replica that an earlier controller has started; `follow` then watches it.
    *
-   * @throws where it is gone or does not answer: then it is killed
+   * @throws if the replica is gone or does not answer; a silent replica is killed
    */
   async adopt(id: string): Promise<ReplicaDescription> {
     const replica = await getActor<Replica>(replicaActorName(id), { namespace: SERVE_NAMESPACE });
@@ -229,7 +229,7 @@ export class ReplicaStarter {
     this.#life.ending(id, startMs);
     await this.#subscribers.released(id, withinMs);
     const leftMs = Math.max(0, withinMs - (performance.now() - startMs));
-    // An error of its dispose method does not keep it from ending.
+    // An error of its dispose method does not stop its end.
     if (leftMs > 0) await Promise.allSettled([replica.drain.options({ timeoutMs: leftMs }).remote()]);
     this.kill(id);
   }
@@ -240,16 +240,16 @@ export class ReplicaStarter {
       this.#life.ending(id, performance.now());
       void kill(replica).catch(() => {});
     }
-    // Its actor was never made. Not in the middle of the event that gave it up.
+    // The actor was never made. The event comes later, not amid the event that gave the replica up.
     else queueMicrotask(() => this.#happened({ kind: "ended", replica: id, reason: "it was not started" }));
   }
 
-  /** Its end is told, however it comes. */
+  /** Watches a replica and reports its end, whatever the cause. */
   #watch(id: string, replica: ReplicaHandle): void {
     replica.preempted.remote().then(
       () => this.#happened({ kind: "moving", replica: id }),
       () => {
-        // Its end is told below.
+        // The code below reports the end.
       },
     );
     replica.alive.remote().then(undefined, (error: unknown) => {
@@ -266,7 +266,7 @@ export class ReplicaStarter {
     const { labelSelector, ...unlabelled } = actorOptions as { labelSelector?: LabelSelector };
     const bundles = reserved.placementGroupBundles ?? (gang === undefined ? undefined : [bundleOf(actorOptions)]);
     if (bundles === undefined) return replicaClass({ ...spreadOptions(actorOptions, fullNodes), name: replicaActorName(id) });
-    // All members of a gang are in one group, each with bundles of its own.
+    // All members of a gang share one group, with separate bundles.
     const { id: groupId, gangSize, index, strategy } = gang ?? { id, gangSize: 1, index: 0, strategy: reserved.placementGroupStrategy };
     const labels = reserved.placementGroupBundleLabelSelector ?? bundles.map(() => labelSelector ?? {});
     const group = this.#groupOf(groupId, id, {

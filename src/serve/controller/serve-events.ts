@@ -1,8 +1,8 @@
 /**
  * Events that the controller's state takes in, and effects that it asks for. No code.
  *
- * An event says what has happened, never what is to follow; an effect says what is to be done, and its outcome comes back as an event. Made and carried out by
- * `controller.ts` and `replica-starter.ts`, decided by `serve-state.ts` and `deployment-state.ts`.
+ * An event states a fact, never a consequence. An effect states an action, and its outcome comes back as an event. `controller.ts` and `replica-starter.ts` make
+ * events and carry out effects; `serve-state.ts` and `deployment-state.ts` decide.
  */
 import type { LabelSelector } from "../../core/index.ts";
 import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
@@ -24,9 +24,9 @@ export type ServeEvent =
   | { readonly kind: "reconfigureFailed"; readonly replica: string; readonly reason: string; readonly isLate: boolean }
   | { readonly kind: "healthy"; readonly replica: string }
   | { readonly kind: "unhealthy"; readonly replica: string; readonly reason: string }
-  /** Its process has ended, wanted or not. */
+  /** A replica's process has ended, wanted or not. */
   | { readonly kind: "ended"; readonly replica: string; readonly reason: string }
-  /** Its node is to go. */
+  /** A replica's node is about to leave. */
   | { readonly kind: "moving"; readonly replica: string }
   /** A controller that has taken over found it. */
   | { readonly kind: "found"; readonly replica: FoundReplica }
@@ -84,7 +84,7 @@ export type ServeEffect =
   /** Nothing is sent there any more: wait until nothing is under way, at most so long, and end it. */
   | { readonly kind: "retire"; readonly replica: string; readonly withinMs: number }
   | { readonly kind: "kill"; readonly replica: string }
-  /** Find out what a replica that takes long to start waits for. */
+  /** Find out why a replica takes long to start. */
   | { readonly kind: "explain"; readonly replica: string }
   | { readonly kind: "reconfigure"; readonly replica: string; readonly settings: ReplicaSettings; readonly withinMs: number }
   | { readonly kind: "checkHealth"; readonly replica: string; readonly withinMs: number }

@@ -6,7 +6,7 @@ import type { ReplicaSettings } from "../replica/taken-settings.ts";
 import type { FoundReplica, ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";
 
-/** The limit of the options here; what is told of ranks alone has less time. */
+/** The time limit of the options here. A message that only changes ranks has less time. */
 const RECONFIGURE_WITHIN_MS = 600_000;
 
 interface Simulated {
@@ -539,7 +539,7 @@ describe("updates", () => {
     const { world, found } = busyWithConfig(2);
     const { id } = found.start;
     world.apply({ kind: "reconfigureFailed", replica: id, reason: "it had not returned", isLate: true });
-    // The next controller ends what has not started.
+    // The next controller ends replicas that have not started.
     for (const other of world.replicas.keys()) if (other !== id) world.replicas.delete(other);
     foundBusyWithConfig(world, found, "2");
     world.until(

@@ -46,7 +46,7 @@ export interface ApplicationStatusInfo {
   readonly deployments: Readonly<Record<string, DeploymentStatusInfo>>;
 }
 
-/** A deployment that is being deleted is not saved: the next controller ends the replicas that it finds of it. */
+/** Tells whether a deployment is saved. The next controller ends the replicas of a deployment that is being deleted. */
 function isKept({ isDeleting }: DeploymentState): boolean {
   return !isDeleting;
 }

@@ -1,7 +1,7 @@
 /**
- * Serve's records in the cluster's store, from which the next controller restores its state: the options of `serve.start`, and each
- * application with its deployments. Their code is kept beside it, by `code-store.ts`. Written and read by the controller alone, but for what belongs to the last configuration:
- * programs that deploy one write that, too.
+ * Serve's records in the cluster's store, from which the next controller restores its state: the options of `serve.start`, and each application with its
+ * deployments. `code-store.ts` keeps their code. Only the controller writes and reads these records, except those of the last configuration, which deploying
+ * programs write, too.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { kvDelete, kvGet, kvList, kvPut } from "../../core/index.ts";
@@ -61,7 +61,7 @@ export async function forgetConfigText(): Promise<void> {
   await Promise.all([kvDelete(CONFIG, IN_SERVE), kvDelete(CAPACITY, IN_SERVE)]);
 }
 
-/** Takes over the part of the replicas that a configuration wants. To be called before any of its applications is deployed. @returns what they are to be deployed with */
+/** Takes over the target capacity of a configuration. Call it before any of its applications is deployed. @returns the capacity to deploy them with */
 export async function takeCapacity({
   applications,
   targetCapacity: percent,
@@ -85,9 +85,9 @@ export async function saveApplication(record: ApplicationRecord): Promise<void> 
 }
 
 /**
- * To be asked before an application is taken over: one that cannot be kept would be gone with its controller.
+ * Checks that an application's record can be kept, before the application is taken over: otherwise it would be lost with its controller.
  *
- * @param running - the record of what it takes the place of @throws RangeError where it is too large
+ * @param running - the record of the application that it replaces @throws RangeError for a record that is too large
  */
 export function requireKeepable(target: ApplicationTarget, running: ApplicationRecord | undefined): void {
   // The record has the version before as well, to go back to, and deployments that only that one has.

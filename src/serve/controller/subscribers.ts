@@ -1,8 +1,8 @@
 /**
- * The processes that listen to the controller: what each wants to know, and which replicas each still uses.
+ * The processes that subscribe to the controller: the topics of each, and the replicas that each still uses.
  *
- * A replica is ended only when nobody uses it any more: every process that was told of it has let go of it, or is gone. So no request meets a replica that ends, in any
- * planned change. A controller that follows another one tells nothing until it knows what that one knew: meanwhile processes go on with what they were told last.
+ * A replica is ended only when no process uses it: every process that knew the replica has let it go or has ended. So no request meets an ending replica in any
+ * planned change. A new controller publishes nothing until it has restored its predecessor's state; meanwhile processes continue with the last publication.
  */
 import { CONTROLLER_SERVICE } from "../names.ts";
 import { offerConnections, type ServiceConnection } from "../../core/internal.ts";
@@ -30,7 +30,7 @@ interface SubscriberPorts {
   /** A process was told of a key. */
   told(key: string): void;
   gone(source: string): void;
-  /** Publishes what has changed and waits to be told. */
+  /** Publishes the gathered changes. */
   flush(): void;
 }
 

@@ -1,8 +1,9 @@
 /**
- * How many replicas a deployment has where a configuration runs a part of them: `target_capacity`, in percent. Pure.
+ * Computes a deployment's replicas under `target_capacity`, the percentage that a configuration runs. Pure.
  *
- * Numbers are rounded as Ray rounds them: half up, and to no less than one, unless the capacity or the number is 0. A configuration that comes anew, or asks for more than the one before, goes up:
- * autoscaling keeps to `initialReplicas` at least, so that a fresh cluster takes its share before the load tells. Used by `deployment-state.ts` and by whoever takes over a configuration.
+ * Numbers are rounded as in Ray: half up, and to at least one, unless the capacity or the number is 0. A new configuration, or one with a higher capacity than
+ * the last, goes up: autoscaling then keeps at least `initialReplicas`, so that a fresh cluster takes its share before the load shows. `deployment-state.ts` and
+ * the code that takes over configurations use it.
  */
 import type { DeploymentConfig, TargetCapacity } from "../deployment-config.ts";
 

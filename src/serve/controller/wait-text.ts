@@ -5,7 +5,7 @@
  */
 import type { Why } from "../../core/index.ts";
 
-/** @param replicaOf the replica of an actor; undefined where the actor is none @param group the bundles of its placement group, if it is in one */
+/** Describes why a replica waits. @param replicaOf the replica of an actor, or undefined @param group the bundles of its placement group, if it has one */
 export function waitText(why: Why, replicaOf: (actorId: string) => string | undefined, group?: string): string {
   let cause = why;
   while (cause.causes[0] !== undefined) cause = cause.causes[0];

@@ -22,8 +22,23 @@ export function recordedTrajectories(): Trajectory[] {
   return JSON.parse(readFileSync(join(REPOSITORY, "test", "vectors", "rl", "gymnasium.json"), "utf8")) as Trajectory[];
 }
 
+/** The outcomes of a toy text environment. */
+export interface RecordedTable {
+  readonly id: string;
+  readonly kwargs: Readonly<Record<string, unknown>>;
+  readonly limit: number | null;
+  readonly starts: readonly number[];
+  readonly masks: readonly (readonly number[])[] | null;
+  /** By state and action: probability, next state, reward, end. */
+  readonly table: readonly (readonly (readonly [number, number, number, boolean])[])[][];
+}
+
+export function recordedTables(): RecordedTable[] {
+  return JSON.parse(readFileSync(join(REPOSITORY, "test", "vectors", "rl", "toy-text.json"), "utf8")) as RecordedTable[];
+}
+
 export async function compareTrajectories({ id, kwargs, state, steps }: Trajectory): Promise<void> {
-  const envConfig = Object.fromEntries(Object.entries(kwargs).map(([name, value]) => [camelCase(name), value]));
+  const envConfig = camelCased(kwargs);
   const env = await makeVectorEnv(id, { envConfig, autoresetMode: "disabled" });
   await env.reset({ seed: 0 });
   env.setState?.({ ...(env.getState?.() as object), states: state } as never);
@@ -38,6 +53,11 @@ export async function compareTrajectories({ id, kwargs, state, steps }: Trajecto
       Number(truncated),
     ]);
   }
+}
+
+/** Arguments of Python under TypeScript's names. */
+export function camelCased(kwargs: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(kwargs).map(([name, value]) => [camelCase(name), value]));
 }
 
 function camelCase(name: string): string {

@@ -1,6 +1,7 @@
 """Records trajectories of Gymnasium's environments as JSON: first state, actions, and everything that each step returned.
 
 Usage: gymnasium_trajectories.py SEED. `test/vectors/rl/gymnasium.json` is the output for seed 1.
+`gymnasium_trajectories.py tables` prints the transition tables of the toy text environments, which are in `toy-text.json`.
 """
 
 import json
@@ -61,7 +62,38 @@ def trajectory(identifier, seed, policy_name, kwargs):
     return {"id": identifier, "kwargs": kwargs, "state": state, "steps": steps}
 
 
+def table(identifier, kwargs):
+    """Outcomes by state and action, Taxi's action masks, and the states in which episodes begin."""
+    env = gymnasium.make(identifier, **kwargs)
+    world = env.unwrapped
+    states = range(env.observation_space.n)
+    outcomes = [
+        [[[float(p), int(n), float(r), bool(t)] for p, n, r, t in world.P[state][action]] for action in range(env.action_space.n)]
+        for state in states
+    ]
+    masks = [[int(entry) for entry in world.action_mask(state)] for state in states] if hasattr(world, "action_mask") else None
+    starts = [int(state) for state in np.flatnonzero(world.initial_state_distrib)]
+    limit = env.spec.max_episode_steps
+    return {"id": identifier, "kwargs": kwargs, "limit": limit, "starts": starts, "masks": masks, "table": outcomes}
+
+
+def tables():
+    wanted = [
+        ("FrozenLake-v1", {}),
+        ("FrozenLake-v1", {"success_rate": 0.7, "reward_schedule": [10, -5, -1]}),
+        ("FrozenLake-v1", {"desc": ["SFG", "HFS"], "is_slippery": False}),
+        ("FrozenLake8x8-v1", {}),
+        ("CliffWalking-v1", {}),
+        ("CliffWalkingSlippery-v1", {}),
+        ("Taxi-v4", {}),
+        ("Taxi-v4", {"is_rainy": True}),
+    ]
+    print(json.dumps([table(name, kwargs) for name, kwargs in wanted], separators=(",", ":")))
+
+
 def main():
+    if sys.argv[1] == "tables":
+        return tables()
     seed = int(sys.argv[1])
     wanted = [
         ("CartPole-v1", "chance", {}),

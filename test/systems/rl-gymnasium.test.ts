@@ -3,7 +3,13 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../house/source-files.ts";
-import { compareTrajectories, recordedTrajectories, type Trajectory } from "../oracles/gymnasium-trajectories.ts";
+import {
+  compareTrajectories,
+  type RecordedTable,
+  recordedTables,
+  recordedTrajectories,
+  type Trajectory,
+} from "../oracles/gymnasium-trajectories.ts";
 import { installed } from "./installed.ts";
 
 const folder = installed("gymnasium-1.4.0", (place) => [
@@ -11,10 +17,18 @@ const folder = installed("gymnasium-1.4.0", (place) => [
   [join(place, "bin", "python3"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "gymnasium==1.4.0"],
 ]);
 
-function recorded(seed: number): Trajectory[] {
+function printed(argument: string): unknown {
   const program = join(REPOSITORY, "test", "systems", "gymnasium_trajectories.py");
-  return JSON.parse(execFileSync(join(folder, "bin", "python3"), [program, String(seed)], { encoding: "utf8" })) as Trajectory[];
+  return JSON.parse(execFileSync(join(folder, "bin", "python3"), [program, argument], { encoding: "utf8", maxBuffer: 2 ** 26 }));
 }
+
+function recorded(seed: number): Trajectory[] {
+  return printed(String(seed)) as Trajectory[];
+}
+
+test("the kept tables of the toy text environments are those of Gymnasium 1.4", () => {
+  expect(printed("tables") as RecordedTable[]).toEqual(recordedTables());
+});
 
 test("the kept trajectories are those of Gymnasium 1.4", () => {
   expect(recorded(1)).toEqual(recordedTrajectories());

@@ -11,6 +11,9 @@ import { MountainCarContinuous } from "./classic/mountain-car-continuous.ts";
 import { MountainCar } from "./classic/mountain-car.ts";
 import { Pendulum } from "./classic/pendulum.ts";
 import type { Env, EnvContext, VectorContext, VectorEnv } from "./env.ts";
+import { CliffWalking, CliffWalkingSlippery } from "./toy-text/cliff-walking.ts";
+import { FrozenLake, FrozenLake8x8 } from "./toy-text/frozen-lake.ts";
+import { Taxi } from "./toy-text/taxi.ts";
 
 /** A class of environments. `envConfig` of `.environment()` is its first argument. */
 // oxlint-disable-next-line no-explicit-any -- the config is the class's own affair
@@ -35,7 +38,15 @@ const BUILT_IN: Readonly<Record<string, BuiltIn>> = {
   "MountainCarContinuous-v0": MountainCarContinuous,
   "Pendulum-v1": Pendulum,
   "Acrobot-v1": Acrobot,
+  "FrozenLake-v1": FrozenLake,
+  "FrozenLake8x8-v1": FrozenLake8x8,
+  "CliffWalking-v1": CliffWalking,
+  "CliffWalkingSlippery-v1": CliffWalkingSlippery,
+  "Taxi-v4": Taxi,
 };
+
+/** Time limits of built-in environments. Vector classes keep theirs themselves. */
+const STEP_LIMITS: Readonly<Record<string, number>> = { "FrozenLake-v1": 100, "FrozenLake8x8-v1": 200, "Taxi-v4": 200 };
 
 const registered = new Map<string, EnvSpec>();
 
@@ -63,7 +74,7 @@ export function findEnv(source: unknown): EnvSpec {
     );
   const known = registered.get(source);
   if (known !== undefined) return known;
-  if (Object.hasOwn(BUILT_IN, source)) return { name: source, envClass: undefined, maxEpisodeSteps: undefined };
+  if (Object.hasOwn(BUILT_IN, source)) return { name: source, envClass: undefined, maxEpisodeSteps: STEP_LIMITS[source] };
   throw new RangeError(`Cannot find an environment: there is no id ${JSON.stringify(source.slice(0, 100))}: ${insteadOf(source)}`);
 }
 

@@ -1,7 +1,7 @@
 /** The controller by events alone: attempts, the barrier of reports, blame, restarts, moves, and what comes in an odd order. */
 import { describe, expect, test } from "vitest";
 import { type ControllerEffect, type ControllerOptions, TrainingController } from "./controller.ts";
-import type { FailureCause, RankFailure } from "./rank-failure.ts";
+import { type FailureCause, firstCause, type RankFailure } from "./rank-failure.ts";
 import type { RankEvent, RankReport } from "./rank-protocol.ts";
 
 type Effect = ControllerEffect<string>;
@@ -219,6 +219,32 @@ describe("ranks that disagree", () => {
   });
 });
 
+describe("a limited wait", () => {
+  const limited: RankEvent = { type: "barrier", name: "barrier", value: undefined, timeoutMs: 300 };
+
+  test("ends for its rank alone, which may come again", () => {
+    const controller = running({}, 3);
+    const waits = come(controller, 1, limited);
+    expect(of(waits, "setTimer")).toContainEqual({ kind: "setTimer", name: "late 1", ms: 300 });
+    come(controller, 0, { type: "barrier", name: "barrier", value: undefined });
+    expect(of(controller.handle({ kind: "timer", name: "late 1" }), "answer")).toEqual([
+      { kind: "answer", ranks: [1], decision: { action: "late", timeoutMs: 300, missing: [2] } },
+    ]);
+    come(controller, 2, limited);
+    expect(of(come(controller, 1, limited), "answer")).toMatchObject([{ ranks: [0, 2, 1], decision: { action: "continue" } }]);
+  });
+
+  test("has no timer once all have come, or once the attempt ends", () => {
+    const controller = running();
+    come(controller, 1, limited);
+    expect(of(come(controller, 0, limited), "clearTimer").map(({ name }) => name)).toContain("late 1");
+    expect(controller.handle({ kind: "timer", name: "late 1" })).toEqual([]);
+    come(controller, 1, limited);
+    const failed = controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "died") });
+    expect(of(failed, "clearTimer").map(({ name }) => name)).toContain("late 1");
+  });
+});
+
 describe("failures", () => {
   test("an error of communication waits for its cause, which is blamed", () => {
     const controller = running();
@@ -228,6 +254,26 @@ describe("failures", () => {
     expect(of(effects, "endGroup")).toHaveLength(1);
     const [failed] = of(ended(controller), "fail");
     expect(failed?.failures.map(({ rank: number }) => number)).toEqual([0, 1]);
+  });
+
+  test("an error whose cause nobody has reported waits until the other ranks have shown that they live", () => {
+    for (const cause of ["user", "communication"] as const) {
+      const controller = running({}, 3);
+      come(controller, 1, { type: "barrier", name: "barrier", value: undefined });
+      controller.handle({ kind: "failed", attempt: 1, failure: failure(0, cause) });
+      expect(of(controller.handle({ kind: "timer", name: "settle" }), "ping")).toEqual([{ kind: "ping", ranks: [1, 2] }]);
+      expect(controller.handle({ kind: "answered", attempt: 1, rank: 2 })).toEqual([]);
+      expect(of(controller.handle({ kind: "failed", attempt: 1, failure: failure(1, "died") }), "endGroup")).toHaveLength(1);
+      expect(firstCause(of(ended(controller), "fail")[0]?.failures ?? [])).toMatchObject({ rank: 1, cause: "died" });
+    }
+  });
+
+  test("ranks that all live leave the blame where it is, at once", () => {
+    const controller = running({}, 3);
+    controller.handle({ kind: "failed", attempt: 1, failure: failure(0, "user") });
+    controller.handle({ kind: "timer", name: "settle" });
+    controller.handle({ kind: "answered", attempt: 1, rank: 1 });
+    expect(of(controller.handle({ kind: "answered", attempt: 1, rank: 2 }), "endGroup")).toHaveLength(1);
   });
 
   test("a cause waits shortly for others that fail at the same time", () => {
@@ -251,6 +297,7 @@ describe("failures", () => {
     expect(of(begin(controller), "begin")).toEqual([{ kind: "begin", checkpoint: "kept" }]);
     controller.handle({ kind: "failed", attempt: 2, failure: failure(0, "user") });
     controller.handle({ kind: "timer", name: "settle" });
+    controller.handle({ kind: "answered", attempt: 2, rank: 1 });
     expect(of(ended(controller), "fail")).toMatchObject([{ attempts: 2 }]);
   });
 
@@ -536,6 +583,7 @@ describe("preemptions", () => {
     come(controller, 1, { type: "stopped" });
     controller.handle({ kind: "failed", attempt: controller.attempt, failure: failure(0, "user") });
     controller.handle({ kind: "timer", name: "settle" });
+    controller.handle({ kind: "answered", attempt: controller.attempt, rank: 1 });
     expect(of(ended(controller), "fail")).toMatchObject([{ failures: [{ rank: 0, cause: "user" }] }]);
   });
 

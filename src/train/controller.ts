@@ -37,7 +37,8 @@ export interface ControllerOptions<C> {
   readonly checkpoint: C | undefined;
 }
 
-export type TimerName = "settle" | "report" | "barrier" | "resize" | "health";
+/** `late N`: of the rank N, which waits for the others no longer than its call allows. */
+export type TimerName = "settle" | "report" | "barrier" | "resize" | "health" | `late ${number}`;
 
 export type ControllerEvent<C> =
   | { kind: "start" }
@@ -120,6 +121,8 @@ export class TrainingController<C> {
   /** The point where each rank waits, by rank; finished ranks stay in the map. */
   readonly #arrivals = new Map<number, Arrival>();
   readonly #failed: RankFailure[] = [];
+  /** After a failure that a death may have caused: the ranks that have not yet shown that they live. Undefined before they are asked. */
+  #suspects: Set<number> | undefined;
   /** Ranks that owe the answer of a ping, with the rounds since. */
   readonly #unanswered = new Map<number, number>();
   /** The last notice of each node that is to go away, with the ranks there. */
@@ -183,7 +186,8 @@ export class TrainingController<C> {
       case "timer":
         return this.#timeIsUp(event.name);
       case "answered":
-        return void this.#unanswered.delete(event.rank);
+        this.#unanswered.delete(event.rank);
+        return this.#clearedOfSuspicion([event.rank]);
       case "probed":
         return this.#probed(event.silent);
       case "room":
@@ -206,6 +210,7 @@ export class TrainingController<C> {
     this.#phase = "starting";
     this.#arrivals.clear();
     this.#failed.length = 0;
+    this.#suspects = undefined;
     this.#unanswered.clear();
     this.#leaving.clear();
     this.#preemption = undefined;
@@ -247,7 +252,7 @@ export class TrainingController<C> {
     if (this.#phase === "ending") return;
     this.#phase = "ending";
     this.#ending = ending;
-    for (const name of ["settle", "report", "barrier", "resize", "health"] as const) this.#emit({ kind: "clearTimer", name });
+    this.#clearTimers("settle", "report", "barrier", "resize", "health");
     this.#emit({ kind: "endGroup", gently });
   }
 
@@ -319,6 +324,8 @@ export class TrainingController<C> {
     const isOne = new Set(arrivals.map((each) => (each.type === "barrier" ? each.name : each.type))).size === 1;
     if (!isOne && !this.#isStopping) return this.#disagree();
     if (this.#missing().length > 0) {
+      if (event.type === "barrier" && event.timeoutMs !== undefined)
+        this.#emit({ kind: "setTimer", name: `late ${rank}`, ms: event.timeoutMs });
       if (this.#arrivals.size === 1) this.#emit({ kind: "setTimer", name: "barrier", ms: this.#options.collectiveWarnIntervalMs });
       return;
     }
@@ -382,10 +389,30 @@ export class TrainingController<C> {
   /** Lets the ranks that wait go on. */
   #answer(decision: RankDecision<C>): void {
     const ranks = [...this.#arrivals].filter(([, { type }]) => type !== "finished").map(([rank]) => rank);
+    this.#clearTimers(...this.#limitedRanks());
     for (const rank of ranks) this.#arrivals.delete(rank);
     if (decision.action === "stop") this.#isStopping = true;
     this.#emit({ kind: "answer", ranks, decision });
     this.#awaitReports();
+  }
+
+  /** Lets one rank go on without the others: its call has waited for as long as it was to. */
+  #isLate(rank: number): void {
+    const arrival = this.#arrivals.get(rank);
+    if (arrival?.type !== "barrier" || arrival.timeoutMs === undefined) return;
+    const missing = this.#missing();
+    this.#arrivals.delete(rank);
+    this.#emit({ kind: "answer", ranks: [rank], decision: { action: "late", timeoutMs: arrival.timeoutMs, missing } });
+  }
+
+  /** The timers of the ranks that wait for a limited time. */
+  #limitedRanks(): TimerName[] {
+    const isLimited = (arrival: Arrival): boolean => arrival.type === "barrier" && arrival.timeoutMs !== undefined;
+    return [...this.#arrivals].filter(([, arrival]) => isLimited(arrival)).map(([rank]): TimerName => `late ${rank}`);
+  }
+
+  #clearTimers(...names: readonly TimerName[]): void {
+    for (const name of names) this.#emit({ kind: "clearTimer", name });
   }
 
   #awaitReports(): void {
@@ -438,7 +465,7 @@ export class TrainingController<C> {
     const knowsLoss = this.#failed.some((each) => this.#isOfPreemption(each));
     const hasGrace = this.#phase === "running" && this.#preemption !== undefined && this.#options.preemptionGraceMs > 0;
     if (!hasGrace) this.#phase = "settling";
-    for (const name of ["report", "barrier", "resize", "health"] as const) this.#emit({ kind: "clearTimer", name });
+    this.#clearTimers("report", "barrier", "resize", "health", ...this.#limitedRanks());
     const areAll = this.#ranks().every((rank) => this.#hasFailed(rank));
     if (areAll && knowsCause) this.#settled();
     else if (hasGrace && knowsLoss) {
@@ -447,7 +474,28 @@ export class TrainingController<C> {
       if (!knewLoss) this.#emit({ kind: "setTimer", name: "settle", ms: this.#options.preemptionGraceMs });
       // The other ranks may have waited for those that are gone.
       if (this.#recording?.isAwaited !== true && this.#arrivals.size > 0 && this.#missing().length === 0) this.#complete();
-    } else if (!knewCause) this.#emit({ kind: "setTimer", name: "settle", ms: knowsCause ? SETTLE_AFTER_CAUSE_MS : SETTLE_MS });
+    } else if (this.#suspects !== undefined) this.#clearedOfSuspicion(failures.flatMap(({ rank }) => rank ?? []));
+    else if (!knewCause) this.#emit({ kind: "setTimer", name: "settle", ms: knowsCause ? SETTLE_AFTER_CAUSE_MS : SETTLE_MS });
+  }
+
+  /**
+   * The time for other failures is over. A death that nobody has reported may still have caused those that are known: a rank that waits for a
+   * decision has no call open, and the news of a death may be slow. So the other ranks are asked whether they live.
+   */
+  #settle(): void {
+    const knowsEnd = this.#failed.some(({ cause }) => cause === "died" || cause === "hung" || cause === "storage");
+    const alive = this.#ranks().filter((rank) => !this.#hasFailed(rank));
+    if (knowsEnd || alive.length === 0 || this.#suspects !== undefined) return this.#settled();
+    this.#phase = "settling";
+    this.#suspects = new Set(alive);
+    this.#emit({ kind: "ping", ranks: alive });
+    this.#emit({ kind: "setTimer", name: "settle", ms: SETTLE_MS });
+  }
+
+  #clearedOfSuspicion(ranks: readonly number[]): void {
+    if (this.#suspects === undefined || this.#phase !== "settling") return;
+    for (const rank of ranks) this.#suspects.delete(rank);
+    if (this.#suspects.size === 0) this.#settled();
   }
 
   #settled(): void {
@@ -455,8 +503,9 @@ export class TrainingController<C> {
   }
 
   #timeIsUp(name: TimerName): void {
-    if (name === "settle" && this.#failed.length > 0) return this.#settled();
+    if (name === "settle" && this.#failed.length > 0) return this.#settle();
     if (this.#phase !== "running") return;
+    if (name.startsWith("late ")) this.#isLate(Number(name.slice("late ".length)));
     if (name === "health") this.#checkHealth();
     if (name === "resize") this.#emit({ kind: "lookForRoom" });
     if (name === "report") this.#emit({ kind: "probe", ranks: this.#missing() });

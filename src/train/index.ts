@@ -28,6 +28,7 @@ export {
   getContext,
   getDatasetShard,
   report,
+  type RankWaitOptions,
   type ReportOptions,
   type TrainContext,
 } from "./loop-functions.ts";

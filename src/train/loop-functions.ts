@@ -4,7 +4,7 @@
  * Each finds the session of the rank that it runs in. Arguments are checked here, before the other ranks hear of them.
  * Python has the same in `python/shoal/train/__init__.py`.
  */
-import { describeValue, flag, oneOf, readOptions, text } from "../core/internal.ts";
+import { describeValue, flag, oneOf, readOptions, text, timeLimit } from "../core/internal.ts";
 import type { AnyRow, DataIterator } from "../data/index.ts";
 import { type Checkpoint, CHECKPOINT_OPTION } from "../runs/checkpoint.ts";
 import { checkMetrics, type JsonValue, type Metrics } from "../runs/metrics.ts";
@@ -180,25 +180,33 @@ export async function allReduce<A extends NumericArray | readonly NumericArray[]
   return arrays;
 }
 
+/** The options of `collective.barrier` and `collective.broadcastFromRankZero`. */
+export interface RankWaitOptions {
+  /** Time in milliseconds within which all ranks must have come. Default: no limit of this call. */
+  timeoutMs?: number | undefined;
+}
+
+const RANK_WAIT = { of: "a collective call", options: { timeoutMs: timeLimit() } };
+
 /** Small things that all ranks do together. */
 interface Collective {
-  /** Resolves when all ranks have come to it. */
-  barrier(): Promise<void>;
-  /** The value of rank 0, in all ranks. For a few values of JSON; arrays go by `allReduce`. */
-  broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T>;
+  /** Resolves when all ranks have come to it. @throws TrainError when `timeoutMs` is over */
+  barrier(options?: RankWaitOptions): Promise<void>;
+  /** The value of rank 0, in all ranks. For a few values of JSON; arrays go by `allReduce`. @throws TrainError when `timeoutMs` is over */
+  broadcastFromRankZero<T extends JsonValue>(value: T, options?: RankWaitOptions): Promise<T>;
 }
 
 export const collective: Collective = Object.freeze({
-  async barrier(): Promise<void> {
-    await currentSession("wait for the other ranks").arrive(
-      { type: "barrier", name: "barrier", value: undefined },
-      "wait for the other ranks",
-    );
+  async barrier(options?: RankWaitOptions): Promise<void> {
+    const session = currentSession("wait for the other ranks");
+    const { timeoutMs } = readOptions(options, RANK_WAIT);
+    await session.arrive({ type: "barrier", name: "barrier", value: undefined, timeoutMs }, "wait for the other ranks");
   },
-  async broadcastFromRankZero<T extends JsonValue>(value: T): Promise<T> {
+  async broadcastFromRankZero<T extends JsonValue>(value: T, options?: RankWaitOptions): Promise<T> {
     const session = currentSession("broadcast");
+    const { timeoutMs } = readOptions(options, RANK_WAIT);
     const { value: checked } = checkMetrics({ value }, "Cannot broadcast");
-    const decision = await session.arrive({ type: "barrier", name: "broadcast", value: checked }, "broadcast");
+    const decision = await session.arrive({ type: "barrier", name: "broadcast", value: checked, timeoutMs }, "broadcast");
     return (decision.action === "continue" ? decision.value : undefined) as T;
   },
 });

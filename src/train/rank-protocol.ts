@@ -66,7 +66,13 @@ export interface RankReport {
 /** A rank has come to a point where it waits for the others, or to the end of its loop. */
 export type Arrival =
   | RankReport
-  | { readonly type: "barrier"; readonly name: "barrier" | "broadcast"; readonly value: JsonValue | undefined }
+  | {
+      readonly type: "barrier";
+      readonly name: "barrier" | "broadcast";
+      readonly value: JsonValue | undefined;
+      /** How long the rank waits for the others. */
+      readonly timeoutMs?: number | undefined;
+    }
   | FinishedLoop;
 
 /** `operations`: how many operations on arrays of all ranks the loop had begun; those of TypeScript say so. */
@@ -117,4 +123,6 @@ export type RankDecision<C> =
       /** The checkpoint is still copied: a notice of `stored` follows. */
       readonly isUploading?: true;
     }
-  | { readonly action: "stop"; readonly reason: StopReason; readonly checkpoint?: C | undefined };
+  | { readonly action: "stop"; readonly reason: StopReason; readonly checkpoint?: C | undefined }
+  /** The time of a limited wait is over, and these ranks had not come. */
+  | { readonly action: "late"; readonly timeoutMs: number; readonly missing: readonly number[] };

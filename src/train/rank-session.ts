@@ -11,6 +11,7 @@ import { causesOf } from "../runs/errors.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
+import { ranksText } from "./arrivals.ts";
 import { TrainError } from "./errors.ts";
 import type { Arrival, EndedRank, RankContext, RankDecision, RankEvent, RankNotice, TrainPreemptionInfo } from "./rank-protocol.ts";
 
@@ -44,7 +45,7 @@ export class RankSession {
     this.context = context;
   }
 
-  /** Comes to a barrier, and waits for the decision. @throws TrainingStopped where the loop is to end */
+  /** Comes to a barrier, and waits for the decision. @throws TrainingStopped where the loop is to end, TrainError where others are late */
   async arrive(arrival: Arrival, call: string): Promise<RankDecision<Checkpoint>> {
     if (this.#waiting !== undefined)
       throw new TrainError(`Cannot ${call}: an earlier call of report or collective has not ended: await each of them`, {
@@ -53,9 +54,18 @@ export class RankSession {
     const decided = new Promise<RankDecision<Checkpoint>>((resolve) => (this.#waiting = { resolve }));
     this.send(arrival);
     const decision = await decided;
+    if (decision.action === "late") throw this.#late(call, decision);
     if (decision.checkpoint !== undefined && arrival.type === "report") this.#keep(decision.checkpoint, arrival.metrics);
     if (decision.action === "stop") throw new TrainingStopped(`The loop is told to end: ${decision.reason}`);
     return decision;
+  }
+
+  #late(call: string, { timeoutMs, missing }: { timeoutMs: number; missing: readonly number[] }): TrainError {
+    const error = new TrainError(`Cannot ${call}: not all ranks came within ${timeoutMs} ms: received no call of ${ranksText(missing)}`, {
+      hint: "All ranks must make the same calls of report and collective, equally often.",
+    });
+    this.#communicationErrors.add(error);
+    return error;
   }
 
   notify(notice: RankNotice<Checkpoint>): void {

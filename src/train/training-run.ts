@@ -322,8 +322,8 @@ export class TrainingRun {
     for (const rank of ranks)
       group.ping(rank).then(
         () => this.#handle({ kind: "answered", attempt, rank }),
-        // The end of a process is told by the call of its next event.
-        () => {},
+        // A rank that waits for a decision has no other call that would fail with its process.
+        (error: Error) => this.#handle({ kind: "failed", attempt, failure: lostRank(rank, error) }),
       );
   }
 

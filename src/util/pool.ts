@@ -17,6 +17,7 @@ import {
   terminate,
 } from "../core/index.ts";
 import { callable, count, custom, describeValue, readOptions } from "../core/internal.ts";
+import { KeptResults } from "./kept-results.ts";
 import { type ChunkCall, PoolWorker } from "./pool-worker.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
 import { hasDied, Roster, type Ticket } from "./roster.ts";
@@ -87,6 +88,8 @@ export class Pool implements AsyncDisposable {
   /** Chunks that each process has answered. */
   readonly #answered = new WeakMap<Worker, number>();
   readonly #open = new Set<Promise<unknown>>();
+  /** Iterations of `imap` that their readers have not ended. */
+  readonly #iterations = new Set<KeptResults<unknown>>();
   readonly #started: Promise<void>;
   #processes = 1;
   #deaths = 0;
@@ -125,7 +128,7 @@ export class Pool implements AsyncDisposable {
 
   /**
    * Like `map`, with results one by one, in the order of the values. Values are taken as results are, so they may be without end: at most four chunks for
-   * each process are ahead.
+   * each process are ahead. `join` computes all that is left, and keeps it for the reader.
    */
   imap<V, R>(fn: (value: V) => R, values: AnyIterable<V>, options?: ChunkOptions): AsyncGenerator<Awaited<R>, void, undefined> {
     return this.#iterate<Awaited<R>>({ fn, ordered: true }, values, options);
@@ -169,6 +172,7 @@ export class Pool implements AsyncDisposable {
       throw new ShoalError("Cannot join a pool: it still takes work", { reason: "it is open", hint: "Call close() or terminate() first." });
     }
     await this.#started.catch(() => {});
+    if (this.#phase === "closed") await Promise.all(Array.from(this.#iterations, (iteration) => iteration.finish()));
     while (this.#open.size > 0) await Promise.allSettled(this.#open);
     await Promise.all([...this.#roster].map((worker) => terminate(worker)));
   }
@@ -234,7 +238,10 @@ export class Pool implements AsyncDisposable {
       window: () => this.#processes * AHEAD_PER_PROCESS,
       ordered,
     });
-    return flattened(chunks as AsyncGenerator<R[], void, undefined>);
+    const results = flattened(chunks as AsyncGenerator<R[], void, undefined>);
+    const iteration = new KeptResults<R>(results, () => this.#iterations.delete(iteration));
+    this.#iterations.add(iteration);
+    return iteration.read();
   }
 
   #run({ fn, form }: { fn: AnyFunction; form: ChunkCall["form"] }, items: readonly unknown[]): Ticket<unknown[]> {

@@ -16,6 +16,16 @@ test("who is cancelled, or dead, takes no item from those who wait", async () =>
   expect(await patient).toEqual([1]);
 });
 
+test("an item that comes in the turn of a getter's cancellation stays in the queue", async () => {
+  const controller = new AbortController();
+  const queue = new QueueActor<number>(0, () => controller.signal);
+  const cancelled = queue.get();
+  expect(queue.putAll([1, 2])).toBe("done");
+  controller.abort();
+  expect(await cancelled).toBe("empty");
+  expect(queue.getMany(2)).toEqual([1, 2]);
+});
+
 test("items come out in order, and so do those who wait for them", async () => {
   const queue = new QueueActor<number>(0, () => never);
   const waiting = Promise.all([Promise.resolve(queue.get()), Promise.resolve(queue.get())]);

@@ -59,7 +59,23 @@ export class QueueActor<T> {
   get(timeoutMs?: number): GetAnswer<T> | Promise<GetAnswer<T>> {
     const items = this.getMany(1);
     if (items !== "empty" || timeoutMs === 0) return items;
-    return waitIn(this.#getters, { entry: {}, timeoutMs, late: "empty", signal: this.#signal() });
+    return this.#waitForItem(timeoutMs);
+  }
+
+  async #waitForItem(timeoutMs: number | undefined): Promise<GetAnswer<T>> {
+    const signal = this.#signal();
+    const answer = await waitIn(this.#getters, { entry: {}, timeoutMs, late: "empty", signal });
+    // The call was cancelled in the turn in which the item came: its answer would go to nobody.
+    if (!signal.aborted || typeof answer === "string") return answer;
+    for (const item of answer) this.#giveBack(item);
+    return "empty";
+  }
+
+  /** An item that nobody has received is again the first one. */
+  #giveBack(item: T): void {
+    const [getter] = this.#getters;
+    if (getter === undefined) this.#items.unshift(item);
+    else getter.answer([item]);
   }
 
   /** Takes exactly this many items, or none. */

@@ -197,8 +197,19 @@ describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
         for (const result of reduced) expect(result).toEqual(new Kind(length).fill(3n));
       }
     }
-    const error = await failureOf(members[0]?.allreduceOf.remote(new Int32Array(2), "average") as PromiseLike<unknown>);
-    expect(error.message).toContain("Cannot average whole numbers");
+    for (const length of [SMALL, LARGE]) {
+      // The sum of 200 and 150 does not fit into a byte, and the fraction of -2.5 is dropped.
+      for (const [Kind, values, average] of [
+        [Uint8Array, [200, 151], 175],
+        [Int32Array, [-2, -3], -2],
+      ] as const) {
+        const arrays = values.map((value) => new Kind(length).fill(value));
+        const reduced = await all(members, (member, rank) => member.allreduceOf.remote(arrays[rank] as NumericArray, "average"));
+        for (const result of reduced) expect(result).toEqual(new Kind(length).fill(average));
+      }
+    }
+    const error = await failureOf(members[0]?.allreduceOf.remote(new BigInt64Array(2), "average") as PromiseLike<unknown>);
+    expect(error.message).toContain("Cannot average bigints");
     dispose(members);
   });
 

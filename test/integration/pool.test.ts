@@ -92,6 +92,24 @@ describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
     expect(await mapped).toEqual(hundred.map((value) => value + 1));
   });
 
+  test("join computes what an imap has accepted, and keeps it for a reader that comes later", async () => {
+    const pool = new Pool({ processes: 2 });
+    const refuse = (value: number): number => {
+      if (value === 3) throw new Error("not 3");
+      return value * 2;
+    };
+    const unread = pool.imap(refuse, hundred.slice(10, 60));
+    const begun = pool.imap(refuse, hundred.slice(10, 60), { chunkSize: 4 });
+    expect((await begun.next()).value).toBe((hundred[10] as number) * 2);
+    const failing = pool.imap(refuse, [1, 2, 3, 4]);
+    pool.close();
+    await pool.join();
+    expect(await collect(unread)).toEqual(hundred.slice(10, 60).map((value) => value * 2));
+    expect(await collect(begun)).toEqual(hundred.slice(11, 60).map((value) => value * 2));
+    expect([(await failing.next()).value, (await failing.next()).value]).toEqual([2, 4]);
+    await expect(failing.next()).rejects.toThrow("not 3");
+  });
+
   test("terminate fails what is under way", async () => {
     const pool = new Pool({ processes: 1 });
     const hanging = failureOf(pool.map(() => new Promise(() => {}), [1, 2]));

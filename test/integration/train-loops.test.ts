@@ -296,6 +296,22 @@ test("small values pass between ranks, and what a loop returns does not matter",
   expect(result.metrics).toEqual({ seed: 7 });
 });
 
+test("ranks wait for others no longer than they are told to", async () => {
+  for (const wait of [() => collective.barrier({ timeoutMs: 300 }), () => collective.broadcastFromRankZero(1, { timeoutMs: 300 })]) {
+    const error = await failureOf(
+      new DataParallelTrainer({
+        trainLoopPerWorker: async () => {
+          if (getContext().worldRank === 0) await new Promise((resolve) => setTimeout(resolve, 30_000));
+          else await wait();
+        },
+        scalingConfig: TWO,
+        runConfig: config(`limited wait ${String(wait).length}`),
+      }).fit(),
+    );
+    expect(error.message).toContain("not all ranks came within 300 ms");
+  }
+});
+
 test("numWorkers 0 runs the loop in this process", async () => {
   const seen: number[] = [];
   const result = await new DataParallelTrainer({

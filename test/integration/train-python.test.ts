@@ -42,6 +42,16 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(readFileSync(join(path, "rank-1.log"), "utf8").split("\n").slice(0, 2)).toEqual(["rank 1 speaks", "a child speaks"]);
   });
 
+  test("wait for others no longer than they are told to", async () => {
+    const error = await failureOf(trainerOf("python limited", "waits", { trainLoopConfig: { timeout: 0.3 } }).fit());
+    expect(error.message).toContain("not all came within 300 ms: received no call of rank 0");
+  });
+
+  test("blame a rank that died where it waited, whatever the others failed with before", async () => {
+    const error = await failureOf(trainerOf("python dead waiter", "outlives_a_waiter").fit());
+    expect(error.message).toMatch(/rank 1 died: .*SIGKILL/);
+  });
+
   test.each(["throws", "dies"])("are replaced when one %s, and go on from the last checkpoint", async (end) => {
     const failures: unknown[] = [];
     const callbacks: TrainCallback[] = [{ afterException: ({ workerFailures }) => void failures.push(workerFailures.get(1)) }];

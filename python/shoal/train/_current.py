@@ -2,7 +2,7 @@
 
 import threading
 
-from ._errors import StopLoop
+from ._errors import RanksLate, StopLoop
 
 session = None
 
@@ -57,9 +57,15 @@ class Session:
         """A name for the checkpoint of the next report: the same in all ranks, and another one in each attempt."""
         return "checkpoint_%d_%06d" % (self.context.started_at_ms, self.report_count)
 
-    def meet(self, name, value=None):
-        """All ranks meet. @returns the value of rank 0"""
-        decision = self._decided({"type": "barrier", "name": name, "value": value})
+    def meet(self, name, value=None, timeout_s=None):
+        """All ranks meet. @returns the value of rank 0
+
+        :raises TrainError: when they have not come within ``timeout_s``
+        """
+        event = {"type": "barrier", "name": name, "value": value}
+        if timeout_s is not None:
+            event["timeoutMs"] = timeout_s * 1000
+        decision = self._decided(event)
         self._obey(decision)
         return decision.get("value") or None
 
@@ -74,6 +80,9 @@ class Session:
         return self._exchange.ask(event)
 
     def _obey(self, decision):
+        if decision["action"] == "late":
+            missing = ", ".join("rank %d" % rank for rank in decision["missing"])
+            raise RanksLate("Cannot wait for the other ranks: not all came within %s ms: received no call of %s" % (decision["timeoutMs"], missing))
         if decision["action"] == "stop":
             self.is_stopped = True
             raise StopLoop(0)

@@ -12,6 +12,10 @@ class TrainError(ShoalError):
     code = "TRAIN_MISUSED"
 
 
+class RanksLate(TrainError):
+    """Raised when ranks did not come to a call in time."""
+
+
 class RankLoopError(ShoalError):
     """The loop cannot be imported, or its framework is not installed."""
 
@@ -31,7 +35,7 @@ _TEXTS = {
     "JaxRuntimeError": ("UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED", "coordination"),
     "InternalError": ("ollective",),
 }
-_CLASSES = {"DistBackendError", "DistNetworkError", "DistStoreError", "UnavailableError", "AbortedError", "DeadlineExceededError", "HorovodInternalError"}
+_CLASSES = {"RanksLate", "DistBackendError", "DistNetworkError", "DistStoreError", "UnavailableError", "AbortedError", "DeadlineExceededError", "HorovodInternalError"}
 
 
 def is_of_communication(error):

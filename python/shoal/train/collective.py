@@ -7,15 +7,19 @@ from . import _current
 _BYTES_MAX = 1_000_000
 
 
-def barrier():
-    """Waits until all ranks are here."""
-    _current.require("shoal.train.collective.barrier").meet("barrier")
+def barrier(timeout_s=None):
+    """Waits until all ranks are here.
+
+    :raises TrainError: when they are not within ``timeout_s``
+    """
+    _current.require("shoal.train.collective.barrier").meet("barrier", timeout_s=timeout_s)
 
 
-def broadcast_from_rank_zero(data):
+def broadcast_from_rank_zero(data, timeout_s=None):
     """Returns rank 0's data on all ranks. The data are numbers, texts, lists and dicts, or other values that pickle takes.
 
     :raises ValueError: for more than 1 MB
+    :raises TrainError: when not all ranks are here within ``timeout_s``
     """
     import base64
     import pickle
@@ -31,5 +35,5 @@ def broadcast_from_rank_zero(data):
             text = json.dumps({"pickle": base64.b64encode(pickle.dumps(data)).decode("ascii")})
         if len(text) > _BYTES_MAX:
             raise ValueError("Cannot broadcast: at most %d bytes go through the controller; use the collectives of the framework: received %d" % (_BYTES_MAX, len(text)))
-    received = json.loads(session.meet("broadcast", text))
+    received = json.loads(session.meet("broadcast", text, timeout_s))
     return received["json"] if "json" in received else pickle.loads(base64.b64decode(received["pickle"]))

@@ -29,7 +29,7 @@ export interface CollectiveOptions {
 
 /** The options of operations that combine arrays. */
 export interface ReduceOptions extends CollectiveOptions {
-  /** How elements are combined: `"average"` for floating-point arrays only. Default: `"sum"`. */
+  /** How elements are combined. `"average"` of whole numbers drops the fraction, as NCCL does; bigints have none. Default: `"sum"`. */
   op?: ReduceOperation | undefined;
 }
 
@@ -97,25 +97,28 @@ export class CollectiveGroup {
   /** Combines the arrays of all members, element by element, into each of them, in place. Returns the array. */
   async allreduce<A extends NumericArray>(array: A, options?: ReduceOptions): Promise<A> {
     const { op, timeoutMs } = readOptions(options, REDUCE);
-    requireReducible(array, op);
-    return this.#combine(array, { op, step: this.#next(`allreduce ${op} of`, array, timeoutMs) });
+    const exact = reducible(array, op);
+    await this.#combine(exact, { op, step: this.#next(`allreduce ${op} of`, array, timeoutMs) });
+    return takeBack(array, exact);
   }
 
   /** Combines the arrays of all members into that of the rank `root`, in place; the others keep theirs. Returns the array. */
   async reduce<A extends NumericArray>(array: A, options?: ReduceOptions & RootOptions): Promise<A> {
     const { op, root, timeoutMs } = readOptions(options, REDUCE_TO_ROOT);
-    requireReducible(array, op);
+    const exact = reducible(array, op);
     this.#requireRank(root, "root");
-    return this.#combine(array, { op, root, step: this.#next(`reduce ${op} to ${root} of`, array, timeoutMs) });
+    await this.#combine(exact, { op, root, step: this.#next(`reduce ${op} to ${root} of`, array, timeoutMs) });
+    return this.rank === root ? takeBack(array, exact) : array;
   }
 
   /** Combines the arrays of all members and returns the part of this rank: lengths differ by one at most, the longer parts first. */
   async reduceScatter<A extends NumericArray>(array: A, options?: ReduceOptions): Promise<A> {
     const { op, timeoutMs } = readOptions(options, REDUCE);
-    requireReducible(array, op);
-    const own = array.slice(...partOf(array.length, this.rank, this.worldSize));
-    await this.#reduceScatter(array, own, { op, step: this.#next(`reduceScatter ${op} of`, array, timeoutMs) });
-    return own as A;
+    const exact = reducible(array, op);
+    const [start, end] = partOf(array.length, this.rank, this.worldSize);
+    const own = exact.slice(start, end);
+    await this.#reduceScatter(exact, own, { op, step: this.#next(`reduceScatter ${op} of`, array, timeoutMs) });
+    return exact === array ? (own as A) : takeBack(array.slice(start, end) as A, own);
   }
 
   /** The arrays of all members, by rank. */
@@ -167,21 +170,20 @@ export class CollectiveGroup {
   }
 
   /** Combines into the array of `root`, or of each member without a root. */
-  async #combine<A extends NumericArray>(array: A, how: { op: ReduceOperation; step: Step; root?: number }): Promise<A> {
+  async #combine(array: NumericArray, how: { op: ReduceOperation; step: Step; root?: number }): Promise<void> {
     const { op, step, root } = how;
     const isResult = root === undefined || root === this.rank;
     const brought = (part: Part): Part[] => (root === undefined ? [part] : isResult ? [] : this.#only(root, part));
     if (array.byteLength < REFERENCE_FROM_BYTES) {
       const parts = await this.#exchange(step, brought({ inline: array }));
       if (isResult) await this.#reduceInOrder(array, op, parts);
-      return array;
+      return;
     }
     const [start, end] = partOf(array.length, this.rank, this.worldSize);
     const own = isResult ? array.subarray(start, end) : array.slice(start, end);
     await this.#reduceScatter(array, own, { op, step });
     const parts = await this.#exchange({ ...step, key: `${step.key} gather` }, brought(partFor(own)));
     await this.#eachPart(parts, (part, rank) => array.set(part as never, partOf(array.length, rank, this.worldSize)[0]));
-    return array;
   }
 
   /** Gives each rank its part of the array, and combines the parts from other ranks into `own`, the part of this rank. */
@@ -281,8 +283,17 @@ function requireArray(array: unknown): asserts array is NumericArray {
     throw new TypeError(`Cannot do a collective operation: a typed array is needed: received ${describeValue(array)}`);
 }
 
-function requireReducible(array: unknown, op: ReduceOperation): void {
+/** The array to combine. An average of whole numbers needs their sum, which may not fit into the array: it is taken of a copy with doubles. */
+function reducible(array: unknown, op: ReduceOperation): NumericArray {
   requireArray(array);
-  if (op === "average" && !isFloatArray(array))
-    throw new TypeError(`Cannot average whole numbers: op "average" needs an array of floating-point numbers: received a ${kindOf(array)}`);
+  if (op !== "average" || isFloatArray(array)) return array;
+  if (array instanceof BigInt64Array || array instanceof BigUint64Array)
+    throw new TypeError(`Cannot average bigints: doubles do not hold their sum: received a ${kindOf(array)}. Take the sum, and divide it.`);
+  return Float64Array.from(array as Int32Array);
+}
+
+/** Writes a result back where a copy was combined. */
+function takeBack<A extends NumericArray>(array: A, combined: NumericArray): A {
+  if (combined !== array) array.set(combined as never);
+  return array;
 }

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,23 @@ def places(config):
     shared = train.collective.broadcast_from_rank_zero({"port": os.environ["MASTER_PORT"]})
     train.report({"environment": [os.environ[name] for name in names], "world": context.get_world_size(), "same": shared["port"] == os.environ["MASTER_PORT"]})
     return config["value"]
+
+
+def waits(config):
+    if train.get_context().get_world_rank() == 0:
+        time.sleep(30)
+    train.collective.barrier(timeout_s=config["timeout"])
+
+
+def outlives_a_waiter():
+    """Rank 1 ends while it waits for the others, where it answers nobody."""
+    rank = train.get_context().get_world_rank()
+    train.collective.broadcast_from_rank_zero(None)
+    if rank == 1:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+        train.collective.barrier()
+    time.sleep(1)
+    raise ConnectionError("the other side has gone")
 
 
 def count(config):

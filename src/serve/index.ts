@@ -1,4 +1,4 @@
-/** `shoal/serve`: models and services behind one door. `import "shoal"` loads nothing of it. */
+/** `shoal/serve`: models and services behind one door. `import "shoal"` does not load it. */
 import "./well-known-exports.ts";
 
 export { type ConfigPlace, deployConfig, deployedConfig } from "./config/deploy-config.ts";

@@ -1,11 +1,11 @@
 /**
- * The options of a `serve.start` that have no effect, since Serve runs already with others.
+ * Finds options of a `serve.start` that have no effect, because Serve runs already with other values.
  *
- * Pure. Options that were not given are not compared: whoever leaves one out takes what there is. Called by `run.ts`, which tells them.
+ * Pure. Omitted options are not compared, because the caller accepts any value. `run.ts` calls it and prints the result.
  */
 import type { ServeOptions } from "./controller/controller.ts";
 
-/** Options of `serve.start` as the caller gave them; undefined where he did not. */
+/** Options that the caller gave to `serve.start`; undefined for omitted ones. */
 interface GivenOptions {
   readonly httpOptions?: object | undefined;
   readonly grpcOptions?: object | undefined;

@@ -19,19 +19,19 @@ export const MESSAGE_BYTES_MAX = 1024 * 1024;
 export const GRPC_MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 /** Watches of health and streams of reflection that a client's connection of gRPC has at a time: they never end by themselves, and a client needs one for each service. */
 export const GRPC_OWN_STREAMS_MAX = 100;
-/** Calls of one connection of gRPC at a time, of all services: clients are told, and hold back what is more. */
+/** Limit on simultaneous calls of one gRPC connection. Clients learn the limit and hold back further calls. */
 export const GRPC_CALLS_MAX = 1_000;
 /** Bytes that a replica may have sent to a WebSocket before its client takes them. A program that awaits `send` stays far below. */
 export const SOCKET_BUFFER_BYTES_MAX = 64 * 1024 * 1024;
-/** Clients of WebSockets are asked whether they live that often; who has not answered by the next time is gone. */
+/** Interval between pings to clients of WebSockets. A client without an answer by the next ping is gone. */
 export const PING_EVERY_MS = 30_000;
-/** A client that does not answer the close of its WebSocket is cut off after that long. */
+/** Time limit on a client's answer to the close of its WebSocket. */
 export const SOCKET_CLOSE_WITHIN_MS = 5_000;
 /** A request's body of known size up to this is read before a replica is chosen, so that a slow client holds none. */
 export const GATHERED_BODY_BYTES = 64 * 1024;
 /** Small pieces that a body gets in one turn of the event loop go out as one, up to this. */
 export const GATHERED_PIECES_BYTES = 16 * 1024;
-/** A stream keeps a buffer up to this for the pieces of its next turn: enough for tokens, and little for ten thousand streams that wait. */
+/** Limit on the buffer that a stream keeps for its next turn's pieces: enough for tokens, and little for ten thousand waiting streams. */
 export const KEPT_GATHER_BYTES = 1024;
 /** An answer up to this is joined with its head to one write; above, the copy costs more than a second buffer. */
 export const JOINED_BODY_BYTES = 16 * 1024;
@@ -43,9 +43,9 @@ export const BODY_BYTES_MAX = 1024 * 1024 * 1024;
 export const HEADERS_WITHIN_MS = 60_000;
 /** How long a client may pause in the middle of a request's body. */
 export const BODY_PAUSE_MS = 60_000;
-/** How long a client may take nothing of its answer. */
+/** Longest pause of a client in reading its answer. */
 export const ANSWER_PAUSE_MS = 60_000;
-/** Bytes a second that a client sends of its body and takes of its answer at least, over the time for which it may pause: a modem of 1990 had ten times as many. */
+/** Least rate at which a client sends its body and reads its answer, averaged over the longest pause. A modem of 1990 was ten times as fast. */
 export const CLIENT_BYTES_PER_SECOND_MIN = 240;
 /** How often a proxy looks at what its clients have not taken. */
 export const UNSENT_EVERY_MS = 1_000;
@@ -63,7 +63,7 @@ export const HTTP2_SETTINGS_MAX = 16;
 export const LINGER_MS = 1_000;
 /** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */
 export const KEEP_ALIVE_MS = 90_000;
-/** A proxy whose node is drained goes on serving for that long, while load balancers learn of it: three probes of most, ten seconds apart. Ray: PROXY_MIN_DRAINING_PERIOD_S. */
+/** Grace period of a proxy on a draining node, in which load balancers notice: mostly three probes, ten seconds apart. Ray: PROXY_MIN_DRAINING_PERIOD_S. */
 export const DRAIN_GRACE_MS = 30_000;
 /** The grace has no more than this part of the time that is left until the node's deadline: open requests have the rest. */
 export const DRAIN_GRACE_PART = 0.5;
@@ -71,9 +71,9 @@ export const DRAIN_GRACE_PART = 0.5;
 export const DRAIN_WITHIN_MS = 60_000;
 /** Calls have no more than this part of the time until the node's deadline: the rest is for telling clients. */
 export const DRAIN_WITHIN_PART = 0.9;
-/** A proxy that has ended what was left has so long to say so. */
+/** Time limit on a drained proxy's final answer. */
 export const DRAIN_ANSWER_MS = 2_000;
-/** How often a proxy looks whether the files of its certificate have been renewed. */
+/** Interval between a proxy's checks for renewed certificate files. */
 export const CERTIFICATE_EVERY_MS = 5_000;
 /** Replicas of a deployment that are told of by REST after their end. Ray: RAY_SERVE_RETAINED_DEAD_REPLICAS. */
 export const ENDED_REPLICAS_KEPT = 10;
@@ -93,9 +93,9 @@ export const BUSY_RETRY_MAX_MS = 500;
 export const LONG_WAIT_MS = 5_000;
 /** How often the log of one process repeats that. */
 export const LONG_WAIT_AGAIN_MS = 60_000;
-/** A replica whose connection broke gets nothing for that long, unless the controller says before what has become of it. */
+/** Time without requests for a replica whose connection broke, unless the controller reports its state earlier. */
 export const LOST_FOR_MS = 1_000;
-/** Replicas that one call may meet which die while they have it, before its failure is the caller's: it may be what they die of. */
+/** Limit on replicas that die while they run one call, before the call fails: the call may be the cause. */
 export const CALL_ATTEMPTS_MAX = 4;
 /** How soon a process tries to reach the controller again. */
 export const WATCH_RETRY_MS = 200;
@@ -108,10 +108,10 @@ export const REPORT_VALID_MS = 5_000;
 
 /** A replica or proxy that does not tell its metrics within that is left out: it may be computing. */
 export const METRICS_WITHIN_MS = 2_000;
-/** Code that is so large and takes so much processor time to capture is told about: a schema of zod is 370 KB and 300 to 1,500 ms, a class that goes by name less than 1 KB and 1 ms. */
+/** Size from which captured code is reported: a zod schema has 370 KB and takes 300 to 1,500 ms, a class that goes by name less than 1 KB and 1 ms. */
 export const LARGE_CODE_BYTES = 100_000;
 export const SLOW_CAPTURE_MS = 250;
-/** A replica that does not tell a new controller what it is within that time is replaced. */
+/** Time limit on a replica's answer to a new controller. A silent replica is replaced. */
 export const ADOPT_WITHIN_MS = 10_000;
 /** How often a process measures how late its timers are. Ray: 5 s. */
 export const LOOP_EVERY_MS = 1_000;
@@ -125,7 +125,7 @@ export const SLOWEST_PARTS = 6;
 export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */
 export const CONTROL_EVERY_MS = 100;
-/** How often the controller asks which nodes there are, as each has proxies of its own. */
+/** Interval between the controller's lookups of nodes, because each node has separate proxies. */
 export const FOLLOW_NODES_EVERY_MS = 1_000;
 /** Routers are told of new replicas at most that often; of those that end, at once. */
 export const PUBLISH_EVERY_MS = 10;
@@ -147,7 +147,7 @@ export const HEALTH_FAILURES_MAX = 3;
 /** Code of a deployment in the cluster's store lies in pieces of this size: a value there is 1 MiB at most. */
 export const CODE_PIECE_BYTES = 512 * 1024;
 
-/** Pieces of an answer that code in Python may be ahead of its client: enough that neither waits for the other, and not the 256 of any stream, as pieces may be large. */
+/** Limit on the pieces of an answer that Python code is ahead of its client: enough to avoid waits, and below any stream's 256, as pieces may be large. */
 export const PYTHON_PIECES_AHEAD = 8;
 /** Calls that one replica may have under way beside its own limit: health checks and orders never wait behind requests. */
 export const REPLICA_CONCURRENCY = 1_000_000;

@@ -142,10 +142,10 @@ export async function start(options?: StartOptions): Promise<StartedServe> {
 }
 
 /**
- * Runs an application, or what has changed of it, and resolves with the handle of its ingress when it answers.
+ * Runs an application, or updates its changed deployments, and resolves with the ingress's handle once it answers.
  *
- * @throws DeployFailedError where it does not come up; of an application that ran before, the former version serves on
- * @throws RangeError where another application has the path
+ * @throws DeployFailedError if it does not start; the former version of a running application then serves on
+ * @throws RangeError if another application has the path
  * @example
  * const handle = await serve.run(Api.bind(Model.bind("small")), { name: "shop", routePrefix: "/shop" });
  */
@@ -231,7 +231,7 @@ export async function runBuilt(built: readonly { readonly target: ApplicationTar
   await Promise.all(built.map(({ target, code }) => deployWith(controller, wanted, { target, code, together })));
 }
 
-/** @returns the name of its ingress, once it answers */
+/** Waits for an application. @returns the name of its ingress, once it answers */
 async function deployed(
   application: Application<any>,
   place: Omit<Parameters<typeof buildApplication>[1], "keepsCode">,
@@ -264,7 +264,7 @@ async function deployWith(
   }
 }
 
-/** Says on stderr what an application waits for, whenever that is something else. */
+/** Prints on stderr why an application waits, whenever the reason changes. */
 function tellOfWaits(controller: ControllerHandle, app: string): () => void {
   let told = "";
   return () => {
@@ -298,7 +298,7 @@ export async function restApi(): Promise<OpenedApi | undefined> {
   return await (await findController())?.restApi.remote();
 }
 
-/** Ends an application; what is under way is answered. @returns whether there was one */
+/** Ends an application after its running requests. @returns whether the application existed */
 async function deleteApplication(name: string): Promise<boolean> {
   if (typeof name !== "string") throw new TypeError(`Cannot delete an application: its name is needed: received ${describeValue(name)}`);
   const controller = await findController();

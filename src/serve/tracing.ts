@@ -1,8 +1,8 @@
 /**
- * Spans of OpenTelemetry: one for each request and call of a replica, below the span of whoever sent it.
+ * OpenTelemetry spans: one for each request and call of a replica, below the sender's span.
  *
- * The context comes in the W3C headers `traceparent` and `tracestate`, and goes on with every call of a handle, with or without OpenTelemetry in the process. Spans are made where the user's
- * code has registered an SDK; `@opentelemetry/api` is the user's package, loaded then alone. Without it a request costs nothing more.
+ * The context arrives in the W3C headers `traceparent` and `tracestate` and travels with every call of a handle, with or without OpenTelemetry in the process. Spans
+ * are made only if the user's code has registered an SDK. `@opentelemetry/api` is the user's package and is loaded only then. Without it a request costs no more.
  */
 import type { Context, Span } from "@opentelemetry/api";
 import { describeValue, outsideCalls, valueOfKept } from "../core/internal.ts";
@@ -51,7 +51,7 @@ export async function loadTracing(): Promise<void> {
   }
 }
 
-/** Runs the user's function, once for a process. @throws what it throws */
+/** Runs the user's set-up function, once in a process. @throws the function's error */
 export async function setUpTracing({ setupId, samplingRatio }: TracingConfig, told: Omit<TracingSetup, "samplingRatio">): Promise<void> {
   if (setupId === undefined) return;
   const code = await outsideCalls(() => loadCode(setupId));
@@ -66,7 +66,7 @@ export async function setUpTracing({ setupId, samplingRatio }: TracingConfig, to
   new sdk.NodeTracerProvider({ sampler, spanProcessors: processors as import("@opentelemetry/sdk-trace-node").SpanProcessor[] }).register();
 }
 
-/** A span below what the headers name; undefined without an SDK. */
+/** Begins a span below the headers' context; undefined without an SDK. */
 export function beginSpan(name: string, headers: TraceHeaders, attributes: () => Record<string, string>): ServedSpan | undefined {
   if (api === undefined) return undefined;
   const { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api;

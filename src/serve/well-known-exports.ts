@@ -1,4 +1,4 @@
-/** Everything of `shoal/serve` that travels by name: what users import in code that they deploy, and the actors that Serve is made of. */
+/** Registers everything of `shoal/serve` that travels by name: exports that deployed code imports, and Serve's own actors. */
 import { registerExports } from "../core/internal.ts";
 import { buildConfigApplication } from "./config/build-in-task.ts";
 import { prepareWorker } from "./config/redeploy.ts";

@@ -1,9 +1,8 @@
 /**
  * A cluster of several nodes on one machine, for tests of programs that run on many.
  *
- * A real head and real daemons, each a process with its own resources, store and workers; they know nothing of each other but what goes over their
- * connections, so a program that passes here passes between machines as far as Shoal is concerned. Nodes and the head can be killed, stopped and woken up, and cut off
- * from each other (`test-network.ts`).
+ * Runs a real head and real daemons, each a process with its own resources, store and workers. They share only their connections, so a program that passes here
+ * passes between machines as far as Shoal is concerned. Nodes and the head can be killed, stopped, woken up, and cut off from each other (`test-network.ts`).
  */
 import { sha256Hex } from "../runtime/os/digest.ts";
 import { parseNetworkAddress } from "../runtime/os/network/network-address.ts";
@@ -23,7 +22,7 @@ import { TestNetwork } from "./test-network.ts";
 export type { NodeOptions } from "../ops/providers/local-processes.ts";
 
 export interface TestClusterOptions {
-  /** What the first node offers, on which drivers of this machine hang. Default: what this machine has. */
+  /** Resources of the first node, to which this machine's drivers connect. Default: the machine's own. */
   head?: NodeOptions | undefined;
   /** How many heads; of several one leads and the others take over from it, which needs `nats`. Default: 1. */
   heads?: number | undefined;
@@ -174,12 +173,12 @@ export class TestCluster implements AsyncDisposable {
     return Array.from(this.#nodes.values(), ({ node }) => node);
   }
 
-  /** Of the head that leads; undefined while it is killed. */
+  /** Process id of the leading head; undefined while it is killed. */
   get headPid(): number | undefined {
     return this.#leader?.pid;
   }
 
-  /** Of the other heads. */
+  /** Process ids of the other heads. */
   get standbyPids(): number[] {
     return Array.from(this.#heads.values()).flatMap(({ leadsSinceMs, pid }) => (leadsSinceMs === undefined ? [pid] : []));
   }
@@ -193,7 +192,7 @@ export class TestCluster implements AsyncDisposable {
     await found.process.ended;
   }
 
-  /** SIGKILL for the head, of several the one that leads: what runs goes on, and what asks it waits for `restartHead`, or for another that takes over. */
+  /** Kills the leading head by SIGKILL. Running work goes on; questions to the head wait for `restartHead`, or for another head that takes over. */
   async killHead(): Promise<void> {
     const head = this.#leader;
     if (head === undefined) return;
@@ -215,8 +214,8 @@ export class TestCluster implements AsyncDisposable {
   /**
    * Resolves when a head leads, with the number of its process: after `killHead` or `pauseHead` when another one has taken over.
    *
-   * @param options.after another one than the head with this process
-   * @throws Error when none does within 30 s
+   * @param options.after the process id of a former head, which must not be the new leader
+   * @throws Error if no head leads within 30 s
    */
   async leaderTakesOver({ after }: { after?: number | undefined } = {}): Promise<number> {
     const giveUpAt = performance.now() + LEADS_WITHIN_MS;
@@ -257,7 +256,7 @@ export class TestCluster implements AsyncDisposable {
     await this.#parts.network.heal();
   }
 
-  /** Ends all of it; nothing is left. */
+  /** Ends the whole cluster without leaving anything behind. */
   async shutdown(): Promise<void> {
     await Promise.all(this.nodes.map((node) => this.removeNode(node)));
     await Promise.all(Array.from(this.#heads.values(), endHead));

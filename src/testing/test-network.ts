@@ -33,7 +33,7 @@ export class TestNetwork {
     return this.#isDivisible ? { host, file: this.#file } : undefined;
   }
 
-  /** Adds to what is cut already. */
+  /** Adds to the existing cuts. */
   async cut(from: readonly string[], to: readonly string[], { oneWay }: { oneWay: boolean }): Promise<void> {
     if (!this.#isDivisible) {
       throw new ShoalError("Cannot cut the network of a test cluster: this system has one loopback address", {

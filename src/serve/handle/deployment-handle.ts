@@ -1,9 +1,9 @@
 /**
  * Handles of deployments: `handle.method.remote(...)` chooses a replica and calls it.
  *
- * Decides what a call carries on of the request in which it is made (its id, its model, its session, what is left of its time), and which failures are tried on another
- * replica: one that was full, one that died before it had begun, and any where the method is declared idempotent. A handle is a name, so it travels as one; the
- * router behind it is that of the process in which it is used.
+ * A call inherits the facts of the request that makes it: id, model, session and remaining time. A failed call is tried on another replica if the replica was
+ * full, if it died before the call had begun, and in any case if the method is declared idempotent. A handle is a name and travels as one; it uses the router of
+ * the process that calls.
  */
 import {
   ActorDiedError,
@@ -301,7 +301,7 @@ class DeploymentCall {
     return [answer];
   }
 
-  /** @returns what ends it: a signal may outlive its calls by far, and would keep them and their arguments */
+  /** Follows the caller's signal. @returns a function that stops: a signal may outlive its calls by far, and would keep them and their arguments */
   #followSignal(): () => void {
     const { signal } = this.#options;
     if (signal === undefined) return NOTHING;
@@ -315,7 +315,7 @@ class DeploymentCall {
     return `${this.#router.deployment}.${this.#method === "" ? "remote" : this.#method}`;
   }
 
-  /** The hot path has no promise of its own until the replica is called. */
+  /** Runs the call. The hot path makes no promise before the replica is called. */
   #run(): Promise<unknown> {
     if (this.#cancelled !== undefined || this.#args.some(isResponse)) return this.#runAgain(1);
     const replica = this.#untilMs === undefined && this.#router.hasRoom ? this.#router.assign(this.#request) : this.#replica();
@@ -369,7 +369,7 @@ class DeploymentCall {
     ) as Promise<unknown>;
   }
 
-  /** What could not be sent may have responses inside of arguments. */
+  /** Handles arguments that could not be sent, which may contain responses. */
   async #sendAnswered(error: unknown, attempt: number): Promise<unknown> {
     const answered = withAnswers(this.#args);
     if (answered === undefined) throw error;
@@ -417,7 +417,7 @@ class DeploymentCall {
     this.#router = processRouters().router(this.#router.app, this.#router.deployment);
   }
 
-  /** References take the place of responses: values go from replica to replica. @throws what a response rejects with */
+  /** Replaces responses among the arguments by references, so that values go from replica to replica. @throws the error of a failed response */
   async #argumentsArrived(): Promise<void> {
     if (!this.#args.some(isResponse)) return;
     const boxes = await this.#arrival(
@@ -488,7 +488,7 @@ class DeploymentCall {
   }
 }
 
-/** In a box: a promise of a reference would be a promise of its value. */
+/** Returns a response's reference in an array, because a promise of a bare reference would resolve to its value. */
 async function referenceOf(response: DeploymentResponse<unknown>): Promise<[passed: unknown]> {
   return [(await callBehind(response).reference()).ref];
 }

@@ -10,7 +10,7 @@ import type { ObjectRef } from "../../core/index.ts";
 export interface CallInProgress<T> {
   /** Settles with the value. */
   readonly value: Promise<T>;
-  /** Settles once the call has ended well, with what stands for its value in other calls: a reference, or the value itself; rejects as `value` does. */
+  /** Resolves once the call has succeeded, with the argument that other calls take for its value: a reference or the value itself. Rejects as `value` does. */
   reference(): Promise<{ readonly ref: ObjectRef<T> | T }>;
   cancel(): void;
 }

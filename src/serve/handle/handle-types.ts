@@ -1,4 +1,4 @@
-/** The types of handles: from what was deployed to what its handle offers. No code. */
+/** The types of handles, derived from deployed classes and functions. No code. */
 import type { DeploymentResponse, DeploymentResponseGenerator } from "./deployment-response.ts";
 
 type AnyFunction = (...args: any) => any;
@@ -12,7 +12,7 @@ export interface HandleOptionsInput {
   multiplexedModelId?: string | undefined;
   /** Calls of one session go to the same replica while it is there and has room. Default: the session of the request in which the call is made. */
   sessionId?: string | undefined;
-  /** How long a call may take, the wait for a replica included. Default: what is left of the request in which it is made. */
+  /** Time limit on a call, with its wait for a replica. Default: the remaining time of the request that makes the call. */
   timeoutMs?: number | undefined;
   /** Cancels calls that are under way when it aborts. Stays in this process. Default: none. */
   signal?: AbortSignal | undefined;

@@ -6,7 +6,11 @@
 import { isPlainObject } from "../../core/internal.ts";
 import { DeploymentResponse } from "./deployment-response.ts";
 
-/** @returns the arguments with values in place of responses, in arrays and plain objects at any depth; undefined where there is no response @throws what a response rejects with */
+/**
+ * Replaces responses by their values, in arrays and plain objects at any depth.
+ *
+ * @returns undefined if there is no response @throws the error of a failed response
+ */
 export function withAnswers(args: readonly unknown[]): Promise<readonly unknown[]> | undefined {
   const responses = new Set<DeploymentResponse<unknown>>();
   collect(args, responses, new Set());
@@ -26,7 +30,7 @@ function collect(value: unknown, responses: Set<DeploymentResponse<unknown>>, se
   }
 }
 
-/** @param copies what stands for what: answers for responses, and copies for the arrays and objects that have been met, which may lie in each other */
+/** Copies a value. @param copies the replacements: answers of responses, and copies of visited arrays and objects, which may contain each other */
 function copyOf(value: unknown, copies: Map<unknown, unknown>): unknown {
   if (copies.has(value)) return copies.get(value);
   if (!Array.isArray(value) && !isPlainObject(value)) return value;

@@ -38,7 +38,7 @@ const url = custom<string | undefined>("a URL of http or https is needed", undef
   typeof value !== "string" ? "wrong type" : /^https?:\/\//.test(value) && URL.canParse(value) ? "ok" : "out of range",
 );
 
-/** Another server with OpenAI's API. */
+/** Makes an engine of another server that speaks OpenAI's API. */
 export function upstream(options: UpstreamOptions): BuiltInEngine {
   const otherNames = { apiKey: "it is apiKeyEnv, the environment variable that has the key", baseURL: "it is url" };
   const read = readOptions(options, {
@@ -120,7 +120,7 @@ export function ongoingRequestsOf(source: EngineSource): number {
 
 const ONGOING = 128;
 
-/** @throws what keeps the engine from running */
+/** Creates an engine. @throws the error that keeps it from running */
 export async function createEngine(model: string, source: EngineSource): Promise<LLMEngine> {
   if (isBuiltIn(source)) return builtIn(model, source);
   const engine = isClass(source as () => unknown)

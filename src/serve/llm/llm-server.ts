@@ -32,7 +32,7 @@ export class LLMServer {
     this.#id = id;
     this.#isBuiltIn = isBuiltIn(source);
     this.#engine = this.#load(source);
-    // `checkHealth` tells of it.
+    // `checkHealth` reports the failure.
     this.#engine.catch(() => {});
   }
 

@@ -19,7 +19,7 @@ export interface ModelOptions {
   readonly engine: EngineSource;
   /** Owner in the list of models (`owned_by`). Default: "shoal". */
   readonly ownedBy?: string | undefined;
-  /** Options of its replicas: how many, their resources, and how many requests may wait. Default: 1 replica, 1,000 requests that wait, then 503. */
+  /** Options of its replicas: number, resources, and limit on waiting requests. Default: 1 replica, 1,000 waiting requests, then 503. */
   readonly deployment?: DeploymentOptions | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
- * The deployment that speaks OpenAI's API: from a request to calls of `LLMServer`, and from its tokens to a body or to server-sent events.
+ * The deployment that speaks OpenAI's API: turns a request into calls of `LLMServer`, and tokens into a body or server-sent events.
  *
- * Decides routes and statuses. A stream's status is that of its first token, so an engine that refuses is heard before the head has gone; one that fails later ends the stream with an event that
- * has the error. Every call is made inside the request, so a client that goes ends all of them.
+ * Decides routes and statuses. A stream's head waits for the first token, so an engine's refusal becomes a status. A later failure ends the stream with an event
+ * that has the error. Every call is made inside the request, so a client that leaves ends all calls.
  */
 import { randomUUID } from "node:crypto";
 import { Fifo } from "../../core/internal.ts";
@@ -39,7 +39,7 @@ interface Found extends ServedModel {
   readonly server: ServerHandle;
 }
 
-/** A choice, and the call that generates it: calls of one request begin as others of it end. */
+/** A choice and the call that generates it. Calls of one request begin as its earlier calls end. */
 class Generation {
   readonly choice: Choice;
   readonly #call: () => AsyncIterableIterator<Token>;
@@ -50,7 +50,7 @@ class Generation {
     this.#call = call;
   }
 
-  /** Its tokens; the first call begins it. */
+  /** The choice's tokens; the first access begins the generation. */
   get tokens(): AsyncIterableIterator<Token> {
     this.#tokens ??= this.#call();
     return this.#tokens;
@@ -205,7 +205,7 @@ async function answer(plan: Plan): Promise<Response> {
   }
 }
 
-/** @throws what the engine throws before its first token */
+/** Streams a response. @throws the engine's error before its first token */
 async function streamed(plan: Plan): Promise<Response> {
   const first = await Promise.all(plan.generations.slice(0, CALLS_AT_A_TIME).map(({ tokens }) => tokens.next()));
   const events = eventsOf(plan, first);

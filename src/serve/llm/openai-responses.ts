@@ -31,7 +31,7 @@ export class Choice {
   #usage: Usage | undefined;
   #logprobs: unknown = null;
 
-  /** @param text what the answer begins with */
+  /** @param text the beginning of the answer */
   constructor(index: number, prompt = 0, text = "") {
     this.index = index;
     this.prompt = prompt;
@@ -148,7 +148,7 @@ interface ToolCallPiece {
   readonly [field: string]: unknown;
 }
 
-/** The first piece of a call has its id and its name, the others more of its arguments. */
+/** Merges pieces of tool calls: the first piece of a call has its id and name, the others continue its arguments. */
 function mergedCalls(known: readonly ToolCallPiece[], pieces: readonly ToolCallPiece[]): ToolCallPiece[] {
   const calls = [...known];
   for (const piece of pieces) {

@@ -1,7 +1,7 @@
 /** Ends a stream of texts where a stop sequence begins, also where it comes in pieces. For engines that do not do that themselves. Pure. */
 export class StopSequences {
   readonly #stops: readonly string[];
-  /** The end of what has come, as far as it may be the beginning of a stop sequence. */
+  /** The end of the received text, as far as it may begin a stop sequence. */
   #held = "";
 
   constructor(stops: readonly string[]) {

@@ -1,8 +1,8 @@
 /**
- * Metrics of the controller, under Ray's names: its loop, who subscribes to it, what it makes of the load, and the state of all that it runs.
+ * Metrics of the controller, under Ray's names: its loop, its subscribers, its decisions about load, and the state of applications.
  *
- * Events are counted as they happen; the state is read when the metrics are read, so that nothing is left of deleted deployments. Statuses are numbers, as Ray's dashboards for
- * Grafana read them.
+ * Events are counted as they happen. The state is read together with the metrics, so deleted deployments leave nothing behind. Statuses are numbers, for Ray's
+ * Grafana dashboards.
  */
 import type { ApplicationStatus, DeploymentStatus } from "../controller/serve-events.ts";
 import type { ProxyStatus } from "../controller/proxy-starter.ts";

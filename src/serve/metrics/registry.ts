@@ -1,8 +1,8 @@
 /**
  * Counters, gauges and histograms of one process, and their text for Prometheus.
  *
- * Serve's own have Ray's names; users add theirs by `serve.metrics`. Series are bounded: a tag with a value of its own for each request would otherwise fill the memory, so above the limit
- * further ones are counted together under the tag values "other".
+ * Serve's own metrics have Ray's names; users add theirs by `serve.metrics`. Series are bounded, because a tag with a new value for each request would fill the
+ * memory. Above the limit further series are counted together under the tag value "other".
  */
 import { describeValue } from "../../core/internal.ts";
 import { SERIES_MAX } from "../limits.ts";
@@ -83,7 +83,7 @@ export class Metric {
     return series;
   }
 
-  /** Forgets all series: those of what is gone would stay for ever. */
+  /** Forgets all series, because series of deleted things would stay for ever. */
   clear(): void {
     this.#series.clear();
   }
@@ -98,9 +98,9 @@ const OTHER = "other";
 const metrics = new Map<string, Metric>();
 
 /**
- * The metric of that name in this process, made at the first call.
+ * Returns the metric of a name in this process, made at the first call.
  *
- * @throws TypeError for what is no name, and where one of another kind or with other tags has it
+ * @throws TypeError for an invalid name, and for a name that a metric of another kind or with other tags has
  */
 export function metricOf(kind: MetricKind, facts: MetricFacts, boundaries: readonly number[] = []): Metric {
   const { name, tagKeys } = facts;
@@ -135,15 +135,14 @@ export function metricSnapshots(): MetricSnapshot[] {
   return [...metrics.values()].map((metric) => metric.snapshot());
 }
 
-/** Metrics of one process, and the tags that all of its series get. */
+/** Metrics of one process, and the tags of all its series. */
 export interface ProcessMetrics {
   readonly tags: Tags;
   readonly metrics: readonly MetricSnapshot[];
 }
 
 /**
- * The text that Prometheus reads, of the metrics of many processes. Each has tags of its process besides those that a metric has by itself, so that series are not mixed
- * up.
+ * Writes the metrics of many processes as text for Prometheus. Each series has the tags of its process besides its own, so that processes stay apart.
  */
 export function prometheusText(processes: readonly ProcessMetrics[]): string {
   const byName = new Map<string, string[]>();

@@ -62,7 +62,7 @@ export class ReplicaLifeMetrics {
   }
 }
 
-/** A proxy has finished what it had. */
+/** Records that a proxy has finished its requests. */
 export function proxyEnded(nodeId: string, tookMs: number): void {
   const facts = {
     name: "serve_proxy_shutdown_duration_ms",

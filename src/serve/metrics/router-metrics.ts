@@ -15,7 +15,7 @@ import {
   type Series,
 } from "./registry.ts";
 
-/** A router of this process, which counts what it does. */
+/** A router of this process with its counts. */
 interface CountedRouter {
   readonly app: string;
   readonly deployment: string;

@@ -1,7 +1,7 @@
 /**
  * The longest time that a request of a replica took in the last minute. Pure: times come with the calls.
  *
- * Kept in parts of the minute, so that a request costs a comparison: what is told is of the minute, give or take a part.
+ * Kept for parts of the minute, so that a request costs a comparison. The answer covers a minute, give or take one part.
  */
 import { SLOWEST_PARTS, UTILIZATION_WINDOW_MS } from "../limits.ts";
 

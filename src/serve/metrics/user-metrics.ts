@@ -12,7 +12,7 @@ import { LATENCY_BOUNDARIES, type Metric, type MetricKind, metricOf, type Tags }
 interface MetricOptions {
   /** Default: none. */
   description?: string | undefined;
-  /** Names of its tags; each value needs all of them, by `setDefaultTags` or at the call. Default: none. */
+  /** Names of its tags. Each value needs all tags, by `setDefaultTags` or at the call. Default: none. */
   tagKeys?: readonly string[] | undefined;
 }
 
@@ -87,7 +87,7 @@ export class Counter extends UserMetric {
     super("counter", name, options);
   }
 
-  /** @throws RangeError for what is not above 0 */
+  /** Increments the counter. @throws RangeError unless the amount is above 0 */
   inc(amount = 1, tags?: Tags): void {
     if (!(amount > 0))
       throw new RangeError(
@@ -119,7 +119,7 @@ export class Histogram extends UserMetric {
   }
 }
 
-/** `serve.metrics`; an object of its own, as code that travels finds it by its name. */
+/** `serve.metrics`: a named object, so that travelling code finds it by its name. */
 export const metrics: { readonly Counter: typeof Counter; readonly Gauge: typeof Gauge; readonly Histogram: typeof Histogram } =
   Object.freeze({
     Counter,

@@ -1,4 +1,4 @@
-/** A line of JSON for each request: what was asked, what became of it, how long it took, and the id by which a replica's lines belong to it. */
+/** Writes a line of JSON for each request: method, path, status, duration, and the id that the replica's own lines share. */
 import type { AccessEntry } from "./client-exchange.ts";
 
 /** Query texts are left out: clients put secrets there. */

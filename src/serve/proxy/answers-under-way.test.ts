@@ -1,4 +1,4 @@
-/** Which clients are cut off, in the time of the test. */
+/** The choice of clients to cut off, with the test's own clock. */
 import { expect, test } from "vitest";
 import { AnswersUnderWay, type AnswerUnderWay } from "./answers-under-way.ts";
 

@@ -69,7 +69,7 @@ export class AnswersUnderWay {
     if (heldBytes > UNSENT_BYTES_MAX) this.#makeRoom(stalled, heldBytes);
   }
 
-  /** Those that hold most are cut off first. */
+  /** Cuts off stalled clients until there is room, those with the most bytes first. */
   #makeRoom(stalled: AnswerUnderWay[], heldBytes: number): void {
     let leftBytes = heldBytes;
     for (const answer of stalled.sort((a, b) => b.unsentBytes - a.unsentBytes)) {

@@ -1,9 +1,9 @@
 /**
- * A client's request and its answer, in any version of HTTP: from the head that a front has read to the last byte of the answer.
+ * A client's request and its answer, in any version of HTTP: from the request's head, which a front has read, to the last byte of the answer.
  *
- * Decides what of a request goes on (its URL without the prefix of the application, its headers as they came, an id), what a proxy answers by itself
- * (`/-/healthz`, `/-/routes`, paths that nobody has, bodies that are too large), and how errors look to a client. Small bodies of known size are read first, so that a slow
- * client holds no replica; others stream. A version of HTTP is a subclass: it says how heads are written and how a request is broken off. Nothing here knows of replicas.
+ * Decides which parts of a request are passed on (its URL without the application's prefix, its headers, an id), and how errors look to a client. The proxy itself
+ * answers `/-/healthz`, `/-/routes`, unknown paths and oversized bodies. Small bodies of known size are read first, so that a slow client holds no replica; others
+ * stream. Each version of HTTP has a subclass, which writes heads and breaks off requests. Nothing here knows of replicas.
  */
 import { METHODS } from "node:http";
 import type { Readable, Writable } from "node:stream";
@@ -19,7 +19,7 @@ import { FOREIGN_HOST, PREFIX_HEADER, type ReadHeaders, readTarget } from "./req
 
 /** Functions of the proxy that a front calls. */
 export interface HttpPorts {
-  /** The application of a path: what begins an exchange there, and the path without the prefix. */
+  /** Finds the application of a path: a function that begins the exchange, and the path without the prefix. */
   route(target: string): RoutedTarget | undefined;
   routes(): Readonly<Record<string, string>>;
   isDraining(): boolean;
@@ -52,7 +52,7 @@ const NO_BYTES = new Uint8Array(0);
 /** `node:http2` takes any text for a method, `node:http` these; a `Request` has neither CONNECT nor TRACE. */
 const METHODS_TAKEN: ReadonlySet<string> = new Set(METHODS.filter((method) => method !== "CONNECT" && method !== "TRACE"));
 
-/** Headers of an answer that are the proxy's to say: those of its connection (RFC 9110, 7.6.1), and the request's id. */
+/** Headers of an answer that only the proxy sets: those of its connection (RFC 9110, 7.6.1), and the request's id. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -112,7 +112,7 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
   protected abstract flushHead(): void;
   /** Ends the answer, with headers behind its body. */
   protected abstract end(trailers: readonly string[]): void;
-  /** Writes a refusal; where the rest of the request's body is still to come, gets rid of it. */
+  /** Writes a refusal, and discards the rest of the request's body. */
   protected abstract endRefusal(status: number, headers: string[], body: string): void;
   /** The client has to see that the answer is not whole. */
   protected abstract breakOff(): void;
@@ -202,7 +202,7 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     this.#served(head.status);
   }
 
-  /** The application's headers without those that the connection decides: where the next answer begins must not depend on what an application says. */
+  /** Returns the application's headers without those of the connection: an application must not decide where the next answer begins. */
   #answerHeaders({ status, headers }: ResponseHead, wholeBytes: number | undefined): string[] {
     const mayHaveLength = status !== 204 && status !== 304 && status >= 200;
     // The body of HEAD is left out by applications or here; its length is the application's matter then.

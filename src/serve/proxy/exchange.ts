@@ -15,7 +15,7 @@ import type { ReplicaLinks } from "./replica-links.ts";
 
 /** A request as a front has read it. */
 export interface IncomingRequest {
-  /** Which kind of call it is: the front decides by its protocol. */
+  /** The kind of call, which follows from the front's protocol. */
   readonly kind: OpeningFrame;
   readonly head: RequestHead;
   /** The whole body, or its pieces as they come. */
@@ -28,7 +28,7 @@ export interface IncomingRequest {
 export interface StreamedBody extends AsyncIterable<Uint8Array | Message> {
   /** Read at the end: headers behind the body; the code and reason of a close. */
   readonly trailers?: readonly string[];
-  /** All of it has gone out. */
+  /** Called once the whole request has been sent. */
   sent?(): void;
 }
 
@@ -70,7 +70,7 @@ export class Exchange implements StreamEvents {
     this.#links = route.links;
   }
 
-  /** Sends it; whatever becomes of it is told to the port. */
+  /** Sends the request. The port gets the outcome. */
   start(): void {
     const { head, sessionId } = this.#request;
     const { method, modelId } = head;
@@ -140,7 +140,7 @@ export class Exchange implements StreamEvents {
       stream.end(body.trailers);
       body.sent?.();
     } catch (error) {
-      // The client broke off in the middle of its body.
+      // The client broke off amid its body.
       this.cancel((error as Error).message);
     }
   }

@@ -1,8 +1,9 @@
 /**
  * HTTP/1.1 in front of an exchange, and the server that clients connect to: `node:http`, or `node:https`, which hands the connections that speak HTTP/2 to `http2-front.ts`.
  *
- * Clients may be hostile: what is no HTTP (two lengths, chunks without a size, headers without end, null bytes) `node:http` refuses with 400, 408 or 431 and closes; this file
- * bounds the rest of a connection: pauses, pipelined requests. A body that is refused is read and dropped for a moment, or the client would not see why.
+ * Clients may be hostile. `node:http` refuses malformed HTTP (two lengths, chunks without a size, endless headers, null bytes) with 400, 408 or 431 and closes.
+ * This file bounds the rest of a connection: pauses and pipelined requests. A refused body is read and dropped for a moment, or the client would not see the
+ * refusal.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
@@ -36,7 +37,7 @@ export function createHttpFront(options: ResolvedHttpOptions, ports: HttpPorts, 
     maxHeaderSize: options.maxHeaderBytes,
     // A connection whose head stays incomplete is closed at most one interval after `headersTimeout`.
     connectionsCheckingInterval: Math.min(5_000, Math.max(100, options.headersTimeoutMs / 4)),
-    // Others, such as h2c, may be ignored: the request is answered as it is. Before Node 24.9 they are refused.
+    // Other upgrades, such as h2c, may be ignored: the request itself is answered. Before Node 24.9 they are refused.
     shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
     // Most requests have no body, and need no stream for one. Before Node 24.12 there is no such option.
     optimizeEmptyRequests: true,
@@ -143,7 +144,7 @@ class Http1Exchange extends ClientExchange {
     return this.sink.socket === null;
   }
 
-  /** Ends the connection once the client has had the time to read the answer: one that is closed while bytes come in loses what it has sent. */
+  /** Ends the connection once the client has had time to read the answer: a close while bytes arrive would lose the answer. */
   #linger(body: string): void {
     const { sink, source } = this;
     const end = (): void => {

@@ -45,9 +45,12 @@ export interface HttpOptions {
   headersTimeoutMs?: number | undefined;
   /** How long a client may pause in the middle of a request's body; one of up to 64 KiB has to be there whole by then. Default: 60,000. */
   bodyTimeoutMs?: number | undefined;
-  /** How long a client may take nothing of its answer before it is cut off. Default: 60,000. */
+  /** Longest pause of a client in reading its answer, before it is cut off. Default: 60,000. */
   answerTimeoutMs?: number | undefined;
-  /** What a client sends of a body, and takes of an answer, at least: within `bodyTimeoutMs` and `answerTimeoutMs` as much as that makes, or all there is. 0: any byte will do. Default: 240. */
+  /**
+   * Least rate at which a client sends its body and reads its answer, averaged over `bodyTimeoutMs` and `answerTimeoutMs`. 0: a single byte in that time suffices.
+   * Default: 240.
+   */
   minBytesPerSecond?: number | undefined;
   /** Hosts that requests may name: "shop.example", ".shop.example" for all below, "*" for any. Numbers and names without a dot are allowed always. Default: on loopback none but these, elsewhere any. */
   allowedHosts?: readonly string[] | undefined;
@@ -61,7 +64,10 @@ export interface HttpOptions {
   accessLog?: boolean | undefined;
   /** Connections of clients that a proxy has at a time. Default: 20,000, or fewer where its process may have fewer files open. */
   maxConnections?: number | undefined;
-  /** How long a proxy goes on serving when its node is drained, with 503 at `/-/healthz`, so that load balancers leave it in time; half of what is left until the node's deadline where that is less. Default: 30,000. */
+  /**
+   * Time for which a proxy on a draining node still serves, with 503 at `/-/healthz`, so that load balancers leave it. At most half of the time until the node's
+   * deadline. Default: 30,000.
+   */
   drainGraceMs?: number | undefined;
   /** Speak HTTPS: HTTP/2, and HTTP/1.1 with those that do not know it. Default: plain HTTP/1.1. */
   tls?: TlsOptions | undefined;

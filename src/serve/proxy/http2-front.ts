@@ -1,9 +1,9 @@
 /**
  * HTTP/2 in front of an exchange: the connections that chose it in the handshake of TLS, and their streams.
  *
- * Decides what a connection may hold: streams at a time (as many as pipelined requests of HTTP/1.1), size of a head, settings, pings, streams that its client breaks off at once ("rapid
- * reset"), and the time without a stream after which it is closed. What breaks the protocol (heads, lengths, frames, floods of settings and pings) `node:http2` refuses by itself. Owns the sessions;
- * a stream is an exchange like a request of HTTP/1.1.
+ * Bounds a connection: simultaneous streams (as many as pipelined requests of HTTP/1.1), size of a head, settings, pings, streams that the client resets at once
+ * ("rapid reset"), and the idle time before its close. `node:http2` itself refuses breaches of the protocol (heads, lengths, frames, floods of settings and
+ * pings). Owns the sessions; a stream is an exchange like a request of HTTP/1.1.
  */
 import {
   constants,
@@ -195,7 +195,7 @@ class Http2Exchange extends ClientExchange {
     const { sink } = this;
     sink.respond({ ...headersOf(headers), ":status": status });
     if (this.method === "HEAD") return;
-    // The answer is whole; what the client still sends is not wanted, and no fault of its.
+    // The answer is complete. Later bytes of the client are unwanted, but no error.
     sink.end(body, () => {
       if (this.isRead) return;
       sink.close(constants.NGHTTP2_NO_ERROR);

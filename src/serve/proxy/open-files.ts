@@ -1,8 +1,8 @@
 /**
- * How many connections of clients a proxy can have: each is an open file of its process, and the machine allows a process so many.
+ * Limits a proxy's client connections by the open files that the machine allows its process.
  *
- * Node raises the soft limit to the hard one at its start. Above its own number a proxy closes a connection at once; without files it would take none, or lose those to its replicas.
- * Called when a proxy begins to listen.
+ * Node raises the soft limit to the hard one at its start. Above the limit a proxy closes a connection at once; without free files it would accept none, or lose
+ * its connections to replicas. Called when a proxy begins to listen.
  */
 import { readFileSync } from "node:fs";
 import { CLIENTS_MAX, OWN_FILES_PART, OWN_FILES_MAX } from "../limits.ts";
@@ -18,9 +18,9 @@ export function openFilesMax(): number | undefined {
 }
 
 /**
- * The number of connections that is held to, and a warning where that is less than what was asked for. Pure.
+ * Returns the limit on connections, and a warning if it is below the wanted number. Pure.
  *
- * @param wanted undefined: as many as there may be by default
+ * @param wanted undefined: the default
  */
 export function connectionsAllowed(wanted: number | undefined, filesMax: number | undefined): { count: number; warning?: string } {
   const count = wanted ?? CLIENTS_MAX;

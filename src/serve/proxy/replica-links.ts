@@ -1,5 +1,5 @@
 /**
- * The proxy's connections to the replicas of its applications: one each, opened as soon as the replica is known, closed when nothing runs on it any more.
+ * The proxy's connections to its applications' replicas: one each, opened as soon as the replica is known, closed once no request uses it.
  */
 import { REQUEST_SERVICE } from "../names.ts";
 import { connectToActor, outsideCalls } from "../../core/internal.ts";

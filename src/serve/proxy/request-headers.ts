@@ -111,7 +111,7 @@ const NORMAL = /^(?!.*(?:\/\.|\/%2e))[A-Za-z0-9\-._~!$&()*+,;=:@/%?[\]]+$/i;
  * A target may name a host as well, where the client took this for a forward proxy: then that host is the request's, and replaces the one of its header (RFC 9112, 3.2.2).
  *
  * @param read gets the host of the target
- * @returns path and query in their normal form; undefined for what is no path
+ * @returns path and query in their normal form; undefined for an invalid path
  */
 export function readTarget(target: string, read: ReadHeaders): string | undefined {
   if (target.startsWith("/")) return normalPath(target);
@@ -135,7 +135,7 @@ function normalPath(path: string): string | undefined {
   }
 }
 
-/** The headers of a request of HTTP/2 as those of HTTP/1.1 would be; what is left out says how the stream itself is. */
+/** The headers of an HTTP/2 request in the form of HTTP/1.1, without those of the stream itself. */
 export interface Http2Head {
   readonly method: string;
   readonly target: string;

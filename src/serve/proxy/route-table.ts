@@ -12,7 +12,7 @@ export function isPath(text: string): boolean {
   return /^(\/[^/?#\s]+)+$/.test(text);
 }
 
-/** A route with what comes before all of them. */
+/** Returns a route below the common root path. */
 export function underRoot(rootPath: string, routePrefix: string): string {
   const root = rootPath.replace(/\/+$/, "");
   return root === "" ? routePrefix : routePrefix === "/" ? root : root + routePrefix;

@@ -47,7 +47,7 @@ const OPTIONS = {
   passphrase: custom<string | undefined>("text is needed", undefined, (value) => (typeof value === "string" ? "ok" : "wrong type")),
 };
 
-/** The option itself, for the table of its owner. */
+/** Makes the option for the owner's table. */
 export function tlsOption(owner: Owner): Option<ResolvedTlsOptions | undefined> {
   return {
     ...custom<ResolvedTlsOptions | undefined>("an object such as { key, cert } is needed", undefined, (value) =>

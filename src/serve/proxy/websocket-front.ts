@@ -1,10 +1,9 @@
 /**
- * WebSockets in front of an exchange: the handshake and the frames are those of `ws`, each message is one frame on the wire.
+ * WebSockets in front of an exchange: `ws` does the handshake and the frames, and each message is one frame on the wire.
  *
- * Decides when the client's socket is read (as long as the replica takes messages), what is sent to it (as fast as it takes them), and with which code it ends: the replica's
- * own; 1012 where the replica is to end by plan; 1001 where this proxy is; 1011 where the replica died. The handshake is answered once the replica has
- * taken the socket, so user code can refuse it with a status of HTTP. Clients that do not answer a ping are cut off. Messages are never compressed, as what unpacks a
- * small message to a large one costs memory.
+ * Reads the client's socket while the replica takes messages, and writes as fast as the client reads. The closing code is the replica's own; 1012 if the replica
+ * ends by plan; 1001 if this proxy ends; 1011 if the replica died. The handshake is answered once the replica has accepted the socket, so user code can refuse it
+ * with an HTTP status. Clients without an answer to a ping are cut off. Messages are never compressed, because a small message could unpack to a large one.
  */
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
@@ -20,7 +19,7 @@ import type { ResolvedHttpOptions } from "./http-options.ts";
 import { allowsOrigin } from "./allowed-hosts.ts";
 import { FOREIGN_HOST, PREFIX_HEADER, readHeaders, readTarget } from "./request-headers.ts";
 
-/** The socket ended without a word of its client. */
+/** The closing code of a socket that ended without its client's close. */
 const ABNORMAL = 1006;
 
 export class WebSocketFront {
@@ -232,7 +231,7 @@ class ClientSocket implements ReplyPort {
   }
 
   #end(socket: WebSocket, code: number, reason: string): void {
-    // Its answer to the close has to be read.
+    // The client's answer to the close has to be read.
     socket.resume();
     socket.close(code, reason);
     setTimeout(() => socket.terminate(), SOCKET_CLOSE_WITHIN_MS).unref();
@@ -279,7 +278,7 @@ class ClientSocket implements ReplyPort {
   }
 }
 
-/** The protocol that the replica has chosen, and the lines of its own headers. */
+/** Returns the replica's chosen protocol and the lines of its headers. */
 function handshakeOf(headers: readonly string[]): { readonly protocol: string | undefined; readonly lines: readonly string[] } {
   let protocol: string | undefined;
   const lines: string[] = [];

@@ -145,7 +145,7 @@ test("a model that goes is disposed of when the requests that asked for it are o
   endRequest(second);
   await settle();
   expect(log).toEqual(["b", "a"]);
-  // Code that runs on behind the end of its request holds nothing.
+  // Code that continues after its request's end holds no place.
   await askedBy(second, "d");
   await askedBy(undefined, "e");
   await askedBy(undefined, "f");

@@ -123,7 +123,7 @@ class Batcher {
     if (more.batchWaitTimeoutMs !== undefined) this.#options.batchWaitTimeoutMs = read.batchWaitTimeoutMs;
   }
 
-  /** @returns what takes it out again while it waits */
+  /** Adds an item. @returns a function that removes it while it waits */
   add(item: unknown, outcome: Pick<Entry, "result" | "failed" | "ended">): () => void {
     const size = this.#options.batchSizeFn?.(item) ?? 1;
     if (!(size >= 0 && size < Number.POSITIVE_INFINITY))

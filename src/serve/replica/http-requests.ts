@@ -1,8 +1,8 @@
 /**
- * From a request on the wire to the user's `fetch`, and back: what a handler returns or throws becomes a response, streams piece by piece.
+ * Passes a request from the wire to the user's `fetch`, and turns the handler's result or error into a response; streams go piece by piece.
  *
- * Decides what counts as a response, what a client is told of an error (an id; the text only in development), and that a client that goes away ends the handler's
- * signal and its stream. Called by the replica for each stream that it has admitted; calls `over` once nothing of the request runs any more.
+ * Decides which results count as responses, and how much a client learns of an error (an id; the text only in development). A client that leaves ends the
+ * handler's signal and its stream. The replica calls this file for each admitted stream; it calls `over` once no part of the request runs.
  */
 import type { LibraryCall } from "../../core/internal.ts";
 import { describeValue, isThenable } from "../../core/internal.ts";
@@ -96,7 +96,7 @@ export class HttpRequests {
     call.run(() => void this.#stream(stream, value).then(over));
   }
 
-  /** A large body goes as far as its client takes it: the proxy would hold what a client that does not read has asked for. Resolves when it has gone out. */
+  /** Sends a large body at its client's pace, so that the proxy need not hold it. Resolves when it is sent. */
   async #sendLarge(
     stream: ServedStream,
     { body, ...head }: { body: string | Uint8Array } & Omit<ResponseHead, "ongoing">,
@@ -242,7 +242,7 @@ function pump(pieces: Pieces, stream: ServedStream, length: number | undefined):
   return promise;
 }
 
-/** @param length what the answer's head says, to which the body is held: what is beyond would be taken for the next answer @throws RangeError */
+/** Sends a body. @param length the length in the answer's head; further bytes would be read as the next answer @throws RangeError for a body of another length */
 async function sendAll(pieces: Pieces, stream: ServedStream, length: number | undefined): Promise<void> {
   let size = 0;
   for (;;) {
@@ -277,7 +277,7 @@ function headersOf(response: Response): string[] {
 
 const OF_COMPRESSION: ReadonlySet<string> = new Set(["content-encoding", "content-length"]);
 
-/** @throws RangeError for what is no length */
+/** Reads `content-length`. @throws RangeError for an invalid length */
 function lengthSaid(headers: readonly string[]): number | undefined {
   const index = headers.findIndex((name, place) => place % 2 === 0 && name.toLowerCase() === "content-length");
   if (index < 0) return undefined;

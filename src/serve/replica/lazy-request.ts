@@ -1,6 +1,5 @@
 /**
- * The `Request` that an ingress gets: what most handlers read (method, url, headers, a small body) is there at once, and a real `Request` is made
- * only when something else of it is asked for.
+ * The `Request` that an ingress gets: method, url, headers and a small body are ready at once, and a real `Request` is made only for other members.
  *
  * The lazy request passes `instanceof Request`, and all members of a `Request` work. A real `Request` for each call costs more than the rest of the call (measured: 19
  * against 55 thousand requests a second).
@@ -94,7 +93,7 @@ class LazyRequest {
   }
 }
 
-/** Node loads its fetch when a class of it is first named: it costs a process that answers no request, such as the controller's, more than all of Serve. */
+/** Set late, because naming a class of fetch makes Node load it: that costs a process without requests, such as the controller's, more than all of Serve. */
 let RealRequest: typeof Request;
 let isRequest = false;
 let isInUse = false;

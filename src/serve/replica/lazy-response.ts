@@ -1,9 +1,8 @@
 /**
- * The `Response` of a replica's process: one with a text or bytes for its body is kept as it was given, and a real `Response` is made only when
- * something else of it is asked for.
+ * The `Response` of a replica's process: a body of text or bytes is kept unchanged, and a real `Response` is made only for unusual members.
  *
- * `useLazyResponse` puts it in place of the global one, so that frameworks make it without knowing. It is a `Response` for `instanceof`. Arguments that the real
- * constructor would refuse, and all that are out of the ordinary, go to the real constructor.
+ * `useLazyResponse` replaces the global class, so that frameworks make lazy responses unknowingly. `instanceof Response` holds. Arguments that the real
+ * constructor would refuse, and all unusual ones, go to the real constructor.
  */
 import { isInstance, passOn, shareHeaders } from "./lazy-class.ts";
 
@@ -34,7 +33,7 @@ interface WholeResponse {
   readonly body: string | Uint8Array | undefined;
 }
 
-/** Set by `lazyResponse`, as Node loads its fetch when a class of it is first named: processes that make no response start faster without. */
+/** Set by `lazyResponse`, because naming a class of fetch makes Node load it: processes without responses start faster. */
 let RealResponse: typeof Response;
 let isResponse = false;
 

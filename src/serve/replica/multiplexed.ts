@@ -1,9 +1,9 @@
 /**
- * `serve.multiplexed`: one replica serves many models, of which it keeps the latest few.
+ * `serve.multiplexed`: one replica serves many models and keeps the most recent ones.
  *
- * Decides which are loaded and which goes: of those that no request uses the one that was asked for longest ago, otherwise that one of all. A model that is being loaded takes up a place, and calls for it share the load; where all places
- * are being loaded, the next one waits. Tells the controller what is loaded, so that routers prefer this replica for it. A model that goes is disposed of, when
- * the requests that asked for it are over: no request waits for another one's end, so for so long there may be more models than places.
+ * The least recently used model goes first, preferably one that no request uses. A model that is being loaded occupies a place, and its calls share the load. If
+ * all places are being loaded, the next model waits. The controller learns the loaded models, so that routers prefer this replica for them. A model that goes is
+ * disposed of when its requests have ended. No request waits for another's end, so meanwhile there may be more models than places.
  */
 import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
@@ -29,7 +29,7 @@ interface Place<M> {
   isLoading: boolean;
   /** Requests that have asked for it and are not over. */
   readonly users: Set<RequestContext>;
-  /** Nobody uses it any more. */
+  /** Called once no request uses the model. */
   onUnused: (() => void) | undefined;
 }
 

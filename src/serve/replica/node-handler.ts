@@ -28,7 +28,7 @@ const HEAD_END = "\r\n\r\n";
 /**
  * Makes a function for `fetch` of a listener.
  *
- * @throws TypeError for what is no listener
+ * @throws TypeError unless given a listener
  * @example
  * class Api {
  *   fetch = serve.nodeHandler(express().get("/", (request, response) => response.json({ ok: true })));
@@ -125,7 +125,7 @@ interface Outcome {
   reject(error: Error): void;
 }
 
-/** In place of the connection: what the response writes becomes a `Response`, whole where it is written in one go. */
+/** Replaces the connection: turns the written bytes into a `Response`, which is complete at once if they were written together. */
 class AnswerSocket extends Duplex {
   readonly remoteAddress: string | undefined;
   readonly remotePort = undefined;
@@ -207,7 +207,7 @@ class AnswerSocket extends Duplex {
     done(error);
   }
 
-  /** @returns what is behind the head, once that is whole */
+  /** Reads the head. @returns the bytes behind it, once it is complete */
   #readHead(chunk: Buffer): Buffer | undefined {
     this.#head += chunk.toString("latin1");
     for (let end = this.#head.indexOf(HEAD_END); end >= 0; end = this.#head.indexOf(HEAD_END)) {
@@ -239,7 +239,7 @@ class AnswerSocket extends Duplex {
     else this.#onRoom = done;
   }
 
-  /** Before the answer begins, a response's own buffer bounds what lies here. */
+  /** Buffers a piece or waits. Before the answer begins, the response's own buffer bounds these bytes. */
   #bufferOrWait(done: () => void): void {
     const size = this.#pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
     if (size < this.writableHighWaterMark * 16) done();

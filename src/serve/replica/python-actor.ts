@@ -1,8 +1,8 @@
 /**
- * The actor in which a deployment's code in Python lives, as its replica calls it.
+ * The replica's side of the actor that holds a deployment's Python code.
  *
- * Says which methods it has (`python/shoal/_serve_replica.py`), in which environment it runs, what goes with each call of the request that makes it, and which error a caller gets: the one that
- * Python raised. Used by `python-object.ts`, which owns the actor, and `python-requests.ts`.
+ * Declares the actor's methods (`python/shoal/_serve_replica.py`), its environment, the facts of a request that travel with each call, and the caller's error, which
+ * is Python's own. `python-object.ts`, which owns the actor, and `python-requests.ts` use it.
  */
 import { type ActorHandle, getRuntimeContext, TaskError } from "../../core/index.ts";
 import { NODE_ID_LABEL, pythonClass } from "../../core/internal.ts";
@@ -34,11 +34,11 @@ export interface PythonOffers {
   /** `__call__` is a coroutine, which reads a body when it wants to. */
   readonly awaitsBody: boolean;
   readonly hasReconfigure: boolean;
-  /** Methods of its class. */
+  /** The class's methods. */
   readonly methods: readonly string[];
 }
 
-/** The head of an answer, with as much of its body as there was at once. */
+/** The head of an answer, with the part of the body that was ready. */
 export type AsgiHead = readonly [status: number, headers: readonly string[], body: Uint8Array<ArrayBuffer>, hasMore: boolean];
 /** The head, pieces of a body, null at its end, and a note where the application failed behind its whole answer. */
 export type AsgiItem = AsgiHead | Uint8Array | null | readonly [kind: "failed"];
@@ -76,9 +76,9 @@ export type PythonActor = ActorHandle<PythonReplica>;
 const ANSWERS = ["read", "asgi", "socket"];
 
 /**
- * Within the replica's resources and environment: the replica holds them, and shows its GPUs to its child.
+ * Makes the actor's class. The actor uses the replica's resources, GPUs and environment.
  *
- * @param digest of the code's files. Workers are used again by calls of one environment, and one that has loaded these files before must not serve what they were then.
+ * @param digest of the code's files. Calls of one environment share workers, and a worker that has loaded older files must not serve the new version.
  */
 export function pythonReplicaClass(digest: string): { remote(...args: unknown[]): PythonActor } {
   const gpus = process.env["CUDA_VISIBLE_DEVICES"];

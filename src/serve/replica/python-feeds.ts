@@ -1,7 +1,8 @@
 /**
- * The bodies and the messages of clients that code in Python reads piece by piece: it asks for the next one by a number, so a client is never read faster than the code takes it.
+ * The clients' bodies and messages that Python code reads piece by piece. The code asks for the next piece by a number, so a client is never read faster than the
+ * code takes it.
  *
- * Owns which numbers there are. A feed is there for as long as its request; a read of one that is over gives the end. Called by the replica for `readFeed` of `python/shoal/_serve_feed.py`.
+ * Owns the numbers. A feed lives as long as its request; later reads give the end. The replica calls it for `readFeed` of `python/shoal/_serve_feed.py`.
  */
 
 /** Bytes of a body, a message, or the code and reason of a close; null at the end. */

@@ -1,9 +1,9 @@
 /**
- * The user's object of a deployment in Python: an actor of Python beside the replica, which this file calls as `user-object.ts` calls an object of its own process; `python-requests.ts` has its requests.
+ * The user's object of a Python deployment: a Python actor beside the replica. This file has the interface of `user-object.ts`; `python-requests.ts` passes
+ * requests.
  *
- * The replica keeps its limits, its routes and its wire; Python has the object alone (`python/shoal/_serve_replica.py`). The actor runs on the replica's node, takes
- * no resources beside those that the replica holds, and ends with the replica; its end is the end of the replica. Bound deployments are numbered marks for it, whose calls come
- * back to `PythonHandles`.
+ * The replica keeps limits, routes and wire; Python holds only the object (`python/shoal/_serve_replica.py`). The actor runs on the replica's node, takes no
+ * further resources, and both end together. Python sees bound deployments as numbered marks, whose calls come back to `PythonHandles`.
  */
 import { getActor, kill } from "../../core/index.ts";
 import type { PythonCode } from "../../core/internal.ts";
@@ -22,7 +22,7 @@ import type { AnyFunction, ClientMethods, DeployedPython, UserCode } from "./use
 
 const MARK = "$shoal.serve.handle";
 
-/** Code of a deployment in Python, with the arguments of its constructor. */
+/** A deployment's Python code, with its constructor's arguments. */
 interface PythonObjectOptions {
   readonly code: DeployedPython;
   readonly args: readonly unknown[];

@@ -1,8 +1,8 @@
 /**
- * Requests of HTTP and WebSockets on their way to a deployment in Python: as what they travel, and what comes back.
+ * Passes HTTP requests and WebSockets to a deployment in Python, and its answers back.
  *
- * An object with `__call__` answers by one call, and its streams are read by a second one. An ASGI application is one call that streams for each request, and ends with the
- * application's own: background tasks go on behind the answer. Calls are made within the request, so a client that goes ends them.
+ * An object with `__call__` answers in one call, and a second call reads its stream. For an ASGI application each request is one streaming call, which ends with
+ * the application's own call: background tasks continue behind the answer. Calls are made within the request, so a client that leaves ends them.
  */
 import { outsideCalls } from "../../core/internal.ts";
 import { bodyOf, headOf } from "./lazy-request.ts";
@@ -45,7 +45,7 @@ export class PythonRequests {
     this.#onLateFailure = onLateFailure;
   }
 
-  /** @throws what the code in Python raises before it answers */
+  /** Answers a request. @throws the error that Python raises before it answers */
   async fetch(request: Request): Promise<Response> {
     const given = await this.#given(request);
     const over = (): void => this.#feeds.delete(given.feed);
@@ -156,7 +156,7 @@ function headersOf(flat: readonly string[]): Headers {
   return headers;
 }
 
-/** The pieces of a body up to its end; what the application does behind it goes on. */
+/** Gives the pieces of a body up to its end; the application may continue behind it. */
 async function* piecesOf(first: Uint8Array, items: AsyncGenerator<AsgiItem>, finish: () => void): AsyncGenerator<Uint8Array> {
   let isWhole = false;
   try {

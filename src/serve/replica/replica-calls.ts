@@ -2,7 +2,7 @@
 import { ShoalError } from "../../core/index.ts";
 import { registerErrorClass } from "../../core/internal.ts";
 
-/** Flat, as it goes with each call; behind it headers, names and values in turn: of its trace and its session, where it has them. */
+/** The facts of a call, as a flat list because every call carries it. Names and values of headers for trace and session may follow. */
 export type CallMeta = readonly [method: string, requestId: string, modelId: string, leftMs: number, ...headers: string[]];
 
 /** The replica has as many requests as it may, and has not begun this one: it goes elsewhere, and a call of every replica leaves this one out, which is to end. Users never see it. */

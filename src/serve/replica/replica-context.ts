@@ -25,8 +25,8 @@ export interface ReplicaContext {
   readonly deployment: string;
   readonly replicaId: string;
   /**
-   * The replica's number among those of its deployment: from 0 to `worldSize - 1` once the deployment is as it is to be. While replicas start and end there may be higher ones;
-   * then those that stay take the free numbers, and this object shows the new one.
+   * The replica's number in its deployment: from 0 to `worldSize - 1` once the deployment is complete. While replicas start and end there may be higher numbers.
+   * Remaining replicas then take the free numbers, and this object shows the new one.
    */
   readonly rank: number;
   /** The number of replicas that the deployment has, or is to have. */
@@ -40,7 +40,7 @@ const storage = new AsyncLocalStorage<ReplicaContext>();
 let ofProcess: ReplicaContext | undefined;
 let hasReplica = false;
 
-/** The actor that runs here is that replica, and with it all of its process unless others share that. */
+/** Declares that the present actor is that replica, and the whole process, too, unless other actors share it. */
 export function setReplicaContext(context: ReplicaContext, { isInProcess }: { isInProcess: boolean }): void {
   hasReplica = true;
   if (isInProcess) setActorData({ [KEY]: context });

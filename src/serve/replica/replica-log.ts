@@ -1,7 +1,7 @@
 /**
- * The lines that a replica prints, as `loggingConfig` of its deployment wants them: which levels, as text or as JSON, and a line for each request.
+ * Prints a replica's lines according to its deployment's `loggingConfig`: levels, text or JSON, and a line for each request.
  *
- * Takes the place of `console`'s methods in the replica's process, so code of users and of its libraries needs no logger of ours. Lines go where all output of workers goes.
+ * Replaces `console`'s methods in the replica's process, so users' code and its libraries need no special logger. Lines go where all workers' output goes.
  */
 import { format } from "node:util";
 import { currentRequest } from "./request-context.ts";
@@ -44,7 +44,7 @@ export function useReplicaLog({ encoding, level }: LoggingConfig, place: Place):
   }
 }
 
-/** A line of JSON. Ray's names, so that what reads those of Ray reads these. */
+/** Writes a line of JSON with Ray's names, so that readers of Ray's lines can read it. */
 export function lineOf(level: string, message: string, { appName, deployment, replicaId }: Place): string {
   const requestId = currentRequest()?.requestId;
   return JSON.stringify({

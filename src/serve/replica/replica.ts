@@ -121,7 +121,7 @@ export class Replica {
     this.#fetchName = `${deployment}.fetch`;
     this.#metrics = replicaMetrics([appName, deployment, replicaId]);
     measureEventLoop("replica", replicaId);
-    // It may fail before anybody asks.
+    // The start may fail before any caller asks.
     this.#failed.promise.catch(() => {});
     setReplicaContext(spec.context, spec);
     if (!spec.isInProcess) {
@@ -135,11 +135,11 @@ export class Replica {
   }
 
   /**
-   * Makes the user's object, gives it its configuration and asks for its health.
+   * Makes the user's object, configures it and checks its health.
    *
    * @param grpcMethods names of methods of the services that the proxies offer
-   * @returns where it runs, how long the user's code took, and what it would need for clients of a proxy to get anything but 501 from it
-   * @throws what the user's code throws
+   * @returns the place, the time of the user's code, and the members that the object lacks, without which a proxy's clients get 501
+   * @throws the error of the user's code
    */
   async start(grpcMethods: readonly string[]): Promise<{ nodeId: string; pid: number; codeTookMs: number; lacks: readonly string[] }> {
     const { context, userConfig, logging, tracing } = this.#spec;
@@ -226,15 +226,15 @@ export class Replica {
     }
   }
 
-  /** @throws what the user's `checkHealth` throws */
+  /** Checks the replica's health. @throws the error of the user's `checkHealth` */
   async checkHealth(): Promise<void> {
     await this.#user?.checkHealth();
   }
 
   /**
-   * Changes what can be changed without a new replica.
+   * Changes settings that need no new replica.
    *
-   * @throws what the user's `reconfigure` throws
+   * @throws the error of the user's `reconfigure`
    */
   reconfigure(settings: ReplicaSettings): Promise<void> {
     this.#maxOngoing = settings.maxOngoingRequests;
@@ -266,8 +266,8 @@ export class Replica {
   }
 
   /**
-   * Takes nothing new, and resolves when all that is under way has ended. Nobody sends anything any more: what comes all the same is refused. The next controller may ask
-   * again: the user's object is disposed of once.
+   * Refuses new calls, and resolves when all running ones have ended. No process sends calls any more. The next controller may call this again; the user's object
+   * is disposed of once.
    */
   drain(): Promise<void> {
     this.#drained ??= this.#drain();
@@ -279,7 +279,7 @@ export class Replica {
     await this.#user?.dispose();
   }
 
-  /** Metrics of this replica, of its process and of the one of its code in Python. */
+  /** Returns the metrics of this replica, its process and its Python process. */
   async metrics(): Promise<MetricSnapshot[]> {
     const nowMs = performance.now();
     this.#metrics.utilization.set(this.#utilization.percent(this.#maxOngoing, nowMs));
@@ -316,7 +316,7 @@ export class Replica {
     yield* this.#pythonHandles.call(number, method, { ...options, stream: true }, args) as AsyncIterable<unknown>;
   }
 
-  /** The next of what a client sends to the deployment's code in Python. @throws where the client is gone */
+  /** Returns the next piece from a client for the deployment's Python code. @throws if the client is gone */
   readFeed(number: number): Promise<FeedItem> {
     return this.#pythonFeeds.read(number);
   }
@@ -326,7 +326,7 @@ export class Replica {
     tellController(models);
   }
 
-  /** @throws Error where the program that deployed it has ended, and with that what the code captured */
+  /** Reads the code. @throws Error if the deploying program has ended, and with it the captured values of the code */
   async #readCode(): Promise<DeploymentCode> {
     if (this.#code instanceof Uint8Array) return (await valueOfKept(unpackCode(this.#code).code)) as DeploymentCode;
     try {

@@ -15,7 +15,7 @@ export interface RequestContext {
   readonly modelId: string;
   /** Names and values in turn; the trace of OpenTelemetry and the session may be among them. */
   readonly headers: readonly string[];
-  /** When the answer is too late, by `Date.now()` of this machine; undefined without limit. Between machines what is left travels, not the time of day. */
+  /** Deadline of the answer, by this machine's `Date.now()`; undefined without limit. Between machines the remaining time travels, not the time of day. */
   readonly deadlineMs: number | undefined;
   /** Called when the request is over; undefined where nothing is to be. */
   endings?: (() => void)[] | "over";

@@ -1,8 +1,8 @@
 /**
  * The WebSocket that `websocket(socket, request)` of an ingress gets: the events and methods of the web's `WebSocket`, and messages as an async iterable.
  *
- * Owns the order of what is sent, and the end: whoever closes first decides the code. The client's handshake is answered at the first use (a listener, an iteration, `send`,
- * `accept`); until then user code can refuse it by throwing. Messages are taken of the wire one by one, so a handler that is slow holds its client up.
+ * Owns the order of sent messages, and the end: the side that closes first decides the code. The first use (a listener, an iteration, `send`, `accept`) answers the
+ * client's handshake; until then user code can refuse it by throwing. Messages are taken from the wire one by one, so a slow handler holds up its client.
  */
 import { custom, describeValue, isThenable, readOptions } from "../../core/internal.ts";
 import { SOCKET_BUFFER_BYTES_MAX } from "../limits.ts";
@@ -124,7 +124,7 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
   /**
    * Answers the client's handshake now, with one of the protocols that it offered.
    *
-   * @throws RangeError where it did not offer the protocol, or the headers are those of the handshake itself; TypeError for what are no headers
+   * @throws RangeError for a protocol that it did not offer, and for headers of the handshake itself; TypeError for invalid headers
    */
   accept(protocol = "", options: SocketAcceptOptions = {}): void {
     const { headers } = readOptions(options, ACCEPT);
@@ -139,10 +139,10 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
   }
 
   /**
-   * Sends a message. Does nothing where the socket is closed.
+   * Sends a message. Does nothing if the socket is closed.
    *
-   * @returns resolves once there is room for the next one; whoever sends much awaits it
-   * @throws TypeError for anything but text and bytes; RangeError where the client is too far behind
+   * @returns resolves once there is room for the next message; await it when you send many
+   * @throws TypeError for anything but text and bytes; RangeError if the client is too far behind
    */
   send(data: WebSocketMessage | ArrayBuffer): Promise<void> {
     const isText = typeof data === "string";
@@ -151,7 +151,7 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
     this.accept();
     // A turn later: a program that sends in a loop must not keep the news of the end from itself.
     if (this.readyState !== 1) return new Promise((resolve) => setImmediate(resolve));
-    // A copy: what waits is not changed by whoever sent it.
+    // A copy, so that later changes by the sender do not alter a waiting message.
     const bytes = isText ? encoder.encode(data) : new Uint8Array(data instanceof ArrayBuffer ? data : Uint8Array.from(data));
     if (this.#bufferedBytes + bytes.byteLength > SOCKET_BUFFER_BYTES_MAX)
       throw new RangeError(
@@ -161,7 +161,7 @@ export class ServerWebSocket extends EventTarget implements AsyncIterable<WebSoc
   }
 
   /**
-   * Closes the socket, behind what was sent.
+   * Closes the socket after all sent messages.
    *
    * @param code 1000, or 3000 to 4999
    * @throws RangeError for another code, or a reason of more than 123 bytes
@@ -299,7 +299,7 @@ type Listener = ((event: Event) => unknown) | { handleEvent(event: Event): unkno
 /** The guard of each listener, so that it can be removed, and is added once. */
 const guardedListeners = new WeakMap<object, (this: ServerWebSocket, event: Event) => void>();
 
-/** Node ends the process with what a listener throws: one message of a client would end what all others have under way. */
+/** Guards a listener: Node ends the process when one throws, so a single client's message would end all other requests. */
 function guardedListener(listener: Listener | null | undefined): (event: Event) => void {
   // The web takes it for none, and so does the class of Node.
   if (listener === null || listener === undefined) return listener as never;

@@ -34,7 +34,7 @@ async function all(stream: ReadableStream): Promise<unknown[]> {
   return items;
 }
 
-/** A stream of the wire that notes what is sent; `cancel` is its client's. */
+/** Makes a stream of the wire that records sent pieces; `cancel` acts as its client. */
 function served(): { stream: ServedStream; sent: string[]; cancel: () => void } {
   const sent: string[] = [];
   const stream = {

@@ -8,7 +8,7 @@ const source = Symbol("source");
 
 type Sourced = ReadableStream & { [source]?: AsyncIterator<unknown> };
 
-/** From now on `ReadableStream.from` in this process remembers the iterators of what is iterable asynchronously. */
+/** Makes `ReadableStream.from` in this process remember its asynchronous iterators. */
 export function useStreamSources(): void {
   const from = ReadableStream.from.bind(ReadableStream) as (iterable: unknown) => ReadableStream;
   const remembering = (iterable: Partial<AsyncIterable<unknown>> | null | undefined): ReadableStream => {

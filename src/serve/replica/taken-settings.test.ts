@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TakenSettings } from "./taken-settings.ts";
 
-/** Code that fails or hangs as it is told, and writes down what it was given. */
+/** User code that fails or hangs on request, and records its arguments. */
 class Code {
   readonly given: unknown[] = [];
   next: Promise<void> = Promise.resolve();

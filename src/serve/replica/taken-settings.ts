@@ -1,8 +1,8 @@
 /**
- * The settings of a replica that change while it runs, and how far the user's code has taken them.
+ * The settings of a replica that change while it runs, and the part that the user's code has accepted.
  *
- * Calls are carried out one after the other, also where the controller has given one up: what was told last holds. A configuration counts as taken once
- * the code is healthy with it. A configuration or a rank that the code failed to take is given to it again by the next call, also where that tells the same. Called by `replica.ts` alone.
+ * Calls run one after the other, even after the controller has given one up, so the last settings hold. A configuration counts as accepted once the code is healthy
+ * with it. The next call passes a configuration or rank that the code failed to accept again, even if nothing has changed. Only `replica.ts` calls it.
  */
 import type { ReplicaContext } from "./replica-context.ts";
 import type { UserCode } from "./user-object.ts";

@@ -1,15 +1,15 @@
 /**
- * The user's object in a replica: made from the code of its deployment, called by the names of its methods.
+ * The user's object in a replica: makes it from its deployment's code and calls its methods by name.
  *
- * Decides which names are methods (own and inherited functions, never those of `Object.prototype`), what `handle.remote()` without a name calls, and which hooks an object
- * has: `fetch`, `websocket`, `checkHealth`, `reconfigure`, a dispose method.
+ * Decides which names are methods (own and inherited functions, never those of `Object.prototype`), which method `handle.remote()` without a name calls, and which
+ * hooks the object has: `fetch`, `websocket`, `checkHealth`, `reconfigure`, a dispose method.
  */
 import { describeValue, isClass, type PythonCode } from "../../core/internal.ts";
 import type { MetricSnapshot } from "../metrics/registry.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
 
-/** A class, a function or an ASGI application of Python; the digest of its files is empty where they are not known. */
+/** A class, a function or an ASGI application of Python; the digest is empty if its files are unknown. */
 export interface DeployedPython extends PythonCode {
   readonly digest: string;
 }
@@ -58,7 +58,7 @@ export class UserObject implements UserCode {
   readonly #object: object;
   readonly #methods = new Map<string, AnyFunction>();
 
-  /** @throws what the constructor throws */
+  /** @throws the constructor's error */
   constructor(name: string, { target, args }: { target: AnyFunction | (new (...args: never[]) => object); args: readonly unknown[] }) {
     this.#name = name;
     this.#isFunction = !isClass(target as AnyFunction);

@@ -33,7 +33,7 @@ function refusedWith(response: Response): {
   return { answer: () => answer, leave, ended };
 }
 
-/** A body of pieces of one size, and what is asked of it. */
+/** Makes a body of equal pieces that records its requests and cancellation. */
 function bodyOf(pieces: number, size: number): { body: ReadableStream<Uint8Array>; cancelled: unknown[]; asked: () => number } {
   const cancelled: unknown[] = [];
   let asked = 0;

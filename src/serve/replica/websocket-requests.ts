@@ -1,9 +1,9 @@
 /**
- * From a request for a WebSocket on the wire to the user's `websocket(socket, request)`, until the socket is closed.
+ * Passes a WebSocket from the wire to the user's `websocket(socket, request)`, until the socket is closed.
  *
- * Decides how the end of user code and the end of the socket belong together: a method that throws before it uses the socket refuses the handshake with the status of its error, or with
- * the `Response` that it throws; later it closes with 1011; one that returns closes with 1000 unless listeners go on. A client that is gone ends the request's signal. The counterpart of
- * `http-requests.ts`, called by the replica for each that it has admitted.
+ * Couples the end of user code with the end of the socket. A method that throws before it uses the socket refuses the handshake, with the status of its error or
+ * with the thrown `Response`. A later error closes with 1011. A return closes with 1000 unless listeners remain. A client that leaves ends the request's signal.
+ * The counterpart of `http-requests.ts`; the replica calls it for each admitted socket.
  */
 import type { LibraryCall } from "../../core/internal.ts";
 import { RequestCancelledError } from "../errors.ts";

@@ -19,7 +19,7 @@ export interface DescribedApplication {
   readonly status: ApplicationStatusInfo;
   /** Undefined while it is built for the first time. */
   readonly record: ApplicationRecord | undefined;
-  /** As the configuration has it, by Ray's keys; undefined for what a program runs. */
+  /** The application's part of the configuration, by Ray's keys; undefined for a program's application. */
   readonly config: Fields | undefined;
   /** In milliseconds since 1970. */
   readonly deployedMs: number;
@@ -45,7 +45,7 @@ interface DescribedInstance {
 interface DescribedHealth {
   readonly nowMs: number;
   readonly startMs: number;
-  /** When the last step of its loop began. */
+  /** Time at which the last step of its loop began. */
   readonly stepMs: number;
   readonly steps: number;
   readonly sleptMs: number;
@@ -85,7 +85,7 @@ export function instanceDetails(instance: DescribedInstance): object {
     target_capacity: capacity?.percent ?? null,
     target_groups: targetGroups(instance),
     controller_health_metrics: controllerHealth(instance),
-    // Each configuration is laid over what the code says.
+    // Each configuration is applied over the options in the code.
     restores_unset_config_options: true,
   };
 }

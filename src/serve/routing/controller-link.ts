@@ -1,8 +1,8 @@
 /**
- * This process' way to the controller: subscriptions to routes and deployments, and reports of how many requests there are.
+ * This process's link to the controller: subscriptions to routes and deployments, and reports of request counts.
  *
- * There is one in each process that has handles or is a proxy. When the controller dies, what is known stays in use, and all is subscribed again with the next one. It
- * keeps no driver alive.
+ * Each process with handles or a proxy has one. After the controller's death the last known state stays in use, and the link subscribes again to the next
+ * controller. The link keeps no driver alive.
  */
 import { CONTROLLER_NAME, CONTROLLER_SERVICE, SERVE_NAMESPACE } from "../names.ts";
 import { hostname } from "node:os";
@@ -42,7 +42,7 @@ export class ControllerLink {
   #unreachable: string | undefined;
   #lastReport = "[]";
   #nextSync = 1;
-  /** By number, whoever waits until the controller has told all. */
+  /** Callers that wait until the controller has published everything, by number. */
   readonly #syncing = new Map<number, () => void>();
   readonly #reporting: NodeJS.Timeout;
 

@@ -20,7 +20,7 @@ function routes(maxQueuedRequests: number, replicas: readonly string[]): Deploym
   };
 }
 
-/** Tells for each request what became of it: the replica's id, "full", or that it waits. */
+/** Returns the outcome of each request: the replica's id, "full", or that it waits. */
 async function outcomes(assigned: readonly unknown[]): Promise<string[]> {
   const found = assigned.map(() => "waits");
   assigned.forEach((one, index) => {
@@ -42,7 +42,7 @@ test("requests that came before the first routes are held to maxQueuedRequests, 
   expect(new Set([first, second])).toEqual(new Set(["a", "b"]));
   expect(others).toEqual(["waits", "waits", "full", "full"]);
   expect([router.queued, router.ongoing]).toEqual([2, 2]);
-  // The limit is for those who come: a smaller one sends nobody away.
+  // The limit holds for new requests: a smaller one refuses no waiting request.
   router.update(routes(0, ["a", "b"]));
   expect(router.queued).toBe(2);
   await expect(router.assign(request)).rejects.toThrow("0 requests of this process wait for it already");

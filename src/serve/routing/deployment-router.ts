@@ -39,7 +39,7 @@ interface Waiting {
 interface RouterPorts {
   /** Replicas there go first; undefined: all are the same. */
   readonly preferredNodeId?: string | undefined;
-  /** A replica came: whoever calls it may connect. */
+  /** Called for a new replica, so that callers may connect. */
   added(replica: RoutedReplica): void;
   /** The replica ends by plan or is gone, while requests of this process are under way there. */
   retired(replica: RoutedReplica): void;
@@ -196,7 +196,7 @@ export class DeploymentRouter {
     this.#retryLater();
   }
 
-  /** The replica cannot be reached: it gets nothing until the controller says what has become of it. */
+  /** Notes an unreachable replica. It gets no requests until the controller reports its state. */
   lost(replica: RoutedReplica): void {
     this.#ongoing -= 1;
     this.#set.end(replica);
@@ -206,7 +206,7 @@ export class DeploymentRouter {
     }
     this.#letGo(replica);
     if (this.#waitingCount > 0) this.#pump();
-    // Its connection alone may have broken.
+    // Perhaps only the connection broke.
     setTimeout(() => {
       if (this.#routes !== undefined) this.#apply(this.#routes);
     }, LOST_FOR_MS).unref();
@@ -234,7 +234,7 @@ export class DeploymentRouter {
   async #loadRouter(routes: DeploymentRoutes): Promise<void> {
     const { routerId, requestRouterArgs } = routes;
     const router = routerId === undefined ? undefined : await loadRequestRouter(routerId, requestRouterArgs);
-    // Others may have come meanwhile.
+    // Newer routes may have arrived meanwhile.
     if (this.#latest !== routes) return;
     this.#routerKey = routerKey(routes);
     this.#set.router = router;
@@ -316,7 +316,7 @@ export class DeploymentRouter {
     );
   }
 
-  /** All that is known to have room is taken, by this process or by others: whoever is full is asked again after a pause. */
+  /** Asks full replicas again after a pause, because this process or others have taken all known room. */
   #retryLater(): void {
     if (this.#retry !== undefined || this.#waitingCount === 0) return;
     this.#retry = setTimeout(() => {
@@ -328,7 +328,7 @@ export class DeploymentRouter {
     this.#retryMs = Math.min(BUSY_RETRY_MAX_MS, this.#retryMs * 2);
   }
 
-  /** @param options `after`: so many of those who wait, the first, stay */
+  /** Refuses waiting requests. @param options `after`: the first so many requests stay */
   #refuseAll(error: () => Error, { after = 0 }: { after?: number } = {}): void {
     const stay: Waiting[] = [];
     for (let waiting = this.#waiting.shift(); waiting !== undefined; waiting = this.#waiting.shift()) {

@@ -1,4 +1,4 @@
-/** A router of the user's, from the cluster's store: its code is kept there beside that of its deployment. */
+/** Loads a user's router from the cluster's store, which keeps its code beside the deployment's. */
 import { loadCode } from "../code-store.ts";
 import { outsideCalls, valueOfKept } from "../../core/internal.ts";
 import type { RequestRouter, RequestRouterClass } from "./request-router.ts";

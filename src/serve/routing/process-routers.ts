@@ -1,8 +1,8 @@
 /**
- * The routers of this process, one for each deployment that it calls, and its link to the controller.
+ * The routers of this process, one for each deployment that it calls, and the process's link to the controller.
  *
- * Handles and proxies ask here, so that all of a process share what is known and count together. A router goes with its deployment, or with the session (`closeRouters`). Owns, too,
- * which actor a replica is: found by its name once.
+ * Handles and proxies ask here, so that one process shares its knowledge and counts. A router ends with its deployment, or with the session (`closeRouters`). Also
+ * finds the actors of replicas, once by name.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
 import { type AnyActorHandle, getActor } from "../../core/index.ts";
@@ -97,7 +97,7 @@ class ProcessRouters {
     return this.#link.unreachable;
   }
 
-  /** Resolves when all routers here go by what the controller knows now, or when the time is over. */
+  /** Resolves when all routers here have the controller's present state, or when the time is over. */
   async synced(): Promise<void> {
     await this.#link.synced();
     const settled = Promise.allSettled(Array.from(this.all, (router) => router.settled));
@@ -133,7 +133,7 @@ export function processRouters(): ProcessRouters {
   return routers;
 }
 
-/** Resolves when the routers of this process, if there are any, go by what the controller knows now, or when the time is over. */
+/** Resolves when this process's routers, if any, have the controller's present state, or when the time is over. */
 export async function routersSynced(): Promise<void> {
   await routers?.synced();
 }

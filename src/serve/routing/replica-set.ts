@@ -13,7 +13,7 @@ import { hashOf, replicaOfSession } from "./sessions.ts";
 /** A replica, as the controller describes it to routers. */
 export interface ReplicaInfo {
   readonly id: string;
-  /** The name of its actor. */
+  /** The actor's name. */
   readonly actorName: string;
   readonly nodeId: string;
   /** Models that it has loaded. */
@@ -87,7 +87,7 @@ export class ReplicaSet {
     return this.#replicas.get(id);
   }
 
-  /** Takes over what the controller says. @returns those that came and those that are retired */
+  /** Takes over the controller's list of replicas. @returns the new and the retired replicas */
   update(infos: readonly ReplicaInfo[], ongoingMax: number): { added: RoutedReplica[]; retired: RoutedReplica[] } {
     this.#ongoingMax = ongoingMax;
     const named = new Set(infos.map((info) => info.id));

@@ -1,4 +1,4 @@
-/** Routers of one's own: what they are given, and what they answer. No code. */
+/** The interface of users' routers: arguments and results. No code. */
 
 /** A replica that has room. */
 export interface CandidateReplica {

@@ -9,7 +9,7 @@
 /** Read with `_` in place of `-`, too, as some proxies on the way write it. */
 const SESSION_HEADER = "x-session-id";
 
-/** What a session sees of a replica. */
+/** The facts of a replica that sessions use. */
 interface Scored {
   readonly hash: number;
 }

@@ -19,7 +19,7 @@ export class BodyReceiver<P extends { readonly byteLength: number } = Uint8Array
   #waiting: (() => void) | undefined;
   /** Headers that came after the body. */
   trailers: Trailers = [];
-  /** Nothing more comes; what has come may still lie here. */
+  /** Called after the last bytes have arrived; some may still be unread. */
   onOver: (() => void) | undefined;
 
   /** @param credit tells the sender that it may send so many bytes more */
@@ -46,7 +46,7 @@ export class BodyReceiver<P extends { readonly byteLength: number } = Uint8Array
     this.#wake();
   }
 
-  /** Nothing more comes. What has come can still be read. */
+  /** Ends the body with an error. Received bytes can still be read. */
   failed(error: Error): void {
     if (this.#isEnded) return;
     this.#isEnded = true;

@@ -1,10 +1,10 @@
 /**
- * Sending end of one direction of a stream: sends pieces of a body as long as the other end has given credit for them.
- * Messages of a WebSocket need credit, too; each goes in one frame.
+ * The sending end of one direction of a stream: sends pieces of a body while the other end gives credit. Messages of a WebSocket need credit, too; each is one
+ * frame.
  *
- * Owns the bytes that wait for credit, which are at most what one `write` brought: a writer waits for its promise before it brings more. Frames keep their order.
- * A sender that gathers owns small pieces until the turn of the event loop ends, too: what a generator yields in one turn is one frame and not a thousand, and nothing is later
- * for it, as frames of a turn go out together anyway.
+ * Owns the bytes that wait for credit, at most those of one `write`: a writer awaits its promise before the next. Frames keep their order. A gathering sender also
+ * holds small pieces until the turn of the event loop ends: the pieces of one turn are one frame instead of a thousand. Nothing is delayed, because the frames of a
+ * turn leave together anyway.
  */
 import { BODY_PIECE_BYTES, GATHERED_PIECES_BYTES, KEPT_GATHER_BYTES } from "../limits.ts";
 import type { Message } from "./frames.ts";
@@ -30,9 +30,9 @@ export class BodySender {
   }
 
   /**
-   * Sends all of it, and waits for credit where that is used up.
+   * Sends bytes, and waits if the credit is used up.
    *
-   * @returns false where the other end wants no more
+   * @returns false if the other end wants no more
    */
   write(bytes: Uint8Array): boolean | Promise<boolean> {
     if (this.#isStopped) return false;
@@ -72,7 +72,7 @@ export class BodySender {
     if (this.#credit > 0) this.#wake();
   }
 
-  /** Sends what was gathered. */
+  /** Sends the gathered pieces. */
   flush(): void {
     if (this.#gatheredSize === 0) return;
     const buffer = this.#gathered as Buffer;
@@ -103,7 +103,7 @@ export class BodySender {
 
   async #writePieces(bytes: Uint8Array): Promise<boolean> {
     for (let offset = 0; offset < bytes.byteLength; offset += BODY_PIECE_BYTES) {
-      // Without a turn of its own for each piece.
+      // No separate turn of the event loop for each piece.
       if (this.#isStopped || (this.#credit <= 0 && !(await this.ready()))) return false;
       const piece = bytes.subarray(offset, Math.min(offset + BODY_PIECE_BYTES, bytes.byteLength));
       this.#credit -= piece.byteLength;

@@ -1,8 +1,8 @@
 /**
- * The frames between a proxy and a replica, and how the heads of requests and responses lie in them.
+ * The frames between a proxy and a replica, and the layout of request and response heads.
  *
- * A frame is the core's (`runtime/wire/frame.ts`): a type, flags, the number of the stream, one number more, and bytes. A stream is one request with its answer. The
- * proxy opens streams, the replica never. A body that is there as a whole travels in the frame of its head, so most requests are one frame each way.
+ * A frame is the core's (`runtime/wire/frame.ts`): a type, flags, the number of the stream, a second number, and bytes. A stream is one request with its answer.
+ * Only the proxy opens streams. A complete body travels in the frame of its head, so most requests are one frame each way.
  *
  *     REQUEST   →   number: size of the head     head; with END all of the body behind it
  *     SOCKET    →   number: size of the head     head of a client that asks for a WebSocket
@@ -15,14 +15,14 @@
  *     BUSY      ←   number: requests under way   the replica is at its limit and has not begun the request
  *     MESSAGE   ↔                                a message of a WebSocket; costs credit; TEXT: it is text
  *
- * The type of the opening frame alone says which kind of call a stream is: heads hold texts of clients, and no text of a client decides what a replica calls.
+ * Only the type of the opening frame decides the kind of call: heads hold clients' texts, and no client's text may choose the code that a replica calls.
  *
  * A call of gRPC with a small message and one answer is a frame each way, with the status of gRPC in the head of the RESPONSE; any other
  * goes as a WebSocket does: status 101, messages, and the status of gRPC in END.
  *
  * The replica takes a WebSocket by a RESPONSE with status 101; messages go both ways, and END carries the code and the reason of the close. Any other RESPONSE refuses it.
  *
- * After END or CANCEL of both directions the number of a stream is free. What comes for a stream that is over is dropped: it was on its way.
+ * After END or CANCEL of both directions the number of a stream is free. Late frames of an ended stream are dropped.
  */
 import { MESSAGE_COST_BYTES } from "../limits.ts";
 

@@ -1,8 +1,8 @@
 /**
- * The proxy's end of the wire to one replica: opens a stream for each request, and hands what comes back to whoever opened it.
+ * The proxy's end of the wire to one replica: opens a stream for each request, and passes the answer to its opener.
  *
- * Owns the numbers of streams and the connection. When the connection ends, every open stream is told whether its request may have begun. Made by the router's
- * links (`routing/replica-links.ts`), used by the HTTP front.
+ * Owns the numbers of streams and the connection. When the connection ends, every open stream learns whether its request may have begun. The router's links
+ * (`proxy/replica-links.ts`) make it, and the HTTP front uses it.
  */
 import type { Frame, ServiceConnection } from "../../core/internal.ts";
 import { BodyReceiver } from "./body-receiver.ts";
@@ -44,7 +44,7 @@ export class RequestStream {
   readonly id: number;
   readonly kind: OpeningFrame;
   readonly events: StreamEvents;
-  /** Sends the body of the request, or the messages to a WebSocket; undefined where all of it went with the head. */
+  /** Sends the request's body, or messages to a WebSocket; undefined if the whole body went with the head. */
   readonly upload: BodySender | undefined;
   /** Body of the response, where it did not come whole with the head. */
   body: BodyReceiver | undefined;
@@ -116,7 +116,7 @@ export class RequestClient {
     return this.#streams.size;
   }
 
-  /** @param body all of it; undefined where it follows by `write` and `end` */
+  /** Opens a stream. @param body the whole body; undefined if it follows by `write` and `end` */
   open({ kind, head }: { kind: OpeningFrame; head: RequestHead }, body: Uint8Array | undefined, events: StreamEvents): RequestStream {
     do this.#lastId = this.#lastId === STREAM_MAX ? 1 : this.#lastId + 1;
     while (!this.#streams.hasPlaceFor(this.#lastId));

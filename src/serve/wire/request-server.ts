@@ -166,7 +166,7 @@ export class RequestServer {
   readonly #connection: ServiceConnection;
   readonly #serve: (stream: ServedStream) => void;
   readonly #streams = new StreamTable<ServedStream>();
-  /** Those that have pieces of this turn. */
+  /** Senders that hold pieces of this turn. */
   #gathering: BodySender[] = [];
 
   /** @param serve answers a stream by its methods; it never throws */

@@ -1,9 +1,9 @@
 /**
- * The open streams of one connection by their numbers: an array whose places are the last bits of the numbers, and a map for the few whose place is taken.
+ * The open streams of one connection by their numbers: an array indexed by the numbers' last bits, and a map for the few collisions.
  *
- * A map alone would do, but for its garbage: V8 makes a new table for every few dozen insertions and deletions and links the former one to it, so that a former table that has
- * grown old keeps all later ones, and the requests in them, alive until the whole heap is collected. That was half of what a proxy allocates, and pauses of 10 to 20 ms. Used by
- * both ends of the wire.
+ * A map alone would produce garbage. V8 makes a new table for every few dozen insertions and deletions and links the former one to it. A former table in the old
+ * generation then keeps all later ones, and their requests, alive until a full collection. That was half of a proxy's allocation, and pauses of 10 to 20 ms. Both
+ * ends of the wire use this table.
  */
 const PLACES_MIN = 64;
 

@@ -105,7 +105,7 @@ export class NodeLlamaCppEngine implements LLMEngine {
     return this.#generate(promptTokens, signal, async (sequence, heard, stop) => {
       const chat = new this.#llama.LlamaChat({ contextSequence: sequence });
       try {
-        // The model is to answer: an empty turn of its own comes last.
+        // An empty turn of the model comes last, so that it answers.
         return await chat.generateResponse([...history, { type: "model", response: [] }], generationOptions(request, stop, heard));
       } finally {
         chat.dispose();

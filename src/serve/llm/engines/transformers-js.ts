@@ -20,7 +20,7 @@ export interface TransformersJsOptions {
   readonly dtype?: string | undefined;
   /** Default: the package's. */
   readonly device?: string | undefined;
-  /** How an embedding is made of those of its tokens. Default: "mean". */
+  /** Pooling of the tokens' embeddings. Default: "mean". */
   readonly pooling?: "mean" | "cls" | "none" | undefined;
   /** Tokens of an answer, where the request does not say. Default: 512. */
   readonly maxTokens?: number | undefined;
@@ -60,7 +60,7 @@ export class TransformersJsEngine implements LLMEngine {
     this.#options = options;
   }
 
-  /** @throws LLMEngineError where the package is not installed; what it throws for the model */
+  /** Loads the model. @throws LLMEngineError if the package is not installed; the package's error for the model */
   static async load(options: TransformersJsOptions): Promise<LLMEngine> {
     // A name in a variable: compilers and bundlers do not look for it.
     const name = "@huggingface/transformers";

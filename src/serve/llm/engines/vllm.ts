@@ -1,8 +1,7 @@
 /**
  * An engine on vLLM, which runs in a Python actor beside the replica and needs a GPU. `python/shoal/llm.py` is its other half.
  *
- * Owns the actor: it ends with the replica.
- * vLLM batches what runs at the same time by itself, so the replica passes every request on at once.
+ * Owns the actor, which ends with the replica. vLLM itself batches simultaneous requests, so the replica passes every request on at once.
  */
 import { type ActorHandle, kill } from "../../../core/index.ts";
 import { python } from "../../../python/python.ts";
@@ -82,7 +81,7 @@ export class VllmEngine implements LLMEngine {
   }
 }
 
-/** Requests in one vLLM at a time; it has limits of its own, and queues. */
+/** Limit on simultaneous requests in one vLLM, which has its own limits and queues. */
 const CONCURRENCY = 1_000;
 
 /** Python takes of `extra` what vLLM knows. */

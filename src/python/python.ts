@@ -1,8 +1,8 @@
 /**
  * Functions and classes of Python as remote functions and actor classes: `python.task`, `python.actor`.
  *
- * Decides how Python code is named; all else (leases, retries, cancellation, streams) is as for TypeScript, in workers that run Python. The types are what the
- * user says of the Python code: nothing checks them against it.
+ * Decides how Python code is named; all else (leases, retries, cancellation, streams) works as for TypeScript, in Python workers. The user declares the types, and
+ * nothing checks them against the Python code.
  */
 import type { ActorClass, ActorOptions, RemoteFunction, TaskOptions } from "../core/index.ts";
 import { describeValue, pythonClass, pythonFile, pythonFunction } from "../core/internal.ts";
@@ -35,10 +35,10 @@ export interface Python {
     options?: PythonTaskOptions,
   ): RemoteFunction<Parameters<F>, ReturnType<F>>;
   /**
-   * A class of Python as an actor class. `I` is what its instances look like to TypeScript, `A` are the arguments of its constructor.
+   * A class of Python as an actor class. `I` is the type of the instances in TypeScript, `A` the arguments of the constructor.
    *
    * @param place as for `task`
-   * @throws TypeError for what names no code, and for options that do not exist
+   * @throws TypeError for an invalid place, and for unknown options
    * @example
    * interface Counter { increment(by: number): number }
    * using counter = python.actor<Counter, [start: number]>("counter.py", "Counter").remote(1);

@@ -1,10 +1,10 @@
 /**
  * Decides what a training run does next: its attempts, the barrier of reports, who is to blame for a failure, and whether the run goes on.
  *
- * A pure state machine: events in, effects out, without a clock, a process or a file. An attempt goes through starting → rendezvous → running → ending, and the run goes to the next
- * attempt or is done. `training-run.ts` carries the effects out and tells what came of them.
- * Always holds: reports are recorded one after the other; a report is answered once, when all ranks have come to it and it is recorded, or, where its upload is asynchronous and no stop
- * is due, when the one before it is; the next attempt begins when the group before it is gone and what it reported is recorded; events of earlier attempts change nothing.
+ * A pure state machine: events in, effects out, without a clock, a process or a file. An attempt goes through starting → rendezvous → running → ending, and the run
+ * goes to the next attempt or is done. `training-run.ts` carries out the effects and reports their outcomes. Four rules always hold. Reports are recorded one after
+ * the other. A report is answered once: after all ranks have arrived and it is recorded; with an asynchronous upload and no stop due, after the earlier report is
+ * recorded. The next attempt begins after the last group has ended and its reports are recorded. Events of earlier attempts change nothing.
  */
 import type { PreemptionInfo } from "../core/index.ts";
 import { describeArrivals } from "./arrivals.ts";
@@ -28,7 +28,7 @@ export interface ControllerOptions<C> {
   readonly reportTimeoutMs: number | undefined;
   /** How often ranks are pinged, and how many rounds one may leave unanswered; undefined pings none. */
   readonly healthCheck: { readonly intervalMs: number; readonly rounds: number } | undefined;
-  /** After how long a warning says for whom the ranks wait. */
+  /** Interval of warnings that name the ranks for which others wait. */
   readonly collectiveWarnIntervalMs: number;
   /** How often an elastic run looks for room; undefined for one of fixed size. */
   readonly resizeIntervalMs: number | undefined;
@@ -443,7 +443,7 @@ export class TrainingController<C> {
     if (this.#recording?.report !== report) return;
     this.#recording = undefined;
     if (this.#phase === "ending") {
-      // The run must not count as a success without what it reported.
+      // The run must not count as a success without its reports.
       if (this.#ending?.kind === "finished") this.#ending = { kind: "failed", failures: [failure], isFinal: false };
       return this.#goOnWhenQuiet();
     }
@@ -453,7 +453,7 @@ export class TrainingController<C> {
   // -------------------------------------------------------------------------------------------------------------------
   // Failures
 
-  /** The first failure often is not the cause: ranks fail because of another's end before that end is known. So others are waited for, shortly. */
+  /** Handles ranks' failures. Waits shortly for further ones, because ranks often fail from another rank's end before that end is known. */
   #rankFailed(failures: readonly RankFailure[]): void {
     if (this.#phase === "starting" || this.#phase === "rendezvous") return this.#notStarted(failures, false);
     if (this.#phase !== "running" && this.#phase !== "settling") return;

@@ -1,7 +1,7 @@
 /**
- * The datasets of a run, split for its ranks: each rank gets parts that stream to it, of as many rows in all ranks, and of its own node first.
+ * Splits a run's datasets for its ranks: each rank gets streaming parts with equal numbers of rows, its own node's blocks first.
  *
- * Split for each attempt anew, as the number of ranks may change and the coordinators of a failed attempt wait for ranks that are gone.
+ * Each attempt splits anew, because the number of ranks may change, and the coordinators of a failed attempt wait for ended ranks.
  */
 import { kill } from "../core/index.ts";
 import { DataIterator, type Dataset } from "../data/index.ts";

@@ -52,7 +52,7 @@ test("there is a line a rank with its metrics, of which attempt they are, and a 
 
 const realTimeout = setTimeout;
 
-/** A run that has trained, and the error of its end while the storage takes nothing. */
+/** Ends a trained run while its storage accepts nothing. @returns the error of its end */
 async function endWhileAway(callbacks: Tracker[], abortAfterMs?: number) {
   const at = { trained: 0, followed: 0, ended: 0 };
   const abort = new AbortController();
@@ -111,7 +111,7 @@ test("an abort ends that wait at once, with its reason", async () => {
   expect(ofFinish.ms).toBeLessThan(20_500);
 });
 
-/** An S3 that has nothing and takes everything. `sent`: the last text of each object, by the end of its key. */
+/** Makes an empty S3 that accepts everything. `sent`: the last text of each object, by the end of its key. */
 async function takingS3() {
   const sent = new Map<string, string>();
   const server = createServer((request, response) => {

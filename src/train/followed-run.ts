@@ -134,7 +134,10 @@ export class FollowedRun implements ShownWork {
     }
   }
 
-  /** Sends what the run has written along with a checkpoint that is stored: on S3 files are sent every few seconds otherwise, and a crash would take rows that the checkpoint comes after. A slow tracker is not waited for. */
+  /**
+   * Sends the run's files together with a stored checkpoint. S3 otherwise gets files every few seconds, so a crash could lose rows older than the checkpoint. Does
+   * not wait for a slow tracker.
+   */
   async #sendAlong(written: readonly { flush(): Promise<void> }[]): Promise<void> {
     const { folder, sentAlongMs = SENT_ALONG_MS } = this.#options;
     if (schemeOf(folder) === "file") return;

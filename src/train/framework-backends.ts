@@ -1,8 +1,8 @@
 /**
  * The backends of the frameworks that Shoal knows: the options of each framework's rendezvous.
  *
- * The work itself is done in the ranks, by `set_up` of `python/shoal/train/_session.py`. Every rank keeps a port bound until its framework takes it over, so no two runs can be given the same one.
- * Ranks that torchrun has started meet at its store, and need no port of theirs.
+ * The ranks do the work, by `set_up` of `python/shoal/train/_session.py`. Every rank keeps a port bound until its framework takes it over, so two runs cannot get
+ * the same port. Ranks that torchrun has started meet at its store and need no port.
  */
 import type { Backend, BackendGroup, BackendRank } from "./backend.ts";
 import { TrainError } from "./errors.ts";
@@ -20,7 +20,7 @@ export interface TorchConfig {
 /** Without a framework: the ranks have their environment, and nothing else happens. */
 export const NO_FRAMEWORK: Backend = {};
 
-/** @param isLaunched - torchrun started the ranks, and has opened what they meet at */
+/** Makes the backend of torch. @param isLaunched - torchrun started the ranks, and has opened their store */
 export function torchBackend(
   { backend, initMethod, timeoutMs }: TorchConfig & { timeoutMs: number },
   useGpu: boolean,
@@ -35,7 +35,7 @@ export function torchBackend(
   };
 }
 
-/** @throws TrainError: NCCL would fail at the first operation between the ranks, in words of its own */
+/** Refuses ranks that share a GPU. @throws TrainError, as NCCL would fail at the first operation with an unclear message */
 function refuseSharedGpus(ranks: readonly BackendRank[]): void {
   const holders = new Map<string, number>();
   for (const { rank, nodeId, gpuIds } of ranks)
@@ -65,7 +65,7 @@ export function jaxBackend(useGpu: boolean): Backend {
   };
 }
 
-/** Rank 0 opens what the others connect to. */
+/** Makes a backend whose rank 0 opens the tracker to which the others connect. */
 export function trackedBackend(framework: "xgboost" | "horovod", timeoutMs: number): Backend {
   return {
     onTrainingStart: async (group) => {

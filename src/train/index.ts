@@ -1,4 +1,4 @@
-/** `shoal/train`: training loops of Python frameworks and of TypeScript on groups of workers. `import "shoal"` loads nothing of it. */
+/** `shoal/train`: training loops of Python frameworks and of TypeScript on groups of workers. `import "shoal"` does not load it. */
 import "../runs/index.ts";
 import "./well-known-exports.ts";
 

@@ -18,13 +18,13 @@ export const RESIZE_INTERVAL_MS = 60_000;
 /** For the agent of another node to start, while the ranks meet: a process on a machine with much other work. */
 export const AGENT_START_MS = 10_000;
 
-/** For frameworks to say goodbye after a good end; what has not ended then is killed. */
+/** Time limit on the frameworks' own shutdown after a good end. Remaining processes are then killed. */
 export const TEAR_DOWN_MS = 5000;
 
 /** A group that waits for its resources: a warning says what is missing. */
 export const ROOM_WARN_MS = 2000;
 
-/** For an elastic group: how long one of its larger sizes may take to be placed before a smaller one is tried. */
+/** Time limit on placing a larger size of an elastic group, before a smaller size is tried. */
 export const ELASTIC_PLACEMENT_MS = 2000;
 
 /** For more ranks of an elastic group to find their places while the others train. */

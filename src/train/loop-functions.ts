@@ -22,8 +22,9 @@ export interface ReportOptions {
   /** The name of the checkpoint's folder in the run. Default: `checkpoint_000000` and on. */
   checkpointDirName?: string | undefined;
   /**
-   * `"sync"`: `report` resolves when the checkpoint is stored. `"async"`: before, but not before the report ahead of it is; the folder must stay as it is until the next report has resolved.
-   * `"none"`: the checkpoint lies where you have put it, and stays there: directly in the run's folder it is one of the run's, elsewhere no later `fit` goes on from it. Default: `"sync"`.
+   * `"sync"`: `report` resolves once the checkpoint is stored. `"async"`: `report` resolves once the earlier report is stored; leave the folder unchanged until the
+   * next report has resolved. `"none"`: you have stored the checkpoint yourself, and it stays there. Directly in the run's folder it belongs to the run; from
+   * elsewhere no later `fit` continues. Default: `"sync"`.
    */
   checkpointUploadMode?: "sync" | "async" | "none" | undefined;
   /** Remove the folder once it is stored. Default: false. */
@@ -87,7 +88,7 @@ export interface TrainContext {
   readonly trialName: string | undefined;
   /** Number of the run's current attempt, from 1. */
   readonly attempt: number;
-  /** Set when nodes with ranks of this run are about to go away: which, and until when. Report a checkpoint soon. Ranks may hear of it at different steps. */
+  /** Set when nodes with ranks of this run are about to leave: the nodes and the deadline. Report a checkpoint soon. Ranks may see it at different steps. */
   readonly preemption: TrainPreemptionInfo | undefined;
 }
 
@@ -121,7 +122,7 @@ export function getAllReportedCheckpoints<M extends object = Metrics>(): readonl
 /**
  * This rank's part of a dataset that the trainer was given. Each iteration is an epoch; all ranks iterate equally often.
  *
- * @throws TrainError where there is no dataset of that name
+ * @throws TrainError if the trainer has no dataset of that name
  */
 export function getDatasetShard<R extends AnyRow = AnyRow>(name = "train"): DataIterator<R> {
   const { datasets } = currentSession("get a dataset");

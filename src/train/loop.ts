@@ -7,7 +7,7 @@ export type Loop =
   | { readonly kind: "typescript"; readonly fn: TrainLoop }
   | { readonly kind: "python"; readonly place: string; readonly name: string; readonly runtimeEnv: RuntimeEnv | undefined };
 
-/** @throws TypeError for what is no loop */
+/** Checks a loop. @throws TypeError for any other value */
 export function loopOf(value: unknown, trainer: string): Loop {
   const code = pythonCodeOf(value);
   if (code?.kind === "function") {

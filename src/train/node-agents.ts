@@ -71,7 +71,7 @@ export class NodeAgents {
     try {
       await (this.#at(nodeId)?.removeFolder.remote(folder) ?? removeFolder(folder));
     } catch {
-      // Its node has gone, or somebody else has removed it.
+      // The node has gone, or another process has removed the agent.
     }
   }
 

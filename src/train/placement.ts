@@ -1,8 +1,8 @@
 /**
- * Room for the ranks of an attempt: how many there will be, and a placement group for them.
+ * Finds room for the ranks of an attempt: their number, and a placement group for them.
  *
- * Decides the size of an elastic group by what is free. While a group waits, says what it needs and what there is; one for which there is too little is an error where no other node can
- * join.
+ * Decides the size of an elastic group by the free resources. While a group waits, prints its needs and the present resources. If the cluster is too small and no
+ * node can join, the group is an error.
  */
 import {
   availableResources,
@@ -55,9 +55,9 @@ export async function place({ scaling, expected, warn, signal }: PlacementReques
 }
 
 /**
- * The number of ranks for which there is room beside those of a group, which are on `nodeIds`.
+ * Returns the number of further ranks for which there is room beside a group on `nodeIds`.
  *
- * Places are asked for, and given back: sums of what is free do not tell whether a node has enough, and the labels that are asked for.
+ * Requests places and gives them back, because sums of free resources do not show whether a single node has enough, and the wanted labels.
  */
 export async function roomForMore(nodeIds: readonly string[], scaling: ScalingConfig, signal: AbortSignal): Promise<number> {
   const most = Math.min(scaling.max - nodeIds.length, fitting(scaling.resourcesPerWorker, await availableResources()));
@@ -151,8 +151,9 @@ interface ShortageOptions {
 }
 
 /**
- * Warns where the ranks hold all CPUs, so that the tasks that read their datasets, and with them the ranks, wait until others give one back. Undefined where a CPU is free, or soon is: what
- * others have just given back is told late, so where they hold it, it is looked at twice. The second look tells nothing once the loops have begun: tasks that read for them may hold it then.
+ * Returns a warning if the ranks hold all CPUs, so that the tasks that read their datasets wait, and the ranks with them. Undefined if a CPU is free or soon will
+ * be. Reports of freed CPUs arrive late, so CPUs that other work holds are checked twice. The second check says nothing once the loops have begun, because the
+ * datasets' own tasks may hold the CPUs then.
  */
 export async function shortageOfData(
   ranks: number,

@@ -40,7 +40,7 @@ export class RankActor {
     openSession(this.#session);
   }
 
-  /** Runs the loop. Answered at its end, so that all of it belongs to this call; what it came to is told by `nextEvent`. */
+  /** Runs the loop. The answer comes at its end, so that the whole loop belongs to this call; `nextEvent` returns its events. */
   async begin(request: {
     loop: TrainLoop;
     config: unknown;

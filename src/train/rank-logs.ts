@@ -17,7 +17,7 @@ interface RankLog {
   file: Pick<AppendedFile, "append" | "close"> | undefined;
   /** Lines that are not in the file yet. */
   waiting: string[];
-  /** Writes what waits; ends with the first append that fails. */
+  /** The present write of waiting lines; it ends with the first failed append. */
   work: Promise<void> | undefined;
   /** Runs from an append that failed to the next try. */
   retry: NodeJS.Timeout | undefined;
@@ -80,7 +80,7 @@ export class RankLogs {
     }
   }
 
-  /** Writes what waits, which waits on where that fails. */
+  /** Writes the waiting lines, which go on waiting if that fails. */
   async #flush(log: RankLog): Promise<void> {
     const lines = log.waiting;
     if (lines.length === 0) return;
@@ -104,7 +104,7 @@ export class RankLogs {
     await Promise.all(Array.from(this.#files.values(), async (log) => await log.work));
   }
 
-  /** Writes what waits, and ends. `retries`: how long a storage that takes nothing is waited for. */
+  /** Writes the waiting lines, and ends. `retries`: limits the wait for a storage that accepts nothing. */
   async close(retries: StorageRetries): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
     this.#isClosing = true;

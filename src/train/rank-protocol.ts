@@ -38,7 +38,7 @@ export interface RankContext {
   readonly startedAtMs: number;
   /** Python only: whether `import ray` finds Shoal's modules; null: only where the real Ray is not installed. */
   readonly rayCompatibility: boolean | null;
-  /** Marks what the process prints. */
+  /** Marks the process's output. */
   readonly logSource: string;
 }
 
@@ -49,7 +49,7 @@ interface ReportedCheckpoint {
   readonly path: string;
   readonly deleteAfterUpload: boolean;
   readonly directoryName: string | null;
-  /** Set where a function of the loop's is to put it into the storage beside the loop: by this number the rank is told to begin, and asked what came of that. */
+  /** Set if a function of the loop uploads the checkpoint beside the loop: the number by which the controller starts the upload and asks for its outcome. */
   readonly upload?: number | null;
 }
 
@@ -90,7 +90,7 @@ export type RankEvent =
 
 /** Nodes with ranks of this run are to go away. */
 export interface TrainPreemptionInfo extends PreemptionInfo {
-  /** When the first of them goes, in milliseconds since 1970, as `Date.now()`; undefined where all of them wait for what runs. */
+  /** Time at which the first node leaves, in milliseconds since 1970, as `Date.now()`; undefined if all wait for running work. */
   readonly deadlineMs: number | undefined;
   /** The ranks of each of them, by the node's id. */
   readonly preemptedNodeToRanks: Readonly<Record<string, readonly number[]>>;
@@ -107,7 +107,7 @@ export interface EndedRank {
 /** News for a rank while its loop goes on. Comes before all decisions that are made later. */
 export type RankNotice<C> =
   | ({ readonly type: "preemption" } & TrainPreemptionInfo)
-  /** Another rank's loop has ended after so many operations on arrays of all ranks: it takes part in no further one. */
+  /** Another rank's loop has ended after this number of collective operations on arrays: it takes part in no further one. */
   | ({ readonly type: "ended" } & EndedRank)
   /** An asynchronous upload has ended. `metrics`: the rank's own of that report. */
   | { readonly type: "stored"; readonly checkpoint: C; readonly metrics: Metrics };

@@ -38,7 +38,7 @@ export class RankSession {
   operations = 0;
   /** The ranks whose loops have ended, the one with the fewest operations first to fail the others. */
   #ended: EndedRank | undefined;
-  /** By its number, what ends an operation for which another rank does not come. */
+  /** Functions that fail an open operation, by its number, because another rank will not take part. */
   readonly #open = new Map<number, (error: TrainError) => void>();
 
   constructor(context: RankContext) {
@@ -87,7 +87,7 @@ export class RankSession {
     else listener(event);
   }
 
-  /** Answers what the rank waits with, and waits for what comes next. */
+  /** Answers the rank's last event, and waits for the next one. */
   nextEvent(decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
     if (decision !== undefined) {
       const waiting = this.#waiting;

@@ -14,8 +14,8 @@ export type NumWorkers = number | { readonly min: number; readonly max: number }
 /** The option `scalingConfig` of trainers. */
 export interface ScalingConfigOptions {
   /**
-   * Ranks. `{ min, max }` is elastic: the run begins with as many as there is room for, goes on with fewer when a node dies, and grows at a checkpoint when there is room. 0 is local mode, for
-   * debugging: a loop of TypeScript runs in this process, one of Python in a process beside it, without a rendezvous. Default: 1.
+   * Number of ranks. `{ min, max }` is elastic: the run begins with all ranks that fit, continues with fewer when a node dies, and grows at a checkpoint when there is
+   * room. 0 is local mode, for debugging: a loop of TypeScript runs in this process, a Python loop in a process beside it, without a rendezvous. Default: 1.
    */
   numWorkers?: NumWorkers | undefined;
   /** Whether each rank has a GPU. Default: false. */
@@ -101,7 +101,7 @@ export function readScalingConfig(given: ScalingConfigOptions | undefined): Scal
   };
 }
 
-/** A node has one of its kind of accelerator; so small a part of it only says which node. Ray's. */
+/** A node has one unit of its accelerator type. This small part selects such a node and reserves almost nothing. Ray's value. */
 const ACCELERATOR_SHARE = 0.001;
 
 /** `2 × (CPU: 1, GPU: 1)`. */

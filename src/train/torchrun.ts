@@ -1,7 +1,8 @@
 /**
- * The place that `torchrun` gave this program: it starts a program several times, as the ranks of a group, and in local mode (`numWorkers: 0`) each of them runs its loop in that place.
+ * The rank that `torchrun` gave this program. It starts a program several times, as the ranks of a group, and in local mode (`numWorkers: 0`) each program runs its
+ * loop as that rank.
  *
- * Pure: reads the environment that it is given. The programs know nothing of each other but what torch tells them; each has a run folder and a session of its own.
+ * Pure: reads the given environment. The programs share only torch's connections; each has a separate run folder and session.
  */
 import { describeValue } from "../core/internal.ts";
 

@@ -1,8 +1,8 @@
 /**
  * The options of all trainers, checked when a trainer is made: unknown names and wrong values are refused there, before anything starts.
  *
- * Each trainer adds a table of its own. Names of Ray and of articles about it are told what they are called here.
- * `runConfig` is read by `fit`, as its storage may have to be looked at.
+ * Each trainer adds its own table. For names from Ray and from articles about Ray, the error gives the name here. `fit` reads `runConfig`, because it may have to
+ * look at the storage.
  */
 import type { RemoteFunction, RuntimeEnv } from "../core/index.ts";
 import { custom, flag, isPlainObject, type Option, plainObject, readOptions } from "../core/internal.ts";
@@ -24,7 +24,7 @@ export interface DataConfigOptions {
   datasetsToSplit?: "all" | readonly string[] | undefined;
   /** Give all ranks as many rows, so that no rank waits for another's last batch; fewer rows than there are ranks are left out of each epoch. Default: true. */
   equal?: boolean | undefined;
-  /** Give each rank the blocks of its own node first. Default: true. */
+  /** Whether each rank gets its own node's blocks first. Default: true. */
   enableShardLocality?: boolean | undefined;
   /** Settings of the engine that reads the datasets, for all of them or by the names of some. Default: those of the datasets, and of `data.configure`. */
   executionOptions?: DataSettings | Readonly<Record<string, DataSettings>> | undefined;

@@ -36,9 +36,9 @@ import { workerEnvironment } from "./worker-environment.ts";
 
 /** The differences between trainers. */
 export interface TrainerKind {
-  /** The name of its class. */
+  /** The class's name. */
   readonly name: string;
-  /** Its own options besides those of all trainers. */
+  /** The class's options besides those of all trainers. */
   readonly own: Readonly<Record<string, Option<unknown>>>;
   /** A loop of Shoal's own, where the user gives none. */
   readonly loop?: ((settings: TrainerSettings) => { place: string; name: string; config: unknown }) | undefined;
@@ -182,7 +182,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     };
   }
 
-  /** The trainer with the parameters of a trial: as Ray has it, `{ trainLoopConfig: { lr } }`, and other options by their names; what is no option goes to the loop. */
+  /** Returns the trainer with a trial's parameters: as in Ray `{ trainLoopConfig: { lr } }`, and other options by name. Unknown names go to the loop. */
   #with(config: Readonly<Record<string, unknown>>): Trainer<Config, M> {
     const given = this.#given as Record<string, unknown>;
     const merged: Record<string, unknown> = { ...given };

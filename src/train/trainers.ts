@@ -26,7 +26,7 @@ const BACKEND = custom<Backend | undefined>("an object with onStart, onTrainingS
 );
 
 /**
- * Runs a loop on several processes at once. Its `backend` sets the framework up.
+ * Runs a loop in several processes at once. The option `backend` sets up the framework.
  *
  * @example
  * const trainer = new DataParallelTrainer({

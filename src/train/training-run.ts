@@ -1,8 +1,8 @@
 /**
- * Carries out what the controller decides: starts groups, passes events of ranks on, stores reports, keeps timers, and ends with the result.
+ * Carries out the controller's decisions: starts groups, passes on ranks' events, stores reports, keeps timers, and ends with the result.
  *
- * Each `fit` has a training run, in the program that called it; inside of Tune each trial has one. All steps are asynchronous, and each reports its end as an event.
- * The ranks die with the program, as their actors are its own; the run's folder has all that the next program needs to go on.
+ * Each `fit` has a training run in the calling program; under Tune each trial has one. All steps are asynchronous, and each reports its end as an event. The ranks
+ * die with the program, which owns their actors. The run's folder has everything that the next program needs to continue.
  */
 import { PlacementGroupRemovedError } from "../core/index.ts";
 import { isSessionOpen } from "../core/internal.ts";
@@ -36,13 +36,13 @@ interface TrainingRunOptions {
   readonly signal: AbortSignal;
 }
 
-/** Receives the news of a run, for progress, trackers, callbacks and Tune. An error of it ends the run. */
+/** Receives the events of a run, for progress, trackers, callbacks and Tune. An error in it ends the run. */
 export interface RunObserver {
   /** The ranks of an attempt are there. */
   started(attempt: number, workers: number): void;
   /** A report is recorded. The answer of `stop` ends the run well. */
   reported(report: RecordedReport): Promise<"continue" | "stop">;
-  /** Attempts failed, or the run: what follows waits for the promise. */
+  /** Called after a failed attempt or run. The next step waits for the promise. */
   failed(failures: readonly RankFailure[]): Promise<void>;
   warn(text: string): void;
 }
@@ -93,7 +93,7 @@ export class TrainingRun {
   readonly #aborted = Promise.withResolvers<void>();
   /** Settles when the observer has been told of the failures of the last attempt. */
   #told: Promise<void> = Promise.resolve();
-  /** For how many ranks there was room at last. The first attempt hopes for what the whole cluster holds. */
+  /** The number of ranks for which there was room at the last look. The first attempt assumes the whole cluster. */
   #room = Number.POSITIVE_INFINITY;
   #metrics: Metrics = {};
   #checkpoint: Checkpoint | undefined;
@@ -265,7 +265,7 @@ export class TrainingRun {
     for (let rank = 0; rank < group.size; rank += 1) void this.#follow({ group, rank, decision: undefined });
   }
 
-  /** Waits for what a rank comes to next, once it has heard what was decided. */
+  /** Sends a rank the decision and waits for its next event. */
   async #follow({
     group,
     rank,

@@ -1,4 +1,4 @@
-/** Everything of `shoal/train` that travels by name: what users import in loops, and what ranks are made of. */
+/** Registers everything of `shoal/train` that travels by name: exports that loops import, and the ranks' classes. */
 import { registerExports } from "../core/internal.ts";
 import { TrainError, TrainingFailedError } from "./errors.ts";
 import { allReduce, collective, getAllReportedCheckpoints, getCheckpoint, getContext, getDatasetShard, report } from "./loop-functions.ts";

@@ -70,7 +70,7 @@ interface BeginRequest {
 /** The group could not be made. */
 export class GroupNotStarted extends Error {
   readonly failures: readonly RankFailure[];
-  /** Another attempt would fail in the same way. */
+  /** Whether another attempt would fail in the same way. */
   readonly isFinal: boolean;
 
   constructor(failures: readonly RankFailure[], isFinal: boolean) {
@@ -185,7 +185,7 @@ export class WorkerGroup {
     }
   }
 
-  /** Answers what a rank waits with, and resolves to what comes next. */
+  /** Answers a rank's last event, and resolves to the next one. */
   async nextEvent(rank: number, decision: RankDecision<Checkpoint> | undefined): Promise<RankEvent> {
     const event = (await this.#call(rank, "nextEvent", [decision ?? null], this.#logSource(rank))) as RankEvent;
     if (event.type === "failed") return { ...event, error: errorOf(event.error) };
@@ -269,7 +269,7 @@ export class WorkerGroup {
   #newLocalActor(): ActorHandle<object> {
     const { loop, scaling, runtimeEnv, torchrun } = this.#request;
     if (loop.kind === "typescript") return new LocalRank() as unknown as ActorHandle<object>;
-    // Programs of torchrun share the GPUs of a machine, and torch takes those of its local rank.
+    // Programs of torchrun share a machine's GPUs, and torch takes the local rank's.
     const numGpus = torchrun === undefined ? scaling.resourcesPerWorker["GPU"] : torchrun.localWorldSize;
     return python
       .actor<object, []>("shoal.train._session", "RankSession", {
@@ -354,7 +354,11 @@ export class WorkerGroup {
     };
   }
 
-  /** Calls a method of ranks, all at once. Where one fails, others may fail because of it, or have the cause: those are waited for, shortly. @throws GroupNotStarted */
+  /**
+   * Calls a method of all ranks at once. After a failure it waits shortly for the other ranks, which may fail as a consequence or have the cause.
+   *
+   * @throws GroupNotStarted
+   */
   async #each(
     method: string,
     argsOf: (rank: number) => readonly unknown[],
@@ -425,7 +429,7 @@ function errorOf(thrown: unknown): Error {
 function failureOfStart(rank: number, error: Error, method: string): RankFailure {
   if (isDeath(error)) return { rank, cause: "died", error };
   const thrown = error instanceof TaskError && error.cause instanceof Error ? error.cause : error;
-  // The rendezvous fails in a rank, too, because another one died. What the loop's module throws when it is loaded, or an environment that cannot be made, comes again each time.
+  // A rendezvous may fail in one rank because another one died. An error of the loop's module, or of an environment that cannot be made, comes again each time.
   return { rank, cause: method === "setUp" ? "communication" : "user", error: thrown };
 }
 

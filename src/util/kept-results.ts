@@ -28,7 +28,7 @@ export class KeptResults<R> {
     }
   }
 
-  /** Computes what has not been read. Never rejects: the reader gets the failure. */
+  /** Computes the results that have not been read. Never rejects: the reader gets the failure. */
   async finish(): Promise<void> {
     for (let isOver = false; !isOver; ) {
       const step = this.#results.next();

@@ -24,7 +24,7 @@ export function placeBundles(bundles: readonly BundleRequest[], strategy: Bundle
   return { kind: place(bundles, strategy, empty) === undefined ? "infeasible" : "pending" };
 }
 
-/** A node during a placement: what it still has. */
+/** A node during a placement, with its remaining resources. */
 interface Room {
   readonly id: string;
   readonly labels: Labels;
@@ -93,7 +93,7 @@ function spread(bundles: readonly BundleRequest[], rooms: Room[]): string[] | un
   return nodeIds;
 }
 
-/** Each bundle on a node of its own: a matching, found by augmenting paths. */
+/** Places each bundle on a separate node: a matching, found by augmenting paths. */
 function match(bundles: readonly BundleRequest[], rooms: readonly Room[]): string[] | undefined {
   const bundleOf = new Map<Room, number>();
   const roomsOf = bundles.map((bundle) => rooms.filter((room) => fits(bundle, room)).sort((a, b) => usage(a) - usage(b)));
@@ -131,7 +131,7 @@ function fits(bundle: BundleRequest, room: Room): boolean {
   return true;
 }
 
-/** How much of its scarcest resource is in use, from 0 to 1. */
+/** Returns the used fraction of a node's scarcest resource, from 0 to 1. */
 function usage(room: Room): number {
   let most = 0;
   for (const [name, total] of room.total) if (total > 0) most = Math.max(most, 1 - (room.left.get(name) ?? 0) / total);

@@ -1,8 +1,8 @@
 /**
- * The label selectors of a lease in their order: the one that it asks for, and those that it falls back on.
+ * The label selectors of a lease in order: the wanted one, then its fallbacks.
  *
- * As in Ray, a selector is taken when a node that meets it has room now; where none has for any, it waits for the first that comes, and it can never run
- * only where no node meets any. Pure. Used by the policies of the head, by a node for its own leases, and where people are told what a lease waits for.
+ * As in Ray, a lease takes a selector if a matching node has room now. Without room for any selector, the lease waits for the first one that gets room. It is
+ * infeasible only if no node matches any selector. Pure. The head's policies, a node's own leases, and explanations of waits use it.
  */
 import { type Labels, matchesLabels } from "./label-selector.ts";
 import { leaseKey, type LeasePlace, type LeaseSpec } from "./lease-spec.ts";

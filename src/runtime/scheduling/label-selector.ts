@@ -2,7 +2,7 @@
  * Label selectors: conditions on the labels of a node, by key.
  *
  * A condition is a value (`"eu"`), its negation (`"!eu"`), a list (`"in(eu,us)"`) or its negation (`"!in(eu,us)"`). A node without the label
- * meets the negated ones only. All conditions must hold. Used by the options (to refuse what is no condition), the lease manager and the policies.
+ * meets only negated conditions. All conditions must hold. The options (to refuse invalid conditions), the lease manager and the policies use it.
  */
 
 export type Labels = Readonly<Record<string, string>>;

@@ -80,7 +80,7 @@ const NO_PLACES = [
   '{"fallbacks":[7]}',
   '{"bundle":["g",0.5,true]}',
   '{"bundle":"g"}',
-  // It names a folder of each node.
+  // An environment key names a folder on each node.
   '{"environment":"../x"}',
 ];
 

@@ -1,14 +1,14 @@
 /**
- * What a lease is asked for: resources, where it may be, and in which environment its worker must be.
+ * The specification of a lease: resources, allowed places, and the environment of its worker.
  *
- * A spec and its key say the same: the key is canonical text (`CPU:10000` for a plain task) that callers, workers and the node daemon compare and
- * exchange, and whoever has to decide parses it. What goes beyond resources follows two commas as JSON, since no resource has an empty name; so
- * plain tasks pay for nothing of it. Used by the options (to make keys), the lease manager, and the workers (to tell a task what it holds).
+ * A spec and its key are equivalent. The key is canonical text (`CPU:10000` for a plain task) that callers, workers and the node daemon compare and exchange; code
+ * that decides parses it. Everything beyond resources follows two commas as JSON, as no resource has an empty name, so plain tasks pay nothing. The options (to
+ * make keys), the lease manager, and the workers (to report a task's resources) use it.
  */
 import { isEnvironmentKey } from "../base/ids.ts";
 import { RESOURCE_UNIT, type ResourceVector } from "../base/resources.ts";
 
-/** What a spec may have besides resources; each part is absent where it was not asked for. */
+/** The parts of a spec besides resources; each part is absent unless it was requested. */
 export interface LeasePlace {
   /** Spread over the nodes instead of packing. */
   readonly spread?: boolean | undefined;
@@ -18,7 +18,7 @@ export interface LeasePlace {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Other conditions, in their order, where no node that meets `labels` has room; see `fallbacks.ts`. Never empty, and only with `labels`. */
   readonly fallbacks?: readonly Readonly<Record<string, string>>[] | undefined;
-  /** Inside a placement group: in one bundle, or with -1 in any. `capture`: what the task submits goes there, too. */
+  /** Inside a placement group: in one bundle, or with -1 in any. `capture`: the task's own submissions go there, too. */
   readonly bundle?: { readonly group: string; readonly index: number; readonly capture: boolean } | undefined;
   /** Key of the runtime environment that the worker must have; the default one has none. */
   readonly environment?: string | undefined;
@@ -27,7 +27,7 @@ export interface LeasePlace {
 export interface LeaseSpec extends LeasePlace {
   readonly key: string;
   readonly resources: ResourceVector;
-  /** The CPUs of it: what a task gives back while it waits for refs. */
+  /** The lease's CPUs, which a task gives back while it waits for refs. */
   readonly cpus: ResourceVector;
   /** All else, which it keeps while it waits: a GPU holds the task's data, a license is taken. */
   readonly rest: ResourceVector;
@@ -56,7 +56,7 @@ function sorted(labels: Readonly<Record<string, string>>): [string, string][] {
   return Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Up to one that every node meets: what is behind it is never looked at. */
+/** Returns the fallbacks up to one that every node meets; later ones are never used. */
 function usefulFallbacks(fallbacks: readonly Readonly<Record<string, string>>[]): [string, string][][] {
   const texts = fallbacks.map(sorted);
   const last = texts.findIndex((pairs) => pairs.length === 0);
@@ -81,7 +81,7 @@ const KNOWN_SPECS_MAX = 256;
 const KNOWN_SPEC_LENGTH_MAX = 1024;
 const knownSpecs = new Set<unknown>();
 
-/** Whether it is text that `leaseKey` makes: of what came from another process nobody knows. */
+/** Tells whether a value from another process is a text that `leaseKey` makes. */
 export function isLeaseSpec(value: unknown): boolean {
   if (knownSpecs.has(value)) return true;
   if (typeof value !== "string") return false;
@@ -111,7 +111,7 @@ export function holdsOnlyCpus(key: string): boolean {
   return text === "" || /^CPU:\d+$/.test(text);
 }
 
-/** Whether what runs under it captures what it submits into its placement group. */
+/** Tells whether a task with this key captures its own submissions into its placement group. */
 export function capturesChildren(key: string): boolean {
   return key.includes(SEPARATOR) && parseLeaseSpec(key).bundle?.capture === true;
 }

@@ -9,16 +9,16 @@ export const LEASE_IDLE_MS = 10;
 /** A worker that nothing came to for so long may be reclaimed: its caller would have returned the lease, did it attend to its leases. */
 export const RECLAIM_AFTER_IDLE_MS = 2.5 * LEASE_IDLE_MS;
 
-/** Who waits so long makes others give back. The node looks as often. */
+/** A lease request older than this triggers the revocation of idle leases. The node checks at this interval. */
 export const WAIT_BEFORE_REVOKE_MS = 50;
 /** A node makes others give back only for a demand that stays long enough to have it. */
 export const PATIENT_FROM_MS = 4 * WAIT_BEFORE_REVOKE_MS;
 
 /** A demand that the head sent to a node goes elsewhere when it gets nothing there in this time: too short to make others give back. */
 export const REMOTE_WAIT_MS = 2 * WAIT_BEFORE_REVOKE_MS;
-/** The head takes what it sent to a node for granted or dropped after this: the node decides in `REMOTE_WAIT_MS`, and the rest is the way there. */
+/** After this time the head counts a request at a node as granted or dropped: the node decides within `REMOTE_WAIT_MS`, and the rest is travel time. */
 export const LEASE_DEBIT_MS = 10 * REMOTE_WAIT_MS;
-/** Who has found no free node for so long is sent to a full one. */
+/** A request without a free node for this long is sent to a full node. */
 export const PROBE_AFTER_MS = 2 * REMOTE_WAIT_MS;
 /** There it stays for so long, which makes others give back. */
 export const PROBE_WAIT_MS = 5 * PATIENT_FROM_MS;
@@ -26,6 +26,6 @@ export const PROBE_WAIT_MS = 5 * PATIENT_FROM_MS;
 /** Arguments from this size on are a reason to go to the node where they lie; smaller ones are fetched in less time than it takes to ask. */
 export const NEAR_FROM_BYTES = 1024 * 1024;
 
-/** Who was refused by a node that had less than was known asks again after this, and each time after twice as long, up to the second. */
+/** First pause of a request that a node refused for lack of room; each further pause is twice as long, up to the second constant. */
 export const REFUSED_WAIT_MIN_MS = 20;
 export const REFUSED_WAIT_MAX_MS = 1000;

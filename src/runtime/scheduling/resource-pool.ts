@@ -1,8 +1,8 @@
 /**
- * What a node or a bundle has, and what of it is free: amounts, and for accelerators which of them.
+ * The total and free resources of a node or a bundle: amounts, and ids of accelerators.
  *
- * GPUs are single things with ids: a request for whole ones takes free ones, a fraction shares one with other fractions and never spans two. A
- * request either fits as a whole or takes nothing. Owned by the lease manager; an allocation must be released to the pool that made it.
+ * GPUs have ids. A request for whole GPUs takes free ones; a fraction shares one GPU with other fractions and never spans two. A request fits as a whole or takes
+ * nothing. The lease manager owns the pool; an allocation must be released to the pool that made it.
  */
 import { RESOURCE_UNIT, type ResourceVector } from "../base/resources.ts";
 
@@ -21,7 +21,7 @@ export interface Allocation {
   readonly units: UnitShares | undefined;
 }
 
-/** What of a resource there will never be enough of. */
+/** A resource of which a request asks for more than the total. */
 export interface MissingResource {
   name: string;
   wanted: number;
@@ -68,7 +68,7 @@ export class ResourcePool {
     return true;
   }
 
-  /** What of a resource is not free now, with both amounts; undefined when it fits. */
+  /** Returns the resources without enough free amount now, with both amounts; empty if the request fits. */
   lacking(request: ResourceVector): { name: string; wanted: number; free: number }[] {
     const found: { name: string; wanted: number; free: number }[] = [];
     for (const [name, units] of request.amounts) {
@@ -80,7 +80,7 @@ export class ResourcePool {
     return found;
   }
 
-  /** Takes what was asked for; the caller has seen that it fits. */
+  /** Allocates a request. The caller has checked that it fits. */
   allocate(request: ResourceVector): Allocation {
     let taken: Record<string, readonly UnitShare[]> | undefined;
     for (const [name, units] of request.amounts) {

@@ -1,7 +1,8 @@
 /**
  * An engine on vLLM, which runs in a Python actor beside the replica and needs a GPU. `python/shoal/llm.py` is its other half.
  *
- * Owns the actor, which ends with the replica. vLLM itself batches simultaneous requests, so the replica passes every request on at once.
+ * Owns the actor, which ends with the replica.
+ * vLLM itself batches simultaneous requests, so the replica passes every request on at once.
  */
 import { type ActorHandle, kill } from "../../../core/index.ts";
 import { python } from "../../../python/python.ts";

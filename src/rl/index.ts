@@ -29,7 +29,20 @@ export type {
 } from "./environments/env.ts";
 export { makeEnv, makeVectorEnv, type VectorEnvOptions } from "./environments/make-env.ts";
 export { type EnvClass, type EnvSource, registerEnv } from "./environments/registry.ts";
-export { Learner, type LearnerConfig, type LearnerResult, type LossBatch, type LossContext } from "./learners/learner.ts";
+export { Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, type LearnerState } from "./learners/learner.ts";
+export { type LossBatch, type LossContext, OnPolicyLearner } from "./learners/on-policy-learner.ts";
+export { ReplayLearner, type ReplayLossBatch } from "./learners/replay-learner.ts";
+export { DQN, DQNConfig, DQNLearner, type DQNLossContext, type DQNTraining } from "./off-policy/dqn.ts";
+export {
+  PrioritizedReplayBuffer,
+  type PrioritizedReplayBufferOptions,
+  ReplayBuffer,
+  type ReplayBufferOptions,
+  type ReplaySample,
+  type ReplaySampleOptions,
+  type Transition,
+  type TransitionValue,
+} from "./replay/replay-buffer.ts";
 export { type ModelConfig, type ModuleInput, type ModuleOutput, type ModuleSetup, RLModule } from "./modules/rl-module.ts";
 export { Box, type BoxOptions } from "./spaces/box.ts";
 export type { ColumnData } from "./spaces/columns.ts";

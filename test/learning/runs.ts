@@ -3,7 +3,7 @@
  *
  * `npm test` plays the quick ones with seed 1, `npm run test:learning` the full ones. Settings are Ray's tuned ones where a comment does not say otherwise.
  */
-import { type Algorithm, PPOConfig } from "shoal/rl";
+import { type Algorithm, DQNConfig, PPOConfig } from "shoal/rl";
 
 interface Goal {
   /** The mean return of an evaluation. */
@@ -31,6 +31,28 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
         .debugging({ seed })
         .buildAlgo(),
     quick: { evaluation: 350, envSteps: 200_000 },
+    full: { evaluation: 450, envSteps: 200_000 },
+  },
+  {
+    // Ray's settings, but two layers of 64 instead of 256 and a higher learning rate, for a shorter test.
+    title: "DQN CartPole-v1",
+    build: (seed) =>
+      new DQNConfig()
+        .environment("CartPole-v1")
+        .training({
+          lr: 1e-3,
+          nStep: [2, 5],
+          epsilon: [
+            [0, 1],
+            [10_000, 0.02],
+          ],
+        })
+        .rlModule({ modelConfig: { fcnetHiddens: [64], headFcnetHiddens: [64] } })
+        .reporting({ metricsNumEpisodesForSmoothing: 10 })
+        .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    quick: { evaluation: 195, envSteps: 50_000 },
     full: { evaluation: 450, envSteps: 200_000 },
   },
 ];

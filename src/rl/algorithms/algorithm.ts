@@ -4,7 +4,7 @@
  * A subclass has the training step. This class owns the runners, the module, the counters and the results, and writes and reads checkpoints.
  * One call works at a time. `stop` ends all processes.
  */
-import { describeValue, readOptions, SIGNAL } from "../../core/internal.ts";
+import { describeValue, messageOf, readOptions, SIGNAL } from "../../core/internal.ts";
 import { Random } from "../../tensor/index.ts";
 import type { Checkpoint } from "../../runs/checkpoint.ts";
 import { type AlgorithmFile, readAlgorithmFile, readStates, readWeights, writeCheckpoint } from "../checkpoints/algorithm-checkpoint.ts";
@@ -12,8 +12,11 @@ import type { AlgorithmHandle, CallOptions } from "../config/algorithm-handle.ts
 import type { AlgorithmConfig, ConfigValues } from "../config/algorithm-config.ts";
 import { vectorEnvOf } from "../environments/make-env.ts";
 import { RLError } from "../errors.ts";
-import { Learner, type LearnerClass, type LearnerConfig, type LearnerResult } from "../learners/learner.ts";
-import { buildModule, type BuiltModule, type ModuleSpec } from "../modules/module-spec.ts";
+import { BREATH_MS } from "../limits.ts";
+import { type AnyConfig, configOf } from "../config/algorithm-registry.ts";
+import type { Exploration } from "../distributions/action-distribution.ts";
+import type { Learner, LearnerClass, LearnerConfig } from "../learners/learner.ts";
+import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import type { RunnerSpec } from "../runners/env-runner.ts";
 import { RunnerGroup } from "../runners/runner-group.ts";
 import { type Fragment, joinFragments } from "../sequences/fragment.ts";
@@ -24,9 +27,6 @@ import { episodeStatistics, type EvaluationResult, type TrainResult } from "./tr
 /** The id of the module where there is one policy. */
 export const DEFAULT_MODULE_ID = "default_policy";
 
-// oxlint-disable-next-line no-explicit-any -- algorithms differ in the values of their training
-type AnyConfig = AlgorithmConfig<any>;
-
 interface AlgorithmParts<Training extends object> {
   readonly config: AlgorithmConfig<Training>;
   readonly built: BuiltModule;
@@ -35,21 +35,14 @@ interface AlgorithmParts<Training extends object> {
 
 const CALL = { of: "a call of an algorithm", options: { signal: SIGNAL } };
 
-/** Configurations by the names of their algorithms. */
-const configs = new Map<string, new () => AnyConfig>();
-
-/** Lets checkpoints of an algorithm be read by `Algorithm.fromCheckpoint`. */
-export function registerAlgorithm(name: string, configClass: new () => AnyConfig): void {
-  configs.set(name, configClass);
-}
-
 export abstract class Algorithm<Training extends object = object> implements AlgorithmHandle {
   /** Frozen. */
   readonly config: AlgorithmConfig<Training>;
   protected readonly values: ConfigValues<Training>;
   protected readonly learner: Learner;
-  readonly #built: BuiltModule;
-  readonly #seed: number;
+  /** The module with everything that turns observations into actions. */
+  protected readonly built: BuiltModule;
+  protected readonly seed: number;
   readonly #runners: RunnerGroup;
   readonly #policy: Policy;
   #progress = { trainingIteration: 0, timeTotalMs: 0, envSteps: 0, episodes: 0 };
@@ -57,19 +50,19 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   #lengths: number[] = [];
   /** Milliseconds spent in the current iteration. */
   #timers = { sample: 0, learn: 0 };
-  #learned: LearnerResult | undefined;
   #working: string | undefined;
   #isStopped = false;
 
   constructor({ config, built, seed }: AlgorithmParts<Training>) {
     this.config = config;
     this.values = config.values;
-    this.#built = built;
-    this.#seed = seed;
+    this.built = built;
+    this.seed = seed;
     this.#policy = new Policy(built, new Random(seed, "policy"));
     const learnerClass: LearnerClass = this.values.learners.learnerClass ?? config.defaultLearner;
     const training = this.values.training as unknown as LearnerConfig;
-    this.learner = new learnerClass({ moduleId: DEFAULT_MODULE_ID, built, config: training, lr: 0, seed }) as Learner;
+    const buildTwin = (): BuiltModule => buildModule(config.moduleSpec, built, seed);
+    this.learner = new learnerClass({ moduleId: DEFAULT_MODULE_ID, built, buildTwin, config: training, seed }) as Learner;
     const { envRunners, faultTolerance } = this.values;
     this.#runners = new RunnerGroup({ ...envRunners, ...faultTolerance, specOf: (place) => this.#runnerSpec(place) });
   }
@@ -89,7 +82,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     const { envConfig, disableEnvChecking } = values.environment;
     // Makes an environment here first: its spaces are needed, and its constructor fails before any process starts.
     const shown = vectorEnvOf(env, { envConfig, numEnvs: 1, autoresetMode: "sameStep", workerIndex: 0, isChecked: !disableEnvChecking });
-    const built = buildModule(moduleSpec(config), shown, seed);
+    const built = buildModule(config.moduleSpec, shown, seed);
     await shown.close?.();
     const algorithm = new this({ config, built, seed });
     try {
@@ -105,6 +98,22 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   /** Samples and learns once. */
   protected abstract trainingStep(signal: AbortSignal | undefined): Promise<void>;
 
+  /** How draws go astray in the next steps. */
+  protected get exploration(): Exploration {
+    return {};
+  }
+
+  /** Numbers of the training step beside those of the learner, in JSON. */
+  protected getState(): object {
+    return {};
+  }
+
+  /** Writes files of the algorithm beside the others of a checkpoint. */
+  protected async saveFiles(_path: string, _save: string): Promise<void> {}
+
+  /** Goes on from the numbers and files of a checkpoint. */
+  protected async restoreState(_path: string, _save: string, _state: object): Promise<void> {}
+
   /** Environment steps that were sampled since the beginning. */
   protected get envSteps(): number {
     return this.#progress.envSteps;
@@ -119,9 +128,15 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       const before = { ...this.#progress };
       const restarts = this.#runners.restarts;
       this.#timers = { sample: 0, learn: 0 };
-      this.#learned = undefined;
-      do await this.trainingStep(signal);
-      while (
+      this.learner.clear();
+      let breathedAt = begunAt;
+      do {
+        await this.trainingStep(signal);
+        if (performance.now() - breathedAt < BREATH_MS) continue;
+        await new Promise((resolve) => void setImmediate(resolve));
+        signal?.throwIfAborted();
+        breathedAt = performance.now();
+      } while (
         performance.now() - begunAt < reporting.minTimeMsPerIteration ||
         this.#progress.envSteps - before.envSteps < reporting.minSampleTimestepsPerIteration
       );
@@ -144,6 +159,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     { timeThisIterMs, recreated, evaluated }: { timeThisIterMs: number; recreated: number; evaluated: EvaluationResult | undefined },
   ): TrainResult {
     const { trainingIteration, timeTotalMs, envSteps, episodes } = this.#progress;
+    const learned = this.learner.result;
     return {
       trainingIteration,
       timeThisIterMs,
@@ -155,7 +171,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
         numEnvStepsSampled: envSteps - before.envSteps,
         numEnvStepsSampledLifetime: envSteps,
       },
-      learners: this.#learned === undefined ? {} : { [DEFAULT_MODULE_ID]: this.#learned },
+      learners: learned === undefined ? {} : { [DEFAULT_MODULE_ID]: learned },
       ...(evaluated === undefined ? {} : { evaluation: evaluated }),
       timersMs: this.#timers,
       faults: { numEnvRunnerRestarts: recreated },
@@ -166,10 +182,10 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   protected async sample(steps: number, signal: AbortSignal | undefined): Promise<Fragment> {
     const { numEnvRunners, numEnvsPerEnvRunner, rolloutFragmentLength, explore } = this.values.envRunners;
     const begunAt = performance.now();
-    const weights = this.#built.module.parameters.data.slice();
+    const weights = this.built.module.parameters.data.slice();
     const isAuto = rolloutFragmentLength === "auto";
     const length = isAuto ? Math.ceil(steps / (Math.max(1, numEnvRunners) * numEnvsPerEnvRunner)) : rolloutFragmentLength;
-    const request = { steps: length * numEnvsPerEnvRunner, explore };
+    const request = { steps: length * numEnvsPerEnvRunner, explore, exploration: this.exploration };
     const fragments: Fragment[] = [];
     // With "auto", one round is a batch, also where a runner was lost.
     const wanted = isAuto ? 1 : steps;
@@ -187,15 +203,16 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   #count(steps: number, returns: Float64Array, lengths: Int32Array): void {
     const { metricsNumEpisodesForSmoothing: window } = this.values.reporting;
     this.#progress.envSteps += steps;
+    if (returns.length === 0) return;
     this.#progress.episodes += returns.length;
     this.#returns = [...this.#returns, ...returns].slice(-window);
     this.#lengths = [...this.#lengths, ...lengths].slice(-window);
   }
 
-  /** Updates the module from a batch. */
-  protected async learn(batch: Fragment, signal: AbortSignal | undefined): Promise<void> {
+  /** Runs updates, whose time is counted. */
+  protected async learn(update: () => void | Promise<void>): Promise<void> {
     const begunAt = performance.now();
-    this.#learned = await this.learner.update(batch, signal);
+    await update();
     this.#timers.learn += performance.now() - begunAt;
   }
 
@@ -214,10 +231,10 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       envConfig: { ...environment.envConfig, ...evaluationConfig.envConfig },
       numEnvs: Math.min(episodes, envRunners.numEnvsPerEnvRunner),
       isChecked: !environment.disableEnvChecking,
-      built: this.#built,
+      built: this.built,
       episodes,
       explore: evaluationConfig.explore ?? envRunners.explore,
-      seed: new Random(this.#seed, "evaluation", this.#progress.trainingIteration).integer(2 ** 31),
+      seed: new Random(this.seed, "evaluation", this.#progress.trainingIteration).integer(2 ** 31),
       signal,
     });
     await callbacks.onEvaluateEnd?.({ algorithm: this, result });
@@ -237,12 +254,12 @@ export abstract class Algorithm<Training extends object = object> implements Alg
 
   /** A copy of the module's weights, in the order of the parameters. */
   getWeights(): Record<string, Float32Array> {
-    return { [DEFAULT_MODULE_ID]: this.#built.module.parameters.data.slice() };
+    return { [DEFAULT_MODULE_ID]: this.built.module.parameters.data.slice() };
   }
 
   setWeights(weights: Readonly<Record<string, Float32Array>>): void {
     const given = weights[DEFAULT_MODULE_ID];
-    const { data } = this.#built.module.parameters;
+    const { data } = this.built.module.parameters;
     if (!(given instanceof Float32Array) || given.length !== data.length)
       throw new TypeError(
         `Cannot set weights: ${DEFAULT_MODULE_ID} has ${data.length} numbers of float32: received ${describeValue(given ?? weights)}`,
@@ -258,15 +275,17 @@ export abstract class Algorithm<Training extends object = object> implements Alg
         await writeCheckpoint(path, {
           file: {
             algorithm: this.config.name,
-            seed: this.#seed,
+            seed: this.seed,
             config: this.config.toCheckpoint(),
-            spaces: { observation: this.#built.observationSpace.toJSON(), action: this.#built.actionSpace.toJSON() },
+            spaces: { observation: this.built.observationSpace.toJSON(), action: this.built.actionSpace.toJSON() },
             progress: { ...this.#progress, returns: this.#returns, lengths: this.#lengths },
+            training: this.getState(),
           },
           moduleId: DEFAULT_MODULE_ID,
-          module: this.#built.module,
+          module: this.built.module,
           learner: this.learner.getState(),
           runners: await this.#runners.getStates(),
+          saveFiles: async (folder, save) => await this.saveFiles(folder, save),
         }),
     );
   }
@@ -276,10 +295,15 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     await this.#alone("restore", async () => {
       const file = await readAlgorithmFile(path);
       this.#checkFits(file, path);
-      const target = { moduleId: DEFAULT_MODULE_ID, module: this.#built.module };
+      const target = { moduleId: DEFAULT_MODULE_ID, module: this.built.module };
       const { learner, runners } = await readStates(path, file, DEFAULT_MODULE_ID);
       await readWeights(path, file, target);
-      this.learner.setState(learner);
+      try {
+        this.learner.setState(learner);
+      } catch (cause) {
+        throw new RLError(`Cannot restore ${path}: ${messageOf(cause)}. Use the configuration that it was saved with`, { cause });
+      }
+      await this.restoreState(path, file.save, file.training ?? {});
       await this.#runners.setStates(runners);
       const { returns, lengths, ...progress } = file.progress;
       this.#progress = progress;
@@ -290,7 +314,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   }
 
   #checkFits({ algorithm, spaces }: AlgorithmFile, path: string): void {
-    const mine = { observation: this.#built.observationSpace, action: this.#built.actionSpace };
+    const mine = { observation: this.built.observationSpace, action: this.built.actionSpace };
     if (algorithm !== this.config.name)
       throw new RLError(`Cannot restore ${this.config.name}: ${path} is a checkpoint of ${algorithm}. Use ${algorithm}Config`);
     for (const kind of ["observation", "action"] as const)
@@ -348,25 +372,16 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       numEnvs: envRunners.numEnvsPerEnvRunner,
       workerIndex: envRunners.numEnvRunners === 0 ? 0 : place + 1,
       firstEnv: place * envRunners.numEnvsPerEnvRunner,
-      seed: this.#seed,
+      seed: this.seed,
       isChecked: !environment.disableEnvChecking,
-      module: moduleSpec(this.config),
+      module: this.config.moduleSpec,
     };
   }
 }
 
-function moduleSpec({ values }: AnyConfig): ModuleSpec {
-  const { environment, rlModule } = values;
-  const { normalizeActions, clipActions } = environment;
-  return { moduleClass: rlModule.moduleClass, modelConfig: rlModule.modelConfig ?? {}, normalizeActions, clipActions };
-}
-
 /** The configuration in a checkpoint. @throws RLError where classes or functions belong to it */
 function savedConfig({ algorithm, config }: AlgorithmFile, path: string): AnyConfig {
-  const configClass = configs.get(algorithm);
-  if (configClass === undefined)
-    throw new RLError(`Cannot restore ${path}: its algorithm is ${algorithm}, which was not imported. Give the configuration: { config }`);
-  const made = new configClass().fromCheckpoint(config.given);
+  const made = configOf(algorithm, path).fromCheckpoint(config.given);
   try {
     made.environment(config.env);
   } catch (cause) {

@@ -4,12 +4,13 @@
  * Answers in the same way as sampling does: encoded observations, the action's distribution, and actions in the environment's range.
  * Needs no environment, no runner and no `init`.
  */
-import { noGrad, Random, scope, tensor } from "../../tensor/index.ts";
+import { noGrad, Random, type RandomState, scope, tensor } from "../../tensor/index.ts";
 import { RLError } from "../errors.ts";
 import { readAlgorithmFile, readWeights } from "../checkpoints/algorithm-checkpoint.ts";
 import type { AlgorithmConfig } from "../config/algorithm-config.ts";
+import { configOf } from "../config/algorithm-registry.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
-import type { ModelConfig } from "../modules/rl-module.ts";
+import { actionInputs } from "../modules/rl-module.ts";
 import { type ColumnData, columnLayout } from "../spaces/columns.ts";
 import { spaceFromJson } from "../spaces/space-json.ts";
 
@@ -25,14 +26,10 @@ export interface PolicyOptions {
   readonly moduleId?: string | undefined;
 }
 
-interface SavedParts {
-  readonly environment: { readonly normalizeActions?: boolean; readonly clipActions?: boolean };
-  readonly rlModule: { readonly modelConfig?: ModelConfig };
-}
-
 export class Policy {
   readonly #built: BuiltModule;
   readonly #random: Random;
+  #noise: readonly RandomState[] | undefined;
 
   constructor(built: BuiltModule, random: Random = new Random()) {
     this.#built = built;
@@ -52,15 +49,9 @@ export class Policy {
     const moduleClass = config?.values.rlModule.moduleClass;
     if (moduleClass === undefined && code.includes("rlModule.moduleClass"))
       throw new RLError(`Cannot read a policy: the module of ${path} is of a class of its user's. Give the configuration: { config }`);
-    const saved = { environment: {}, rlModule: {}, ...given } as SavedParts;
-    const spec = {
-      moduleClass,
-      modelConfig: config?.values.rlModule.modelConfig ?? saved.rlModule.modelConfig ?? {},
-      normalizeActions: saved.environment.normalizeActions ?? true,
-      clipActions: saved.environment.clipActions ?? false,
-    };
+    const { moduleSpec } = config ?? configOf(file.algorithm, path).fromCheckpoint(given);
     const spaces = { observationSpace: spaceFromJson(file.spaces.observation), actionSpace: spaceFromJson(file.spaces.action) };
-    const built = buildModule(spec, spaces);
+    const built = buildModule(moduleSpec, spaces);
     await readWeights(path, file, { moduleId, module: built.module });
     return new Policy(built);
   }
@@ -91,12 +82,8 @@ export class Policy {
   /** Writes actions of the environment for encoded observations. */
   act(obs: Float32Array, { rows, explore, into }: { rows: number; explore: boolean; into: ColumnData }): void {
     const { module, encoder, distribution } = this.#built;
-    const inputs = scope(() =>
-      noGrad(() => {
-        const { actionDistInputs } = module.forward({ obs: tensor(obs, { shape: [rows, encoder.size] }) });
-        if (actionDistInputs === undefined) throw new RLError("Cannot act: forward() of the module returned no actionDistInputs");
-        return actionDistInputs.toArray();
-      }),
+    const inputs = this.#withOwnNoise(() =>
+      scope(() => noGrad(() => actionInputs(module.forward({ obs: tensor(obs, { shape: [rows, encoder.size] }), explore })).toArray())),
     );
     const drawn = distribution.actions.allocate(rows);
     for (let row = 0; row < rows; row += 1) {
@@ -105,5 +92,20 @@ export class Policy {
       else distribution.choose(draw);
     }
     distribution.toEnvironment(drawn, into);
+  }
+
+  /** Runs `f` with this policy's streams in noisy layers: the module may be one that learns, whose streams go on undisturbed. */
+  #withOwnNoise<R>(f: () => R): R {
+    const { noise } = this.#built.module;
+    if (noise.length === 0) return f();
+    const before = noise.map((stream) => stream.getState());
+    this.#noise ??= noise.map((_, index) => new Random(this.#random.integer(2 ** 31), "noise", index).getState());
+    for (const [index, stream] of noise.entries()) stream.setState(this.#noise[index] as RandomState);
+    try {
+      return f();
+    } finally {
+      this.#noise = noise.map((stream) => stream.getState());
+      for (const [index, stream] of noise.entries()) stream.setState(before[index] as RandomState);
+    }
   }
 }

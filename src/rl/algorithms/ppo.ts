@@ -9,11 +9,13 @@
 import { flag, type OptionSet } from "../../core/internal.ts";
 import type { Tensor } from "../../tensor/index.ts";
 import { AlgorithmConfig } from "../config/algorithm-config.ts";
+import { registerAlgorithm } from "../config/algorithm-registry.ts";
 import { atLeastZero, isAtLeastZero, positive, TRAINING_OPTIONS, upToOne, type ValuesOf } from "../config/option-tables.ts";
 import { RLError } from "../errors.ts";
-import { Learner, type LearnerClass, type LearnerResult, type LearnerSetup, type LossContext } from "../learners/learner.ts";
+import type { LearnerClass, LearnerResult, LearnerSetup } from "../learners/learner.ts";
+import { type LossContext, OnPolicyLearner } from "../learners/on-policy-learner.ts";
 import { schedule, scheduled } from "../learners/schedule.ts";
-import { Algorithm, registerAlgorithm } from "./algorithm.ts";
+import { Algorithm } from "./algorithm.ts";
 
 const TRAINING = {
   of: "training() of PPO",
@@ -41,7 +43,7 @@ const TRAINING = {
 /** The values of `training()`. */
 export type PPOTraining = ValuesOf<typeof TRAINING>;
 
-export class PPOLearner extends Learner<PPOTraining> {
+export class PPOLearner extends OnPolicyLearner<PPOTraining> {
   #klCoeff: number;
   /** The coefficient of this iteration. */
   entropyCoeff = 0;
@@ -110,7 +112,7 @@ export class PPO extends Algorithm<PPOTraining> {
     const learner = this.learner as PPOLearner;
     learner.optimizer.lr = scheduled(lr, this.envSteps);
     learner.entropyCoeff = scheduled(entropyCoeff, this.envSteps);
-    await this.learn(fragment, signal);
+    await this.learn(() => learner.update(fragment, signal));
   }
 }
 

@@ -43,7 +43,9 @@ export interface AlgorithmFile {
   readonly config: { readonly env: string; readonly given: Readonly<Record<string, object>>; readonly code: readonly string[] };
   readonly spaces: { readonly observation: SpaceJson; readonly action: SpaceJson };
   readonly progress: Progress;
-  readonly learner: Omit<LearnerState, "expAvg" | "expAvgSq">;
+  readonly learner: LearnerState["data"];
+  /** Numbers of the training step. */
+  readonly training?: object;
 }
 
 interface SavedAlgorithm {
@@ -52,20 +54,23 @@ interface SavedAlgorithm {
   readonly module: RLModule;
   readonly learner: LearnerState;
   readonly runners: readonly (RunnerState | undefined)[];
+  /** Writes further files of the algorithm. */
+  saveFiles(path: string, save: string): Promise<void>;
 }
 
-export async function writeCheckpoint(path: string, { file, moduleId, module, learner, runners }: SavedAlgorithm): Promise<Checkpoint> {
+export async function writeCheckpoint(path: string, given: SavedAlgorithm): Promise<Checkpoint> {
+  const { file, moduleId, module, learner, runners } = given;
   const checkpoint = new Checkpoint(path);
   const save = crypto.randomUUID();
   const folder = joinPath(checkpoint.path, "modules", moduleId);
   await makeFolder(folder);
-  const { expAvg, expAvgSq, ...rest } = learner;
-  const moments = new Map(Object.entries({ expAvg, expAvgSq }).map(([name, data]) => [name, { shape: [data.length], data }]));
+  const arrays = new Map(Object.entries(learner.arrays).map(([name, data]) => [name, { shape: [data.length], data }]));
   const metadata = { save };
   await writeWhole(joinPath(folder, "weights.safetensors"), writeSafetensors({ arrays: weightsOf(module), metadata }));
-  await writeWhole(joinPath(folder, "optimizer.safetensors"), writeSafetensors({ arrays: moments, metadata }));
+  await writeWhole(joinPath(folder, "optimizer.safetensors"), writeSafetensors({ arrays, metadata }));
   await writeWhole(joinPath(checkpoint.path, ENVIRONMENTS), JSON.stringify({ save, runners: runners.map((runner) => runner ?? null) }));
-  const whole: AlgorithmFile = { format: "shoal-rl", formatVersion: FORMAT_VERSION, save, ...file, learner: rest };
+  await given.saveFiles(checkpoint.path, save);
+  const whole: AlgorithmFile = { format: "shoal-rl", formatVersion: FORMAT_VERSION, save, ...file, learner: learner.data };
   await writeWhole(joinPath(checkpoint.path, ALGORITHM), `${JSON.stringify(whole, undefined, 2)}\n`);
   return checkpoint;
 }
@@ -113,13 +118,12 @@ export async function readStates(
   const folder = new Checkpoint(path).path;
   const file = joinPath(folder, "modules", moduleId, "optimizer.safetensors");
   const { arrays } = await readArrays(file, save);
-  const [expAvg, expAvgSq] = ["expAvg", "expAvgSq"].map((name) => arrays.get(name)?.data);
-  if (expAvg === undefined || expAvgSq === undefined) throw new RLError(`Cannot read ${file}: the moments of the optimizer are missing`);
   const environments = joinPath(folder, ENVIRONMENTS);
   const text = await readTextIfThere(environments);
   const states = text === undefined ? undefined : (JSON.parse(text) as { save: string; runners: readonly (RunnerState | null)[] });
   if (states?.save !== save) throw mixed(environments);
-  return { learner: { ...learner, expAvg, expAvgSq }, runners: states.runners };
+  const named = Object.fromEntries(Array.from(arrays, ([name, { data }]) => [name, data as Float32Array]));
+  return { learner: { data: learner, arrays: named }, runners: states.runners };
 }
 
 async function readArrays(path: string, save: string): Promise<NamedArrays> {

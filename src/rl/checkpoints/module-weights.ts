@@ -7,8 +7,8 @@ import type { RLModule } from "../modules/rl-module.ts";
 import { RLError } from "../errors.ts";
 import type { NamedArray } from "./safetensors.ts";
 
-export function weightsOf(module: RLModule): Map<string, NamedArray> {
-  const arrays = new Map<string, NamedArray>();
+export function weightsOf(module: RLModule): Map<string, NamedArray<Float32Array>> {
+  const arrays = new Map<string, NamedArray<Float32Array>>();
   for (const [name, tensor] of module.parameters.tensors) {
     const { shape } = tensor;
     const data = tensor.toArray();
@@ -25,7 +25,7 @@ export function setWeights(module: RLModule, arrays: ReadonlyMap<string, NamedAr
   for (const [name, { shape, size }] of tensors) {
     const wanted = isTransposed(name, shape) ? shape.toReversed() : shape;
     const found = arrays.get(name);
-    if (found === undefined || found.shape.join() !== wanted.join())
+    if (!(found?.data instanceof Float32Array) || found.shape.join() !== wanted.join())
       throw new RLError(
         `Cannot read ${path}: the module has a parameter ${name} of shape [${wanted.join(", ")}]: the file has ${found === undefined ? "none" : `shape [${found.shape.join(", ")}]`}. Give the configuration that it was saved with`,
       );

@@ -1,15 +1,16 @@
 /**
- * Files of named arrays of float32: the safetensors format, which PyTorch's users know.
+ * Files of named arrays: the safetensors format, which PyTorch's users know.
  *
  * Eight bytes of length, a header in JSON with the place of each array, and the bytes, little-endian.
  * All places are checked first: a damaged file is an error with its path.
  */
 import { RLError } from "../errors.ts";
 import { HEADER_BYTES_MAX } from "../limits.ts";
+import type { NumericArray } from "../spaces/dtype.ts";
 
-export interface NamedArray {
+export interface NamedArray<Data extends NumericArray = NumericArray> {
   readonly shape: readonly number[];
-  readonly data: Float32Array;
+  readonly data: Data;
 }
 
 export interface NamedArrays {
@@ -26,11 +27,27 @@ interface HeaderEntry {
 
 const METADATA = "__metadata__";
 
+/** The format's names of element types. */
+const TYPES: Readonly<Record<string, new (buffer: ArrayBuffer) => NumericArray>> = {
+  F32: Float32Array,
+  F64: Float64Array,
+  I8: Int8Array,
+  U8: Uint8Array,
+  I16: Int16Array,
+  U16: Uint16Array,
+  I32: Int32Array,
+  U32: Uint32Array,
+};
+
+function typeOf(data: NumericArray): string {
+  return Object.keys(TYPES).find((name) => data.constructor === TYPES[name]) as string;
+}
+
 export function writeSafetensors({ arrays, metadata }: NamedArrays): Uint8Array {
   const header: Record<string, unknown> = { [METADATA]: metadata };
   let at = 0;
   for (const [name, { shape, data }] of arrays) {
-    header[name] = { dtype: "F32", shape, data_offsets: [at, at + data.byteLength] };
+    header[name] = { dtype: typeOf(data), shape, data_offsets: [at, at + data.byteLength] };
     at += data.byteLength;
   }
   const text = new TextEncoder().encode(JSON.stringify(header));
@@ -75,10 +92,12 @@ export function readSafetensors(bytes: Uint8Array, path: string): NamedArrays {
 function arrayOf({ dtype, shape, data_offsets: offsets }: HeaderEntry, body: Uint8Array, damaged: () => RLError): NamedArray {
   const isList = (value: unknown): value is number[] =>
     Array.isArray(value) && value.every((each) => Number.isSafeInteger(each) && each >= 0);
-  if (dtype !== "F32" || !isList(shape) || !isList(offsets)) throw damaged();
+  const array = typeof dtype === "string" && Object.hasOwn(TYPES, dtype) ? TYPES[dtype] : undefined;
+  if (array === undefined || !isList(shape) || !isList(offsets)) throw damaged();
   const [from = 0, to = 0] = offsets;
   const count = shape.reduce((product, each) => product * each, 1);
-  if (to > body.length || to - from !== 4 * count) throw damaged();
-  // A copy: arrays of float32 begin at multiples of four. `slice` of a Buffer would be none.
-  return { shape, data: new Float32Array(new Uint8Array(body.subarray(from, to)).buffer) };
+  const { BYTES_PER_ELEMENT: width } = array as unknown as { BYTES_PER_ELEMENT: number };
+  if (to > body.length || to - from !== width * count) throw damaged();
+  // A copy: arrays begin at multiples of their elements' size. `slice` of a Buffer would be none.
+  return { shape, data: new array(new Uint8Array(body.subarray(from, to)).buffer) };
 }

@@ -6,11 +6,14 @@
  */
 import { describeValue, type OptionSet, readOptions } from "../../core/internal.ts";
 import { type EnvClass, type EnvSource, type EnvSpec, findEnv } from "../environments/registry.ts";
+import type { PolicyKind } from "../distributions/choose-distribution.ts";
 import type { LearnerClass } from "../learners/learner.ts";
+import type { ModuleSpec } from "../modules/module-spec.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
 import type { Callbacks } from "./callbacks.ts";
 import {
   CALLBACKS,
+  CHECKPOINTING,
   DEBUGGING,
   ENV_RUNNERS,
   ENVIRONMENT,
@@ -50,9 +53,11 @@ export interface ConfigValues<Training> {
   readonly callbacks: Callbacks;
   readonly reporting: ValuesOf<typeof REPORTING>;
   readonly faultTolerance: ValuesOf<typeof FAULT_TOLERANCE>;
+  readonly checkpointing: ValuesOf<typeof CHECKPOINTING>;
 }
 
 type Part = keyof ConfigValues<never>;
+export type PartDefaults = Partial<Record<Part, object>>;
 type AnyTable = OptionSet<Readonly<Record<string, unknown>>>;
 
 const TABLES: Readonly<Record<Exclude<Part, "training">, AnyTable>> = {
@@ -65,6 +70,7 @@ const TABLES: Readonly<Record<Exclude<Part, "training">, AnyTable>> = {
   callbacks: CALLBACKS,
   reporting: REPORTING,
   faultTolerance: FAULT_TOLERANCE,
+  checkpointing: CHECKPOINTING,
 };
 
 export abstract class AlgorithmConfig<Training extends object = object> {
@@ -75,6 +81,8 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The name of the algorithm, as checkpoints have it. */
   abstract readonly name: string;
   protected abstract readonly trainingTable: OptionSet<Training>;
+  /** How actions come of the network's numbers. */
+  readonly policyKind: PolicyKind = "stochastic";
   /** The learner of the algorithm. */
   abstract readonly defaultLearner: LearnerClass;
 
@@ -124,6 +132,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     return this.#set("faultTolerance", options);
   }
 
+  /** The contents of checkpoints. */
+  checkpointing(options: GivenOptions<ValuesOf<typeof CHECKPOINTING>>): this {
+    return this.#set("checkpointing", options);
+  }
+
   #set(part: Part, given: object | undefined): this {
     if (this.#isFrozen) throw new TypeError(`Cannot set ${part} of ${this.constructor.name}: it is frozen. Change a copy: config.copy()`);
     const before = this.#given[part] ?? {};
@@ -148,8 +161,26 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   get values(): ConfigValues<Training> {
     const parts = [...Object.keys(TABLES), "training"] as Part[];
     return Object.fromEntries(
-      parts.map((part) => [part, readOptions(this.#given[part], this.#tableOf(part))]),
+      parts.map((part) => [part, readOptions({ ...this.defaults[part], ...this.#given[part] }, this.#tableOf(part))]),
     ) as unknown as ConfigValues<Training>;
+  }
+
+  /** Defaults of the algorithm where the table's differ. */
+  protected get defaults(): PartDefaults {
+    return {};
+  }
+
+  /** Options of the training that shape the network. */
+  protected get modelOptions(): object {
+    return {};
+  }
+
+  /** How each process makes the module. */
+  get moduleSpec(): ModuleSpec {
+    const { environment, rlModule } = this.values;
+    const { normalizeActions, clipActions } = environment;
+    const modelConfig = { ...this.modelOptions, ...rlModule.modelConfig };
+    return { moduleClass: rlModule.moduleClass, modelConfig, normalizeActions, clipActions, policyKind: this.policyKind };
   }
 
   /** A configuration of the same values, which is not frozen. */

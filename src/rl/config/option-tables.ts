@@ -157,6 +157,14 @@ export const REPORTING = {
   },
 };
 
+export const CHECKPOINTING = {
+  of: "checkpointing()",
+  options: {
+    /** Whether checkpoints have the buffer of algorithms that learn from one. */
+    storeBufferInCheckpoints: flag(false),
+  },
+};
+
 export const FAULT_TOLERANCE = {
   of: "faultTolerance()",
   options: {

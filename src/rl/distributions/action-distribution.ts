@@ -23,13 +23,19 @@ export interface Draw {
   readonly actions: ColumnData;
 }
 
+/** How far draws go astray, beyond the distribution itself. */
+export interface Exploration {
+  /** The probability of any action instead of the best. Default: 0. */
+  readonly epsilon?: number;
+}
+
 export interface ActionDistribution {
   /** Numbers of the network for one action. */
   readonly inputSize: number;
   /** Columns of actions in the policy's range. */
   readonly actions: ColumnLayout;
   /** Draws an action. @returns the log-probability */
-  sample(draw: Draw, random: Random): number;
+  sample(draw: Draw, random: Random, exploration?: Exploration): number;
   /** Writes the likeliest action. */
   choose(draw: Draw): void;
   /** Turns actions of the policy into actions of the environment. */

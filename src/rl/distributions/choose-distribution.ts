@@ -6,15 +6,27 @@ import { MultiDiscrete } from "../spaces/multi-discrete.ts";
 import type { Space } from "../spaces/space.ts";
 import type { ActionDistribution } from "./action-distribution.ts";
 import { CategoricalActions } from "./categorical-actions.ts";
+import { EpsilonGreedyActions } from "./epsilon-greedy-actions.ts";
 import { GaussianActions } from "./gaussian-actions.ts";
 
+/** How actions come of a network's numbers: drawn from a distribution, or by the value of each. */
+export type PolicyKind = "stochastic" | "values";
+
 export interface ActionOptions {
+  /** Default: `"stochastic"`. */
+  readonly policyKind?: PolicyKind;
   readonly normalizeActions: boolean;
   readonly clipActions: boolean;
 }
 
 /** @throws TypeError for spaces of actions that no distribution covers */
-export function actionDistribution(space: Space, { normalizeActions, clipActions }: ActionOptions): ActionDistribution {
+export function actionDistribution(space: Space, { normalizeActions, clipActions, policyKind }: ActionOptions): ActionDistribution {
+  if (policyKind === "values") {
+    if (space instanceof Discrete) return new EpsilonGreedyActions(space);
+    throw new TypeError(
+      `Cannot choose actions by their values: the action space is Discrete: received ${describeValue(space.toJSON())}. Use SAC for a Box, PPO for MultiDiscrete`,
+    );
+  }
   if (space instanceof Discrete || space instanceof MultiDiscrete) return new CategoricalActions(space);
   if (space instanceof Box) return new GaussianActions(space, { isNormalized: normalizeActions, isClipped: clipActions });
   throw new TypeError(

@@ -5,16 +5,19 @@
  */
 import { Random, withRandom } from "../../tensor/index.ts";
 import type { ActionDistribution } from "../distributions/action-distribution.ts";
-import { actionDistribution, type ActionOptions } from "../distributions/choose-distribution.ts";
+import { actionDistribution, type ActionOptions, type PolicyKind } from "../distributions/choose-distribution.ts";
 import { ObservationEncoder } from "../spaces/observation-encoder.ts";
 import type { Space } from "../spaces/space.ts";
+import { QModule } from "./q-module.ts";
 import { DefaultModule, type ModelConfig, type ModuleClass, type RLModule } from "./rl-module.ts";
 
 export interface ModuleSpec extends ActionOptions {
-  /** Default: `DefaultModule`. */
+  /** Default: the module of the kind of policy. */
   readonly moduleClass: ModuleClass | undefined;
   readonly modelConfig: ModelConfig;
 }
+
+const DEFAULT_MODULES: Readonly<Record<PolicyKind, ModuleClass>> = { stochastic: DefaultModule, values: QModule };
 
 /** A module with everything that turns observations into actions. */
 export interface BuiltModule {
@@ -32,7 +35,7 @@ export function buildModule(
 ): BuiltModule {
   const encoder = new ObservationEncoder(observationSpace);
   const distribution = actionDistribution(actionSpace, spec);
-  const moduleClass = spec.moduleClass ?? DefaultModule;
+  const moduleClass = spec.moduleClass ?? DEFAULT_MODULES[spec.policyKind ?? "stochastic"];
   const setup = {
     observationSpace,
     actionSpace,

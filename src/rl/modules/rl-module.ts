@@ -4,7 +4,8 @@
  * A module is a `Layer` of `shoal/tensor` whose `forward` turns observations into the numbers of an action distribution and, for algorithms that want them, values. A class of one's own names its parts
  * with `add` and needs no constructor. The default module has an encoder of fully connected layers for the policy, and shares it with the values or has another.
  */
-import { Layer, Mlp, type Tensor } from "../../tensor/index.ts";
+import { Layer, Mlp, type Random, type Tensor } from "../../tensor/index.ts";
+import { RLError } from "../errors.ts";
 import type { Space } from "../spaces/space.ts";
 
 /** The options of the default module, by Ray's names. */
@@ -35,6 +36,8 @@ export interface ModuleSetup {
 export interface ModuleInput {
   /** Encoded observations, `[rows, inputSize]`. */
   readonly obs: Tensor;
+  /** Whether the output is for exploring: noisy layers have noise then. Default: false. */
+  readonly explore?: boolean | undefined;
 }
 
 export interface ModuleOutput {
@@ -42,6 +45,17 @@ export interface ModuleOutput {
   readonly actionDistInputs?: Tensor;
   /** `[rows]` or `[rows, 1]`. */
   readonly vfPreds?: Tensor;
+  /** `[rows, actions]`: actions are chosen by these where there are no `actionDistInputs`. */
+  readonly qValues?: Tensor;
+  /** `[rows, actions, atoms]`. */
+  readonly qLogits?: Tensor;
+}
+
+/** The numbers of an output from which actions are chosen. */
+export function actionInputs({ actionDistInputs, qValues }: ModuleOutput): Tensor {
+  const inputs = actionDistInputs ?? qValues;
+  if (inputs === undefined) throw new RLError("Cannot act: forward() of the module returned no actionDistInputs, and no qValues");
+  return inputs;
 }
 
 export abstract class RLModule extends Layer {
@@ -57,6 +71,11 @@ export abstract class RLModule extends Layer {
   /** The pass of learners. Default: `forward`. */
   forwardTrain(input: ModuleInput): ModuleOutput {
     return this.forward(input);
+  }
+
+  /** The streams of layers that have noise, for checkpoints. */
+  get noise(): readonly Random[] {
+    return [];
   }
 }
 

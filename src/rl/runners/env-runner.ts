@@ -11,7 +11,9 @@ import type { Info, VectorEnv, VectorStepResult } from "../environments/env.ts";
 import { vectorEnvOf } from "../environments/make-env.ts";
 import type { EnvSpec } from "../environments/registry.ts";
 import { BREATH_MS } from "../limits.ts";
+import type { Exploration } from "../distributions/action-distribution.ts";
 import { type BuiltModule, buildModule, type ModuleSpec } from "../modules/module-spec.ts";
+import { actionInputs } from "../modules/rl-module.ts";
 import { type ColumnData, columnLayout } from "../spaces/columns.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 import { type Fragment, FragmentWriter, SEQUENCE_END } from "../sequences/fragment.ts";
@@ -34,6 +36,7 @@ export interface SampleRequest {
   readonly steps: number;
   /** Whether actions are drawn, or the likeliest ones taken. */
   readonly explore: boolean;
+  readonly exploration?: Exploration;
 }
 
 /** A fragment with the episodes that ended in it. */
@@ -48,6 +51,8 @@ export interface RunnerState {
   /** `undefined` where environments have no `getState`. */
   readonly environment: unknown;
   readonly streams: readonly RandomState[];
+  /** Streams of the module's noise. */
+  readonly noise?: readonly RandomState[];
   readonly observations: readonly number[];
   readonly ended: readonly number[];
   readonly returns: readonly number[];
@@ -96,18 +101,19 @@ export class EnvRunner {
   }
 
   /** Samples at least so many steps. Lets other work of the process go on now and then. */
-  async sample({ steps, explore }: SampleRequest, signal?: AbortSignal): Promise<Sample> {
+  async sample({ steps, explore, exploration }: SampleRequest, signal?: AbortSignal): Promise<Sample> {
     const { encoder, distribution } = this.built;
-    const { numEnvs } = this.#spec;
+    const { numEnvs, firstEnv } = this.#spec;
     await this.#begin();
     const writer = new FragmentWriter(numEnvs, steps, {
       sizes: { obs: encoder.size, actions: this.#actions.length / numEnvs, actionDistInputs: distribution.inputSize },
       makeActions: (rows) => distribution.actions.allocate(rows) as NumericArray,
+      firstEnv,
     });
     const over: Over = Array.from({ length: numEnvs }, () => []);
     let breathedAt = performance.now();
     while (writer.rows < steps) {
-      const inputs = this.#act(explore);
+      const inputs = this.#act(explore, exploration);
       for (let env = 0; env < numEnvs; env += 1)
         if (this.#ended[env] === 0) writer.addRow(env, { obs: this.#obs, actions: this.#actions, inputs, logp: this.#logp[env] as number });
       distribution.toEnvironment(this.#actions, this.#envActions);
@@ -138,19 +144,15 @@ export class EnvRunner {
   }
 
   /** Chooses actions and their log-probabilities. @returns the numbers of the network */
-  #act(explore: boolean): Float32Array {
+  #act(explore: boolean, exploration?: Exploration): Float32Array {
     const { module, encoder, distribution } = this.built;
     const { numEnvs } = this.#spec;
     const inputs = scope(() =>
-      noGrad(() => {
-        const { actionDistInputs } = module.forward({ obs: tensor(this.#obs, { shape: [numEnvs, encoder.size] }) });
-        if (actionDistInputs === undefined) throw new RLError("Cannot act: forward() of the module returned no actionDistInputs");
-        return actionDistInputs.toArray();
-      }),
+      noGrad(() => actionInputs(module.forward({ obs: tensor(this.#obs, { shape: [numEnvs, encoder.size] }), explore })).toArray()),
     );
     for (let env = 0; env < numEnvs; env += 1) {
       const draw = { inputs, row: env, actions: this.#actions };
-      if (explore) this.#logp[env] = distribution.sample(draw, this.#streams[env] as Random);
+      if (explore) this.#logp[env] = distribution.sample(draw, this.#streams[env] as Random, exploration);
       else distribution.choose(draw);
     }
     return inputs;
@@ -196,6 +198,7 @@ export class EnvRunner {
     return {
       environment: this.#isBegun ? this.env.getState?.() : undefined,
       streams: this.#streams.map((stream) => stream.getState()),
+      noise: this.built.module.noise.map((stream) => stream.getState()),
       observations: Array.from(this.#obs),
       ended: Array.from(this.#ended),
       returns: Array.from(this.#returns),
@@ -204,8 +207,9 @@ export class EnvRunner {
   }
 
   /** Goes on from a state. Environments without a state begin new episodes. */
-  setState({ environment, streams, observations, ended, returns, lengths }: RunnerState): void {
+  setState({ environment, streams, noise = [], observations, ended, returns, lengths }: RunnerState): void {
     for (const [index, state] of streams.entries()) this.#streams[index]?.setState(state);
+    for (const [index, state] of noise.entries()) this.built.module.noise[index]?.setState(state);
     if (environment === undefined || this.env.setState === undefined) return;
     this.env.setState(environment as never);
     this.#obs.set(observations);

@@ -58,6 +58,7 @@ test("a fragment has its rows environment by environment, one observation more a
     const writer = new FragmentWriter(2, 1, {
       sizes: { obs: 1, actions: 1, actionDistInputs: 1 },
       makeActions: (rows) => new Int32Array(rows),
+      firstEnv: 0,
     });
     for (let step = 0; step < 2; step += 1)
       for (const env of [0, 1]) {

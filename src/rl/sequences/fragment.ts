@@ -20,6 +20,8 @@ export interface Fragment {
   readonly actionDistInputs: Float32Array;
   /** Start, length and end of each sequence. */
   readonly sequences: Int32Array;
+  /** By sequence: the place of the environment among all of the algorithm. */
+  readonly environments: Int32Array;
 }
 
 /** Numbers of a row in each column. */
@@ -27,6 +29,13 @@ interface RowSizes {
   readonly obs: number;
   readonly actions: number;
   readonly actionDistInputs: number;
+}
+
+interface WriterParts {
+  readonly sizes: RowSizes;
+  readonly makeActions: (rows: number) => NumericArray;
+  /** The place of the first environment among all of the algorithm. */
+  readonly firstEnv: number;
 }
 
 /** Collects rows in the order of time, and gives them in the order of environments. */
@@ -43,9 +52,11 @@ export class FragmentWriter {
   /** By environment: the rows of each, with the last observation behind each sequence. */
   readonly #sequences: { rows: number[]; end: number; last: Float32Array }[][];
   readonly #open: number[][];
+  readonly #firstEnv: number;
 
-  constructor(numEnvs: number, rows: number, { sizes, makeActions }: { sizes: RowSizes; makeActions: (rows: number) => NumericArray }) {
+  constructor(numEnvs: number, rows: number, { sizes, makeActions, firstEnv }: WriterParts) {
     this.#sizes = sizes;
+    this.#firstEnv = firstEnv;
     this.#makeActions = makeActions;
     this.#capacity = rows;
     this.#obs = new Float32Array(rows * sizes.obs);
@@ -115,7 +126,8 @@ export class FragmentWriter {
       }
       obs.set(last, (row + index) * obsSize);
     }
-    return { rows, obs, actions, rewards, actionLogp, actionDistInputs, sequences };
+    const environments = Int32Array.from(this.#sequences.flatMap((own, env) => own.map(() => this.#firstEnv + env)));
+    return { rows, obs, actions, rewards, actionLogp, actionDistInputs, sequences, environments };
   }
 
   #grow(): void {
@@ -168,5 +180,6 @@ export function joinFragments(fragments: readonly Fragment[]): Fragment {
     actionLogp: joined((fragment) => fragment.actionLogp),
     actionDistInputs: joined((fragment) => fragment.actionDistInputs),
     sequences,
+    environments: joined((fragment) => fragment.environments),
   };
 }

@@ -28,6 +28,8 @@ const GUIDES = [
   "tune-search",
   "rl",
   "serve",
+  "serve-http",
+  "serve-production",
   "serve-models",
   "serve-config",
 ];

@@ -22,6 +22,7 @@ const GUIDES = [
   "tensor",
   "data",
   "data-recipes",
+  "data-formats",
   "data-preprocessors",
   "train",
   "tune",

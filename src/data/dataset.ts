@@ -94,12 +94,15 @@ import {
   jsonWrite,
   numpyWrite,
   parquetWrite,
+  tfrecordsWrite,
+  webdatasetWrite,
   type WriteCsvOptions,
   type WriteImagesOptions,
   type WriteJsonOptions,
   type WriteNumpyOptions,
   type WriteParquetOptions,
   type WritePlan,
+  type WriteRecordsOptions,
 } from "./write-options.ts";
 
 /** The options of `mapBatches`. */
@@ -926,6 +929,27 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    */
   writeImages(folder: string, options: WriteImagesOptions): Promise<WriteResult> {
     return this.#write("writeImages", folder, imagesWrite(options));
+  }
+
+  /**
+   * Writes TensorFlow's records into a folder, a file a task: a `tf.train.Example` a row, a feature a column. Floats have 32 bits there, and a null is a feature without a value.
+   *
+   * @throws DataError for columns that are neither texts, bytes, numbers, booleans nor lists and tensors of them
+   */
+  writeTfrecords(folder: string, options: WriteRecordsOptions = {}): Promise<WriteResult> {
+    return this.#write("writeTfrecords", folder, tfrecordsWrite(options));
+  }
+
+  /**
+   * Writes shards of WebDataset into a folder, a tar archive a task: a file for each column of a row, named by `__key__` and the column. Rows without that column get keys that no other shard has. A null is
+   * a file that is left out.
+   *
+   * @throws DataError for keys and columns that name no file, and for values that their extension does not stand for
+   * @example
+   * await photos.renameColumns({ image: "jpg", label: "cls" }).writeWebdataset("shards/", { maxRowsPerFile: 10_000 });
+   */
+  writeWebdataset(folder: string, options: WriteRecordsOptions = {}): Promise<WriteResult> {
+    return this.#write("writeWebdataset", folder, webdatasetWrite(options));
   }
 
   // -------------------------------------------------------------------------------------------------------------------

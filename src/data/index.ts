@@ -56,8 +56,12 @@ export type {
   WriteNumpyOptions,
   WriteOptions,
   WriteParquetOptions,
+  WriteRecordsOptions,
   WriteRowsOptions,
 } from "./write-options.ts";
+export { readTfrecords, type ReadTfrecordsOptions } from "./readers/tfrecords.ts";
+export { readWebdataset, type ReadWebdatasetOptions } from "./readers/webdataset.ts";
+export type { WebdatasetDecoder } from "./formats/tar/webdataset-reader.ts";
 export type { ImageFormat, ImageMode } from "./formats/images.ts";
 export { DataError } from "./errors.ts";
 export { Chain } from "./preprocessors/chain.ts";

@@ -14,6 +14,7 @@ import {
   isTaskOption,
   number,
   oneOf,
+  type Option,
   readOptions,
   text,
   texts,
@@ -191,13 +192,16 @@ function isNames(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string");
 }
 
-const NAMES = custom<readonly string[] | undefined>("an array of texts, none of them twice, is needed", undefined, (value) =>
-  !isNames(value) ? "wrong type" : new Set(value).size === value.length ? "ok" : "out of range",
+export const NAMES: Option<readonly string[] | undefined> = custom<readonly string[] | undefined>(
+  "an array of texts, none of them twice, is needed",
+  undefined,
+  (value) => (!isNames(value) ? "wrong type" : new Set(value).size === value.length ? "ok" : "out of range"),
 );
 const ENCODING = custom<string>(`one of ${ENCODINGS.join(", ")} is needed, or another label of one, such as latin1`, UTF8, (value) =>
   typeof value !== "string" ? "wrong type" : isEncoding(value) ? "ok" : "out of range",
 );
-const FILES = { ...FILE_CHOICE, includePaths: flag(false), concurrency: count({ min: 1 }, undefined) };
+/** The options of all readers of files. */
+export const FILES = { ...FILE_CHOICE, includePaths: flag(false), concurrency: count({ min: 1 }, undefined) };
 const CSV = {
   ...FILES,
   header: custom<boolean | readonly string[]>("a boolean or an array of names is needed", true, (value) =>
@@ -322,7 +326,7 @@ function checkPaths(of: string, paths: unknown, files: FilesOptions): void {
 }
 
 /** Without the options that are undefined, as readers tell absent ones apart. */
-function definedOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function definedOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
@@ -629,7 +633,7 @@ function taskLimit({ concurrency }: FilesOptions): TaskLimit | undefined {
 }
 
 /** Splits options into the reader's and its tasks'. An unknown name goes to the reader, whose error lists the known ones. */
-function splitOptions(options: ReadFilesOptions, known: object): { own: object; tasks: TaskOptions<1> } {
+export function splitOptions(options: ReadFilesOptions, known: object): { own: object; tasks: TaskOptions<1> } {
   const entries = Object.entries(options);
   const isOfTasks = (name: string): boolean => !Object.hasOwn(known, name) && isTaskOption(name);
   return {
@@ -702,6 +706,8 @@ interface FileRead {
   readonly options: ReaderOptions;
   /** Looks at the columns of a file. Default: all files have the same, but for those of their paths. */
   readonly look?: Look | undefined;
+  /** Brings the columns of several files into one form, before types have to meet. Default: as they are. */
+  readonly settle?: ((files: readonly (readonly Field[] | undefined)[]) => readonly (readonly Field[] | undefined)[]) | undefined;
   /** Whether a task reads several files that follow each other, however many bytes they have. Default: those of few bytes. */
   readonly isManySmall?: boolean;
 }
@@ -718,8 +724,9 @@ interface FileToRead extends ListedFile {
   readonly fields?: readonly Field[] | undefined;
 }
 
-function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: FileRead): Dataset<R> {
-  const { files, tasks, reader, options, look, isManySmall = false } = read;
+/** The dataset of a reader of files. */
+export function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: FileRead): Dataset<R> {
+  const { files, tasks, reader, options, look, settle = (found) => found, isManySmall = false } = read;
   checkPaths(name, paths, files);
   /** Finds the schema of the files that were listed last. */
   let common: () => Promise<readonly Field[] | undefined> = () => Promise.resolve(undefined);
@@ -727,11 +734,8 @@ function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: FileRea
     const { listed, columnsOfPath } = await filesToRead(name, paths, files);
     const plain = listed.map((file): FileToRead => ({ ...file, columns: columnsOfPath(file.path) }));
     const looked = async (): Promise<FileToRead[]> => {
-      const found = await fieldsOfFiles(
-        look as Look,
-        listed.map(({ path }) => path),
-        { name, options, tasks, cpus },
-      );
+      const all = listed.map(({ path }) => path);
+      const found = settle(await fieldsOfFiles(look as Look, all, { name, options, tasks, cpus }));
       return plain.map((file, i) => ({ ...file, fields: found[i] }));
     };
     const withFields = look === undefined || plain.length < 2 ? undefined : await looked();

@@ -56,6 +56,10 @@ import { readNumpyFile } from "./formats/numpy-reader.ts";
 import { readParquetPart } from "./formats/parquet-reader.ts";
 import { readTextFile } from "./formats/text-reader.ts";
 import { readVideoFile } from "./formats/videos.ts";
+import { readWebdatasetFile } from "./formats/tar/webdataset-reader.ts";
+import { readTfrecordFile, tfrecordFields } from "./formats/tensorflow/example-reader.ts";
+import { readTfrecords } from "./readers/tfrecords.ts";
+import { readWebdataset } from "./readers/webdataset.ts";
 import { Chain } from "./preprocessors/chain.ts";
 import { Concatenator } from "./preprocessors/concatenator.ts";
 import { CustomKBinsDiscretizer, UniformKBinsDiscretizer } from "./preprocessors/discretizers.ts";
@@ -178,6 +182,11 @@ registerExports("shoal/data", {
   readRangeTensor,
   readText,
   readTextFile,
+  readTfrecordFile,
+  readTfrecords,
+  tfrecordFields,
+  readWebdataset,
+  readWebdatasetFile,
   readUserTask,
   readVideoFile,
   readVideos,

@@ -65,6 +65,12 @@ export interface WriteParquetOptions extends WriteRowsOptions {
   compression?: ParquetCodec | undefined;
 }
 
+/** The options of `writeTfrecords` and `writeWebdataset`. */
+export interface WriteRecordsOptions extends WriteRowsOptions {
+  /** Default: `"none"`. */
+  compression?: keyof typeof COMPRESSED | undefined;
+}
+
 /** The options of `writeNumpy`. */
 export interface WriteNumpyOptions extends WriteRowsOptions {
   /** The column whose values are written. */
@@ -137,6 +143,25 @@ export function parquetWrite({ signal, ...given }: WriteParquetOptions): WritePl
   const { compression, ...rest } = readWrite("writeParquet", given, { ...WRITE_ROWS, compression: oneOf(PARQUET_CODECS, "snappy") });
   checkRows("writeParquet", rest);
   return { ...rest, signal, extension: ".parquet", format: { kind: "parquet", codec: compression } };
+}
+
+export function tfrecordsWrite(given: WriteRecordsOptions): WritePlan {
+  return recordsWrite("writeTfrecords", given, ".tfrecord", { kind: "tfrecords" });
+}
+
+export function webdatasetWrite(given: WriteRecordsOptions): WritePlan {
+  return recordsWrite("writeWebdataset", given, ".tar", { kind: "webdataset" });
+}
+
+function recordsWrite(
+  method: string,
+  { signal, ...given }: WriteRecordsOptions,
+  extension: string,
+  format: WritePlan["format"],
+): WritePlan {
+  const { compression, ...rest } = readWrite(method, given, { ...WRITE_ROWS, compression: COMPRESSION });
+  checkRows(method, rest);
+  return { ...rest, signal, extension: `${extension}${COMPRESSED[compression]}`, format };
 }
 
 export function numpyWrite(options: WriteNumpyOptions): WritePlan {

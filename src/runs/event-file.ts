@@ -5,6 +5,7 @@
  * it is compared with the real TensorBoard byte by byte. A record is its length (8 bytes), the checksum of that, the event, and the
  * checksum of the event; checksums are CRC-32C, masked. The first event names the version.
  */
+import { maskedCrc32c } from "../storage/crc32c.ts";
 import { boolField, bytesField, doubleField, floatField, intField, message } from "./protocol-buffers.ts";
 
 const VERSION = "brain.Event:2";
@@ -69,24 +70,9 @@ function protoValue(value: number | boolean | string): Buffer {
   return typeof value === "boolean" ? boolField(4, value) : bytesField(3, value);
 }
 
-/** Rotated and shifted by a constant, so that the checksum of bytes that hold checksums is not degenerate. */
+/** The masked checksum in four bytes. */
 function maskedChecksum(bytes: Uint8Array): Buffer {
-  const crc = crc32c(bytes);
   const masked = Buffer.alloc(4);
-  masked.writeUInt32LE((((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0);
+  masked.writeUInt32LE(maskedCrc32c(bytes));
   return masked;
-}
-
-/** Castagnoli's polynomial, its bits reversed. Node has the checksum of zip files alone. */
-const POLYNOMIAL = 0x82f63b78;
-const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte;
-  for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ POLYNOMIAL : crc >>> 1;
-  return crc;
-});
-
-export function crc32c(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = (TABLE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
-  return (crc ^ 0xffffffff) >>> 0;
 }

@@ -28,6 +28,8 @@ import { jsonLines } from "../formats/json-writer.ts";
 import { type ImageFormat, imageFiles } from "../formats/images.ts";
 import { npyFile } from "../formats/numpy-writer.ts";
 import { type ParquetCodec, parquetFile } from "../formats/parquet-writer.ts";
+import { WebdatasetShard } from "../formats/tar/webdataset-writer.ts";
+import { exampleRecords } from "../formats/tensorflow/example-writer.ts";
 import { plainWriter, type ValueWriter } from "../formats/value-text.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
@@ -39,6 +41,7 @@ type FileFormat =
   | { readonly kind: "csv"; readonly header: boolean }
   | { readonly kind: "json" }
   | { readonly kind: "parquet"; readonly codec: ParquetCodec }
+  | { readonly kind: "tfrecords" | "webdataset" }
   | { readonly kind: "numpy"; readonly column: string }
   | { readonly kind: "images"; readonly column: string; readonly format: ImageFormat };
 
@@ -123,9 +126,12 @@ export async function writeRowless(fields: readonly Field[], transform: WriteTra
   return [];
 }
 
-/** Whether a dataset without rows is a file with its columns: partitions have no folder then, and arrays and images no form. */
+/** Forms in which a file without rows has its columns all the same. */
+const TABLES: ReadonlySet<string> = new Set(["csv", "json", "parquet"]);
+
+/** Whether a dataset without rows is a file with its columns: partitions have no folder then. */
 function hasEmptyFiles({ partitionBy, format }: WriteTransform): boolean {
-  return partitionBy.length === 0 && format.kind !== "numpy" && format.kind !== "images";
+  return partitionBy.length === 0 && TABLES.has(format.kind);
 }
 
 async function openNext(partition: string, open: Map<string, OpenFile>, transform: WriteTransform): Promise<OpenFile> {
@@ -148,19 +154,24 @@ async function checkIsAwaited({ name, stagingFolder }: WriteTransform, written: 
 }
 
 async function openFile(partition: string, { stagingFolder, extension, format }: WriteTransform): Promise<OpenFile> {
-  const writer = await FileWriter.open(`${stagingFolder}/${crypto.randomUUID()}${extension}`);
+  const id = crypto.randomUUID();
+  const writer = await FileWriter.open(`${stagingFolder}/${id}${extension}`);
   let rowCount = 0;
   const collected: Block[] = [];
   const table = format.kind === "csv" ? new CsvTable(format) : undefined;
+  const shard = format.kind === "webdataset" ? new WebdatasetShard(id.slice(0, 8)) : undefined;
   const end = async (): Promise<WrittenFile[]> => {
     if (format.kind === "parquet") await writer.write(await parquetFile(aligned(collected), format.codec));
     if (format.kind === "numpy") for (const part of npyFile(collected, format.column)) await writer.write(part);
+    if (shard !== undefined) await writer.write(shard.end());
     const { path, sizeBytes } = await writer.commit();
     return [{ staged: path, partition, rowCount, sizeBytes }];
   };
   const add = async (block: Block): Promise<void> => {
     if (table !== undefined) await writer.write(table.add(block));
     else if (format.kind === "json") await writer.write(jsonLines(block));
+    else if (format.kind === "tfrecords") await writer.write(exampleRecords(block));
+    else if (shard !== undefined) for await (const part of shard.add(block)) await writer.write(part);
     else collected.push(block);
     rowCount += block.rowCount;
   };

@@ -58,24 +58,16 @@ export function loadSharp(load: () => Promise<{ default: unknown }> = () => impo
 
 /** An image file as one row: the column `image`. Runs in workers. */
 export async function* readImageFile(path: string, { size, mode }: ImageOptions = {}): AsyncGenerator<Block, void, undefined> {
-  const sharp = (await (loaded ??= loadSharp())) as Sharp;
   // Opening a file itself would cost sharp more than being given its bytes: it does so twice.
   const isFile = isWorker() && schemeOf(path) === "file" && compressionOf(path) === undefined;
   const source = isFile ? readLocalFile(path) : await readWhole(path);
   try {
-    const image = sharp(source).rotate();
-    // As Ray does: to the exact size without regard to proportions, by bilinear interpolation.
-    if (size !== undefined) image.resize(size[1], size[0], { fit: "fill", kernel: "linear" });
-    if (mode === "L") image.removeAlpha().grayscale().toColourspace("b-w");
-    else if (mode !== undefined) (mode === "RGB" ? image.removeAlpha() : image.ensureAlpha()).toColourspace("srgb");
-    const { data, info } = await image.raw({ depth: "uchar" }).toBuffer({ resolveWithObject: true });
-    const elements = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-    const shape = [info.height, info.width, info.channels];
+    const image = await decodeImage(source, { size, mode } as ImageOptions);
     // Where no size was asked for, the next file may have another one: all blocks say so.
     const vector =
       size === undefined
-        ? buildVector([new NdArray(elements, shape)], variableTensorType("uint8", 3))
-        : vectorOfNdArray(new NdArray(elements, [1, ...shape]));
+        ? buildVector([image], variableTensorType("uint8", 3))
+        : vectorOfNdArray(new NdArray(image.data, [1, ...image.shape]));
     yield { rowCount: 1, names: ["image"], vectors: [vector] };
   } catch (error) {
     throw new DataError(`Cannot read ${path} as an image: ${(error as Error).message} (it has ${source.length} bytes)`, {
@@ -83,6 +75,18 @@ export async function* readImageFile(path: string, { size, mode }: ImageOptions 
       hint: "sharp reads JPEG, PNG, WebP, AVIF, TIFF, GIF and SVG; is the file whole, and one of them?",
     });
   }
+}
+
+/** The pixels of an image file. @throws DataError where sharp is not installed; sharp's error for other files */
+export async function decodeImage(source: Uint8Array, { size, mode }: ImageOptions): Promise<NdArray<Uint8Array>> {
+  const sharp = (await (loaded ??= loadSharp())) as Sharp;
+  const image = sharp(source).rotate();
+  // As Ray does: to the exact size without regard to proportions, by bilinear interpolation.
+  if (size !== undefined) image.resize(size[1], size[0], { fit: "fill", kernel: "linear" });
+  if (mode === "L") image.removeAlpha().grayscale().toColourspace("b-w");
+  else if (mode !== undefined) (mode === "RGB" ? image.removeAlpha() : image.ensureAlpha()).toColourspace("srgb");
+  const { data, info } = await image.raw({ depth: "uchar" }).toBuffer({ resolveWithObject: true });
+  return new NdArray(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), [info.height, info.width, info.channels]);
 }
 
 /**
@@ -95,20 +99,25 @@ export async function* imageFiles(block: Block, column: string, format: ImageFor
   if (vector === undefined)
     throw new DataError(`writeImages: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
   const read = valueReader(vector);
+  for (let row = 0; row < block.rowCount; row += 1) yield encodeImage(read(row), format, { column, row });
+}
+
+/** The file of an image. @throws DataError for a value that is none, with its place */
+export async function encodeImage(
+  image: unknown,
+  format: ImageFormat,
+  { column, row }: { column: string; row: number },
+): Promise<Uint8Array> {
   const sharp = (await (loaded ??= loadSharp())) as Sharp;
-  for (let row = 0; row < block.rowCount; row += 1) {
-    const image = read(row);
-    if (!isImage(image)) {
-      const what =
-        image instanceof NdArray ? `an NdArray of ${image.dtype} with the shape [${image.shape.join(", ")}]` : describeValue(image);
-      throw new DataError(`Column ${JSON.stringify(column)}: row ${row} is ${what}, and no image`, {
-        hint: "an image is an NdArray of uint8: height, width, and 1 to 4 channels",
-      });
-    }
-    const [height, width, channels = 1] = image.shape as [number, number, 1 | 2 | 3 | 4 | undefined];
-    const { data } = image;
-    yield await sharp(data, { raw: { height, width, channels } }).toFormat(format).toBuffer();
+  if (!isImage(image)) {
+    const what =
+      image instanceof NdArray ? `an NdArray of ${image.dtype} with the shape [${image.shape.join(", ")}]` : describeValue(image);
+    throw new DataError(`Column ${JSON.stringify(column)}: row ${row} is ${what}, and no image`, {
+      hint: "an image is an NdArray of uint8: height, width, and 1 to 4 channels",
+    });
   }
+  const [height, width, channels = 1] = image.shape as [number, number, 1 | 2 | 3 | 4 | undefined];
+  return sharp(image.data, { raw: { height, width, channels } }).toFormat(format).toBuffer();
 }
 
 function isImage(value: unknown): value is NdArray<Uint8Array> {

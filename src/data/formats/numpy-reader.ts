@@ -57,6 +57,20 @@ export async function* npyBlocks(
   }
 }
 
+/** The array of a `.npy` file in memory. Whole numbers of 64 bits are bigints. @throws DataError for other bytes */
+export async function ndArrayOfNpy(bytes: Uint8Array, file = "the array"): Promise<NdArray> {
+  const window = new ByteWindow(
+    (async function* whole() {
+      yield bytes;
+    })(),
+    file,
+  );
+  const header = await readHeader(window);
+  const { rowCount, rowBytes } = layoutOf(header, file);
+  const elements = await takeBytes(window, rowCount * rowBytes, rowCount * rowBytes);
+  return arrayOfElements(elements, header, rowCount);
+}
+
 async function readHeader(window: ByteWindow): Promise<NpyHeader> {
   const { file } = window;
   await window.fill(NPY_PREFIX_BYTES);
@@ -97,12 +111,16 @@ async function takeBytes(window: ByteWindow, length: number, announced: number):
   return bytes;
 }
 
-function vectorOfElements(bytes: Uint8Array<ArrayBuffer>, { shape, isFortran, ...type }: NpyHeader, rows: number): Vector {
+function vectorOfElements(bytes: Uint8Array<ArrayBuffer>, header: NpyHeader, rows: number): Vector {
+  return vectorOfNdArray(arrayOfElements(bytes, header, rows));
+}
+
+function arrayOfElements(bytes: Uint8Array<ArrayBuffer>, { shape, isFortran, ...type }: NpyHeader, rows: number): NdArray {
   const own = shape.length === 0 ? [1] : [rows, ...shape.slice(1)];
   swapToLittleEndian(bytes, type.isBigEndian ? type.wordBytes : 1);
   const ordered = isFortran && own.length > 1 ? transposed(bytes, own, type.bytes) : bytes;
   const dtype = type.dtype === "float16" ? "float32" : type.dtype;
-  return vectorOfNdArray(new NdArray(elementsIn(ordered.buffer, type.dtype), own, dtype));
+  return new NdArray(elementsIn(ordered.buffer, type.dtype), own, dtype);
 }
 
 function swapToLittleEndian(bytes: Uint8Array, wordBytes: number): void {

@@ -185,20 +185,20 @@ export async function terminate(actor: AnyActorHandle): Promise<void> {
   };
   const ended = state.runtime.holdWhile(state.client.ended());
   const ref = state.runtime.calls.callActor(state.client, target, [], resolveMethodOptions({})) as PromiseLike<unknown>;
-  // It may have died already, or die under the call: either way it has ended.
+  // The actor may have died already, or die during the call: in each case it has ended.
   await Promise.allSettled([ref]);
   await ended;
 }
 
 /**
- * Cancels the call behind a reference or a stream: each of its references fails with `TaskCancelledError` at once, and it is not retried. One that has ended is left alone.
+ * Cancels the call behind a reference or a stream: its references fail with `TaskCancelledError` at once, and it is not retried. A call that has ended is unchanged.
  *
- * A call that has not begun never will. One that has sees the `signal` of its `getRuntimeContext()` abort, and what it awaits of Shoal rejects.
- * A task that computes without a pause is interrupted where it stands, and its synchronous `finally` blocks do not run; no later task runs in that process. A task that has
- * not ended after 3 seconds loses its worker process. A call of an actor is told and no more: a method that computes without a pause runs to its end and blocks the
- * actor until then; `kill(actor, { noRestart: false })` ends it and starts the actor again, if its `maxRestarts` allows that.
+ * A call that has not begun never runs. A running call sees the `signal` of its `getRuntimeContext()` abort, and its waits for references reject. A task that
+ * computes without a pause is interrupted, its synchronous `finally` blocks do not run, and no later task runs in that process. A task that has not ended after 3
+ * seconds loses its worker process. A call of an actor is only informed: a method that computes without a pause runs to its end and blocks the actor until then.
+ * `kill(actor, { noRestart: false })` ends it and starts the actor again, if its `maxRestarts` allows that.
  *
- * @throws TypeError for what is no reference of a call, and for `force` with a call of an actor: `kill` ends actors.
+ * @throws TypeError unless given a call's reference, and for `force` with a call of an actor: `kill` ends actors.
  * @example
  * const ref = search.remote(data);
  * cancel(ref);
@@ -228,8 +228,8 @@ export async function kill(actor: AnyActorHandle, options?: KillOptions): Promis
 }
 
 /**
- * Ends the actor that this code runs in, from inside one of its methods, and does not return. The call fails with ActorDiedError, as do those that wait; the
- * actor is not restarted. Its `Symbol.asyncDispose` or `Symbol.dispose` method runs first.
+ * Ends the present actor from inside one of its methods, and does not return. This call and all waiting calls fail with ActorDiedError; the actor is not restarted.
+ * Its `Symbol.asyncDispose` or `Symbol.dispose` method runs first.
  *
  * @throws TypeError outside of actors
  */
@@ -262,9 +262,10 @@ export async function actors(options?: ActorsOptions): Promise<ActorInfo[]> {
 }
 
 /**
- * What the call behind a ref waits for: arguments, resources and who holds them, a worker, its turn in an actor, or further refs; and cycles.
+ * Explains why the call behind a ref waits: for arguments, for resources and their holders, for a worker, for its turn in an actor, or for further refs; and finds
+ * cycles.
  *
- * @throws TypeError for what is no ref
+ * @throws TypeError unless given a ref
  * @example
  * console.log(String(await why(ref))); // task train waits for resources: it needs 1 GPU, of which 0 is free; held by actor Model (1 GPU)
  */
@@ -291,7 +292,7 @@ export async function availableResources(): Promise<Resources> {
   return { ...available, object_store_memory: Math.max(0, store.quotaBytes - store.usedBytes) };
 }
 
-/** Who and where this code is: the driver, a task, or an actor. */
+/** Returns the identity and place of the present code: the driver, a task, or an actor. */
 export function getRuntimeContext(): RuntimeContext {
   return currentContext();
 }

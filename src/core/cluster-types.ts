@@ -1,8 +1,8 @@
 /**
- * The public types of what a program is told of where it runs: the context that it runs in, the actors and the nodes of the cluster.
+ * The public types of facts about a program's surroundings: its own context, and the actors and nodes of the cluster.
  *
- * Decides which facts have a name: all of them can be had without changing anything, and are as old as the answer. With the options of asking for them.
- * No code. The types of calls and references are in `types.ts`.
+ * Reading these facts changes nothing, and they are as old as the answer. The options of the questions are here, too. No code. `types.ts` has the types of calls
+ * and references.
  */
 import type { ActorId, JobId, NodeId, ProcessId, TaskId } from "../runtime/base/ids.ts";
 import type { RuntimeEnv } from "./options/scheduling-types.ts";
@@ -12,7 +12,7 @@ import type { Resources } from "./options/scheduling-types.ts";
 export interface RuntimeContext {
   readonly jobId: JobId;
   readonly nodeId: NodeId;
-  /** This process in the cluster; its process id on the machine is `process.pid`. */
+  /** The cluster-wide id of this process; its process id on the machine is `process.pid`. */
   readonly workerId: ProcessId;
   readonly namespace: string;
   /** Absent in the driver. */
@@ -23,7 +23,7 @@ export interface RuntimeContext {
   readonly actorId: ActorId | undefined;
   /** Absent for actors without a name. */
   readonly actorName: string | undefined;
-  /** What the task or actor holds while it runs; empty in the driver. */
+  /** The resources that the task or actor holds while it runs; empty in the driver. */
   readonly assignedResources: Resources;
   /** By resource, the ids of the accelerators that it may use, such as `{ GPU: ["0"] }`; empty where it asked for none. */
   readonly acceleratorIds: Readonly<Record<string, readonly string[]>>;
@@ -31,24 +31,25 @@ export interface RuntimeContext {
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** The placement group in which it runs, if any. */
   readonly placementGroupId: string | undefined;
-  /** What its worker has besides what the node has: of the job, the parent and the call, merged; empty for most. */
+  /** The worker's runtime environment, merged from the job, the parent and the call; mostly empty. */
   readonly runtimeEnv: RuntimeEnv;
   /** Whether this actor has been restarted; its state began anew. */
   readonly wasCurrentActorReconstructed: boolean;
-  /** That the node is to be drained, and until when; undefined while nobody has said so. Actors with restarts left are moved at once and see nothing of it. */
+  /** Set if the node is about to be drained, with the deadline. Actors with restarts left are moved at once and never see it. */
   readonly preemption: PreemptionInfo | undefined;
   /** Aborts when the node is to be drained, with what `preemption` says then as its reason; in the driver, too. */
   readonly preemptionSignal: AbortSignal;
   /**
-   * Aborts when this task or actor call is cancelled, with the `TaskCancelledError` as its reason; in the driver it never does. Hand it to
-   * what takes a signal, or ask `signal.aborted`. In an actor it aborts, too, when the caller's process is gone; the call itself goes on. Code that runs without a pause sees no change: it is interrupted instead.
+   * Aborts when this task or actor call is cancelled, with the `TaskCancelledError` as its reason; never in the driver. Pass it to functions that take a signal, or
+   * read `signal.aborted`. In an actor it also aborts when the caller's process has gone; the call itself goes on. Code without a pause sees no abort: it is
+   * interrupted instead.
    */
   readonly signal: AbortSignal;
 }
 
 /** The node that code runs on is to be drained. */
 export interface PreemptionInfo {
-  /** When it leaves whatever runs on it then, in milliseconds since 1970, as `Date.now()`; undefined where it waits for what runs. */
+  /** Time at which the node leaves whatever still runs, in milliseconds since 1970, as `Date.now()`; undefined if it waits for running work. */
   readonly deadlineMs: number | undefined;
   /** `preemption`: it is taken away; `idle`: nobody needed it. */
   readonly reason: "preemption" | "idle";
@@ -66,18 +67,18 @@ export interface KvPutOptions extends KvOptions {
   overwrite?: boolean | undefined;
 }
 
-/** What `kvPut` keeps: bytes, or what JSON can write. */
+/** Values of `kvPut`: bytes, or any value that JSON can write. */
 export type KvValue = Uint8Array | string | number | boolean | null | object;
 
 /** The options of `actors`. */
 export interface ActorsOptions {
-  /** Those of one namespace. Default: all. */
+  /** Limits the answer to one namespace. Default: all. */
   namespace?: string | undefined;
   /** The dead too, of which the last 10,000 are known. Default: false. */
   includeDead?: boolean | undefined;
 }
 
-/** One actor, as `actors()` lists it. */
+/** An actor in the list of `actors()`. */
 export interface ActorInfo {
   readonly actorId: ActorId;
   readonly className: string;
@@ -87,7 +88,7 @@ export interface ActorInfo {
   readonly lifetime: "detached" | "non_detached";
   /** `"pending"` until its constructor has run, `"restarting"` from the death of its process until it has run again. */
   readonly phase: "pending" | "alive" | "restarting" | "dead";
-  /** Its process on its machine, or the last one that it had. */
+  /** Process id on its machine; for an actor without a process the last one. */
   readonly pid: number | undefined;
   readonly nodeId: NodeId | undefined;
   /** How often it was made anew; calls carry it. */
@@ -97,11 +98,11 @@ export interface ActorInfo {
   readonly reason: string | undefined;
 }
 
-/** One machine of the cluster, as `nodes()` lists it. */
+/** A machine of the cluster in the list of `nodes()`. */
 export interface NodeInfo {
   readonly nodeId: NodeId;
   readonly alive: boolean;
-  /** A node that is to leave gets nothing new, and goes when what it has has ended. */
+  /** Whether the node is leaving: it gets no new work, and goes once its present work has ended. */
   readonly draining: boolean;
   readonly hostname: string;
   readonly address: string;

@@ -1,5 +1,5 @@
 /**
- * The one runtime of this process, for what is built on it: the API's functions, remote functions, actors and placement groups.
+ * The one runtime of this process, for code built on it: the API's functions, remote functions, actors and placement groups.
  *
  * Starts one with defaults where a call comes before `init`. Refs, which the runtime itself makes, find it in `runtime-slot.ts`.
  */
@@ -39,7 +39,7 @@ export function requireRuntime(): Runtime {
   return start();
 }
 
-/** What the node answers; a driver lives until then. @throws NodeDiedError when the node ends before */
+/** Asks the node and returns its answer; a driver lives until then. @throws NodeDiedError if the node ends before */
 export function askNode<N extends number>(type: N, header: unknown, options: RequestOptions = {}): Promise<Reply<ReplyTo<N>>> {
   const runtime = requireRuntime();
   return runtime.holdWhile(runtime.daemon.request(type, header, options));

@@ -1,5 +1,5 @@
 /**
- * The node as a process of its own: started by the driver, reached over a socket, outlived by nothing of it.
+ * The node as a separate process: the driver starts it and reaches it over a socket, and all its processes end with it.
  *
  * It is separate because a computing driver must not stall it, and because only a slim process may spawn others: a spawn from a driver with a
  * large heap blocks it for tens of milliseconds.
@@ -20,9 +20,9 @@ export interface LocalNode {
   readonly transport: Transport;
   readonly memoryDirectory: string;
   readonly spillDirectory: string;
-  /** Resolves when the node and all of its workers have ended and nothing of theirs is left. */
+  /** Resolves when the node and all its workers have ended and their files are gone. */
   ended(): Promise<void>;
-  /** This process exits: removes what nobody else will. */
+  /** Called as this process exits: removes files that no other process removes. */
   abandon(): void;
 }
 
@@ -58,7 +58,7 @@ export function startDaemonProcess(options: LocalNodeOptions, driverId: ProcessI
     execArgv: ["--disable-warning=ExperimentalWarning"],
     configuration: { ...configuration, directories, workerExecArgv: programExecArgv() },
     onLine: (_stream, line) => onLine(line),
-    // It says one thing: that it listens.
+    // Its only message says that it listens.
     onMessage: () => {
       connectLater(transport, `${directories.sockets}/daemon`, { token: options.token, processId: driverId });
     },
@@ -84,7 +84,7 @@ export function startDaemonProcess(options: LocalNodeOptions, driverId: ProcessI
       await exited;
       clearTimeout(timer);
     },
-    // The daemon hears of it and removes everything.
+    // The daemon notices the end and removes everything.
     abandon: () => {},
   };
 }

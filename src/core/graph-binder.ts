@@ -19,7 +19,7 @@ export interface GraphActor {
   readonly processId: ProcessId | undefined;
   /** Resolves when the actor is alive. @throws ActorDiedError, or what its constructor threw */
   ready(): Promise<void>;
-  /** Has the actor run its part of a graph and nothing else; resolves when the graph has ended. @throws what ended it before, such as ActorDiedError */
+  /** Runs the actor's part of a graph, and nothing else, until the graph ends. @throws the cause of an early end, such as ActorDiedError */
   runGraph(plan: GraphPlan): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export interface GraphRuntime {
     readonly memoryDirectory: string;
     readonly onWarning: (text: string) => void;
   };
-  /** Encodes what goes into channels. */
+  /** Encodes values for channels. */
   readonly serializer: ValueCodec;
   /** Counts the references among it. */
   readonly table: ObjectTable;
@@ -80,7 +80,7 @@ export function graphRuntime(): GraphRuntime {
 
 let binder: ((binding: Binding) => object) | undefined;
 
-/** Registers what makes nodes of bindings. */
+/** Registers the function that makes nodes of bindings. */
 export function setGraphBinder(bind: (binding: Binding) => object): void {
   binder = bind;
 }

@@ -17,7 +17,7 @@ export interface GraphValue<out T, out I = never> {
   readonly [nodeInput]: I;
 }
 
-/** What `execute` takes: the input, or nothing for a graph without an `InputNode`. */
+/** Arguments of `execute`: the input, or none for a graph without an `InputNode`. */
 export type GraphInput<I> = [I] extends [never] ? [] : [input: I];
 
 /**
@@ -67,13 +67,13 @@ export interface BoundMethod<A extends readonly unknown[], R, I> {
 // Arguments of bind
 
 /**
- * What may be bound for a parameter of type `T`: the value, a reference to it, or a node. Where a reference is expected inside an array or
- * object, a node may stand there: the call gets its reference.
+ * Values that may be bound to a parameter of type `T`: the value, a reference to it, or a node. Inside arrays and objects a node may replace an expected reference:
+ * the call gets the node's reference.
  */
 export type BindArg<T> =
   IsAny<T> extends true ? any : [Extract<T, AnyRef>] extends [never] ? T | ObjectRef<T> | GraphValue<T, any> | Nested<T> : never;
 
-/** What may be bound for a parameter list; names, optional and rest parameters are kept. */
+/** Values that may be bound to a parameter list; names, optional and rest parameters are kept. */
 export type BindArgs<A extends readonly unknown[]> = { [K in keyof A]: BindArg<A[K]> };
 
 type Nested<T> = IsAny<T> extends true ? any : T extends readonly unknown[] ? { [K in keyof T]: NestedItem<T[K]> } : NestedObject<T>;

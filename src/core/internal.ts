@@ -1,11 +1,11 @@
 /**
- * The door of the core for our own libraries: what they use beside the public functions of `core/index.ts`.
+ * The core's door for our own libraries, beside the public functions of `core/index.ts`.
  *
- * Folders above the core import these two files of it and no others (`test/layers.test.ts`). Each export says at its declaration what it promises.
- * Other packages get this file as `shoal/internal`, for the very version that they were built with: any release may change it.
+ * Folders above the core import only these two files (`test/layers.test.ts`). Each export documents its promises at its declaration. Other packages get this file as
+ * `shoal/internal`, for exactly the version that they were built with: any release may change it.
  */
 
-// Options: tables of what is allowed, defaults, and errors that name the nearest option.
+// Options: tables of allowed values and defaults, and errors that name the nearest option.
 export {
   callable,
   count,
@@ -54,13 +54,13 @@ export { registerErrorClass, taskErrorFrom } from "../runtime/base/errors.ts";
 export { processEnding } from "./calls/call-failures.ts";
 export { userStack } from "./serializer.ts";
 
-// What travels, and how.
+// Travelling values.
 export { registerExports } from "../runtime/closure/well-known.ts";
 export { nameUnsent } from "../runtime/closure/graph-builder.ts";
 export { deregisterSerializer, registerSerializer } from "./objects/registered-serializers.ts";
 export { inspectSerializability, type SerializabilityReport } from "./objects/inspect-serializability.ts";
 
-// This process, actors and references.
+// The present process, actors and references.
 export { isClass } from "./api.ts";
 export { actorIdOf } from "./actors/actor-handle.ts";
 export { isSessionOpen } from "./current-runtime.ts";
@@ -95,7 +95,7 @@ export type { Frame } from "../runtime/wire/frame.ts";
 export { pythonFile } from "./python-code.ts";
 export { type PythonCode, pythonClass, pythonCodeOf, pythonFunction } from "./python-definitions.ts";
 
-// Parts of a library in the head, in daemons and in workers, with messages and durable tables of its own.
+// Parts of a library in the head, in daemons and in workers, with separate messages and durable tables.
 export {
   answering,
   type CallOutcome,
@@ -114,7 +114,7 @@ export { registerExtension } from "../runtime/extension/load-extensions.ts";
 export { type ExtensionClient, extensionClient, ExtensionRefusal } from "./extensions.ts";
 export * as shape from "../runtime/wire/header-shape.ts";
 
-// What happens, and how often.
+// Events and counters.
 export { addToCounter, listCounters, listEvents, recordEvent } from "./telemetry.ts";
 export type { CollectedEvent, CounterValue, EventFields } from "../runtime/events/telemetry-messages.ts";
 
@@ -126,10 +126,10 @@ export { newTemporaryFolder, temporaryRoot } from "../runtime/os/files/temporary
 export { makePrivateFolder } from "../runtime/os/files/private-files.ts";
 export { removeIfEmpty } from "../runtime/os/files/shared-folder.ts";
 
-// Which process left a record in a file, and whether it still runs.
+// The process that left a record in a file, and whether it still runs.
 export { isProcessGone, processIdentity, runsHere } from "../runtime/os/processes/process-identity.ts";
 
-// This machine: memory of the process and of the machine, and its name.
+// The machine: memory of the process and of the machine, and its name.
 export { createMemoryProbe, ownMemoryBytes } from "../runtime/os/machine/memory-usage.ts";
 export { machineName } from "../runtime/os/machine/machine.ts";
 

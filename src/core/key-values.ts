@@ -17,9 +17,9 @@ import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
  * Keeps a small value by name at the head of the cluster, where every process of every program finds it. On heads that have a store (`shoal start --head` with
  * NATS) it is kept there before this resolves, and outlives heads; otherwise it lives as long as the head, and on one machine as long as the program.
  *
- * @param value bytes (`Uint8Array`), or what `JSON.stringify` can write; up to 1 MiB
- * @returns whether it was put: with `overwrite: false` a value that is there stays
- * @throws TypeError for what is neither bytes nor JSON, RangeError for keys and values that are too long, NodeDiedError when the node ends before the answer
+ * @param value bytes (`Uint8Array`), or a value that `JSON.stringify` can write; up to 1 MiB
+ * @returns whether it was put: with `overwrite: false` an existing value stays
+ * @throws TypeError for a value that is neither bytes nor JSON, RangeError for a key or value that is too long, NodeDiedError if the node ends before the answer
  * @example
  * await kvPut("model/version", { name: "v7", at: Date.now() });
  * await kvGet("model/version"); // { name: "v7", at: 1763... }
@@ -32,7 +32,7 @@ export async function kvPut(key: string, value: KvValue, options?: KvPutOptions)
   const obstacle = sizeObstacle(bytes.byteLength);
   if (obstacle !== undefined) throw new RangeError(`Cannot put ${JSON.stringify(key)}: ${obstacle}`);
   const header: KeyValuePutHeader = { ...name, form: isBytes ? "bytes" : "json", overwrite };
-  // What is given may be changed while it is on its way.
+  // A copy, because the caller may change the bytes while they are on their way.
   return (await ask(MESSAGE.KV_PUT, header, [bytes.slice()])).header;
 }
 
@@ -72,7 +72,7 @@ export async function kvDelete(key: string, options?: KvOptions): Promise<boolea
 /**
  * The keys of a namespace that begin with a prefix, sorted.
  *
- * @throws TypeError for what is no text, NodeDiedError when the node ends before the answer
+ * @throws TypeError for a prefix that is not a text, NodeDiedError if the node ends before the answer
  */
 export async function kvList(prefix = "", options?: KvOptions): Promise<string[]> {
   if (typeof prefix !== "string") throw new TypeError(`Cannot list keys: a prefix is text: received ${describeValue(prefix)}`);

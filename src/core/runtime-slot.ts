@@ -1,9 +1,8 @@
 /**
- * Where the one runtime of this process is: set by `init` or a worker's start, found by everything that a user calls.
+ * The slot of this process's one runtime: `init` or a worker's start sets it, and every public function finds it.
  *
- * It hangs on a global symbol, so that two copies of the package in one process (a bundle and an import) share it instead of
- * starting two clusters. `R` is how much of the runtime the reader knows: refs know little of it (`objects/object-ref.ts`), what is built on
- * the runtime knows all (`current-runtime.ts`).
+ * A global symbol holds it, so that two copies of the package in one process (a bundle and an import) share the runtime instead of starting two clusters. `R` is the
+ * reader's view of the runtime: refs see a small part (`objects/object-ref.ts`), code built on the runtime sees all (`current-runtime.ts`).
  */
 import { ShoalError } from "../runtime/base/errors.ts";
 
@@ -30,9 +29,9 @@ export class RuntimeSlot<R extends { readonly isClosed: boolean }> {
   }
 
   /**
-   * The runtime for something that a session made, such as a ref: where none runs, that session has ended, and a new one would know nothing of it.
+   * Returns the runtime for something that a session made, such as a ref. Without a runtime that session has ended, and a new one would not know the ref.
    *
-   * @throws ShoalError when Shoal does not run any more
+   * @throws ShoalError if Shoal does not run any more
    */
   requireRunning(): R {
     const runtime = this.requireOpen();

@@ -76,7 +76,7 @@ export interface Reducer {
   revive(kind: number, payload: unknown, held: object | undefined): unknown;
 }
 
-/** Where in the payload of a remote function or class the place of its reference is. */
+/** Index of a remote function's or class's reference in its payload. */
 const REFERENCE_AT: ReadonlyMap<number, number> = new Map([
   [KIND.REMOTE_FUNCTION, 3],
   [KIND.ACTOR_CLASS, 5],
@@ -97,15 +97,15 @@ interface SerializerOptions {
   recover: (error: unknown) => Promise<void> | undefined;
 }
 
-/** What a value needs besides its bytes to be read. */
+/** Facts besides its bytes that the decoding of a value needs. */
 export interface DecodeContext {
-  /** The refs inside it, in the order of its list. */
+  /** The refs inside the value, in the order of its list. */
   refs?: readonly ObjectEntry[];
   /** The values of top-level refs among arguments. */
   dependencies?: readonly unknown[];
   /** The object whose bytes these are: kept for as long as a mapped view of them lives. */
   keeper?: ObjectEntry;
-  /** What they are fetched for, where another node has them; for a `get` where nothing is said. */
+  /** The purpose of a fetch from another node. Default: a `get`. */
   purpose?: number;
 }
 
@@ -122,7 +122,7 @@ const NO_ENTRIES: readonly ObjectEntry[] = [];
 const DONE: Promise<void> = Promise.resolve();
 
 export interface Encoded extends EncodedMessage {
-  /** The entries of `refs`: whoever keeps the bytes pins them. */
+  /** The entries of `refs`, which the holder of the bytes pins. */
   entries: readonly ObjectEntry[];
 }
 
@@ -138,7 +138,7 @@ const OWN_FOLDER = CODE_URL.href;
 const MACHINERY =
   /\((?:node:internal\/|node:async_hooks|node:vm:)|at (?:async )?node:internal\/|at shoal:interruptible:|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
 
-/** The stack of what a task threw, without the frames that ran the task. */
+/** Returns the stack of a task's error, without the frames that ran the task. */
 export function userStack(error: unknown): string | undefined {
   const stack = isErrorLike(error) ? textOf(error, "stack") : undefined;
   if (stack === undefined) return undefined;
@@ -149,7 +149,7 @@ export function userStack(error: unknown): string | undefined {
 const BRIEF_CHARACTERS = 4000;
 
 export class Serializer implements ValueCodec {
-  /** Set by whoever makes what is built on the runtime. */
+  /** Set by the code that builds the runtime's upper parts. */
   reducer: Reducer = NO_REDUCER;
   readonly #options: SerializerOptions;
   /** Why nothing is read from the store any more. */
@@ -409,9 +409,9 @@ export class Serializer implements ValueCodec {
   }
 
   /**
-   * Begins to fetch the bytes of a value from another node, if they are there.
+   * Begins to fetch a value's bytes from another node, if they are there.
    *
-   * @returns once they are here, or cannot be had, which who reads them learns
+   * @returns once the bytes are here or the fetch has failed, which a reader then learns
    */
   prefetch(payload: Payload, keeper: ObjectEntry | undefined, purpose: number): Promise<void> {
     return this.#bring(payload, keeper, purpose)?.catch(() => {}) ?? DONE;
@@ -424,13 +424,13 @@ export class Serializer implements ValueCodec {
     return entry === undefined ? undefined : this.#bringTo(entry, stored.location, purpose);
   }
 
-  /** What was written in an earlier session of this process looks like another node's, and nobody has it. */
+  /** Fetches an object. An object from an earlier session of this process looks like another node's, and no node has it. */
   async #bringTo(entry: ObjectEntry, location: NonNullable<Payload["stored"]>["location"], purpose: number): Promise<void> {
     this.#options.table.requireOfSession(entry);
     await this.#options.store.copies.bring(location, entry, purpose);
   }
 
-  /** Captures a function or class; what it refers to in the cluster is listed like the refs of a value. */
+  /** Captures a function or class. Its references are listed like a value's. */
   captureDefinition(target: (...args: unknown[]) => unknown): {
     definition: Definition;
     refs: readonly ContainedRef[];
@@ -490,7 +490,7 @@ export class Serializer implements ValueCodec {
 
   #bytesOf(payload: Payload, keeper: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
     if (payload.stored === undefined) {
-      // A reader may write to what it gets: each has buffers of its own.
+      // A reader may write to its value, so each reader gets separate buffers.
       return payload.buffers.length === 0
         ? payload
         : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => copyBytes(buffer)) };
@@ -526,7 +526,7 @@ export class Serializer implements ValueCodec {
   #encodeGraph(value: unknown, encoded: Encoded): void {
     let captured: Pick<ReturnType<typeof captureValue>, "bytes" | "buffers" | "definitions" | "classes"> = captureValue(value, this.hooks);
     if (captured.classes.some((target) => definitionOf(target)?.hasForms === true)) {
-      // A definition of its own would be read without the references that its class captured: they travel with the value, and so does the class.
+      // A separate definition would be read without the references that the class captured. They travel with the value, and so does the class.
       this.#collected = undefined;
       captured = { ...captureWhole(value, this.hooks), classes: [] };
     }
@@ -583,7 +583,7 @@ export class Serializer implements ValueCodec {
   }
 }
 
-/** Only the beginnings of what a thrown value says. */
+/** Returns a thrown value with only the beginning of its texts. */
 function briefly(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return typeof thrown;
   const brief = new Error(thrown.message.slice(0, BRIEF_CHARACTERS));

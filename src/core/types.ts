@@ -1,5 +1,5 @@
 /**
- * The public types of the core: what users import, and what the implementations of `get`, `put`, `wait`, `remote` and the others are typed with.
+ * The public types of the core: the types that users import, and those of `get`, `put`, `wait`, `remote` and the other functions.
  *
  * Decides all inference: from a function to its remote form, from a class to its handle, from a reference to its value. No code.
  * Limits of the language: of an overloaded function the last signature counts; a generic one is fixed by an instantiation
@@ -23,17 +23,17 @@ type MembersOf<T, U> = IsAny<T> extends true ? never : Extract<T, U>;
 // Remote functions
 
 /**
- * What may be passed for a parameter of type `T`: the value, or a reference to it. A parameter that is itself declared as a
- * reference would receive the value, so it accepts nothing: declare `[ref]` or `{ ref }`.
+ * Arguments for a parameter of type `T`: the value, or a reference to it. A parameter that is declared as a reference would receive the value, so it accepts nothing:
+ * declare `[ref]` or `{ ref }`.
  */
 export type Arg<T> = IsAny<T> extends true ? any : [MembersOf<T, AnyRef>] extends [never] ? T | ObjectRef<T> : never;
 
-/** What may be passed for a parameter list: each by {@link Arg}; names, optional and rest parameters are kept. */
+/** Arguments for a parameter list, each by {@link Arg}; names, optional and rest parameters are kept. */
 export type Args<A extends readonly unknown[]> = { [K in keyof A]: Arg<A[K]> };
 
 /**
- * What `.remote()` gives for a function that returns `R` under `numReturns: N`: a reference for 1, nothing for 0, a reference for each item of the
- * returned tuple for more, and a stream for a generator or `"streaming"`. Promises are awaited, and a returned reference is its value.
+ * The result of `.remote()` for a function that returns `R` with `numReturns: N`: a reference for 1, nothing for 0, a reference for each item of the returned tuple for
+ * more, and a stream for a generator or `"streaming"`. Promises are awaited, and a returned reference counts as its value.
  */
 export type Returned<R, N extends ReturnCount = 1> = [N] extends ["streaming"]
   ? ObjectRefGenerator<Item<Awaited<R>>>
@@ -76,7 +76,7 @@ export interface RemoteFunction<A extends readonly unknown[], R, N extends Retur
    * Submits a task and returns a reference to its result at once. Arguments are taken as they are now. A failure of
    * the task is a failure of the reference.
    *
-   * @throws SerializationError when an argument, or what the function captures, cannot be sent.
+   * @throws SerializationError if an argument or a captured value of the function cannot be sent.
    */
   remote(...args: Args<A>): Returned<R, N>;
   /** Adds a task to a graph instead of submitting it; arguments may be other nodes. They are taken when the graph is executed. */
@@ -122,8 +122,8 @@ export type ActorMethod<F, N extends number = 1> =
 /**
  * A handle to an actor: its methods, each with `.remote()`, and nothing else. It can be passed to tasks and to other actors.
  *
- * In the process that created the actor, `using` ends it with the block; without, it lives until `terminate`, `kill`
- * or the end of that process. `T` are the options of its methods, where they change what a call returns.
+ * In the process that created the actor, `using` ends it with the block; otherwise it lives until `terminate`, `kill` or the end of that process. `T` are the methods'
+ * options that change the results of calls.
  */
 export type ActorHandle<I, T = {}> = { readonly [M in MethodsOf<I>]: ActorMethod<I[M], NumReturnsIn<T, M>> } & Disposable & {
     readonly [actorInstance]: I;
@@ -145,7 +145,7 @@ export interface ActorClass<C extends AnyClass, T = {}> {
    * Creates an actor in the background and returns its handle at once. When the constructor throws, each call fails with
    * `ActorDiedError` and the thrown error as its cause.
    *
-   * @throws SerializationError when an argument, or what the class captures, cannot be sent.
+   * @throws SerializationError if an argument or a captured value of the class cannot be sent.
    */
   remote(...args: Args<ConstructorParameters<C>>): ActorHandle<InstanceType<C>, T>;
   /** An actor that each execution of a graph creates; `bind` its methods to call it. Arguments may be nodes. */
@@ -167,28 +167,28 @@ export type ActorNode<T, I = never> = {
   readonly [M in MethodsOf<T>]: T[M] extends (...args: infer A) => infer R ? BoundMethod<A, R, I> : never;
 } & GraphValue<ActorHandle<T>, I>;
 
-/** What `bind` gives for a class. */
+/** The result of `bind` for a class. */
 export type BoundActor<C extends AnyClass, B extends readonly unknown[]> = ActorNode<InstanceType<C>, InputsOf<B>>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Options
 
-/** The resources that a task or an actor asks for; they decide where it runs and how many run at once, not what it may use. */
+/** The resources that a task or an actor asks for. They decide its place and how many run at once, and do not limit its actual use. */
 export interface ResourceOptions {
   /** CPUs, in steps of 0.0001. Default: 1 for tasks; for actors 1 to be placed and 0 while they live. */
   numCpus?: number | undefined;
   /** GPUs, in steps of 0.0001. Default: 0. */
   numGpus?: number | undefined;
   /**
-   * Memory in bytes, a whole number: reserved on the node, and kept to. A process with more than this beyond what its worker had before is ended, and the call fails with
-   * OutOfMemoryError once its `maxRetries` are used up. What is mapped from the object store does not count. Default: 0, which is no request and no limit.
+   * Memory in bytes, a whole number: reserved on the node and enforced. A process that uses more, beyond its worker's memory from before, is ended, and the call fails
+   * with OutOfMemoryError once its `maxRetries` are used up. Mappings of the object store do not count. Default: 0, which means no request and no limit.
    */
   memoryBytes?: number | undefined;
   /** Custom resources by name, in steps of 0.0001. CPUs and GPUs have options of their own. Default: none. */
   resources?: Resources | undefined;
 }
 
-/** Decides after which errors of its own a task is run again. */
+/** Selects the task's own errors after which it runs again. */
 export type RetryOn = boolean | readonly (abstract new (...args: any) => Error)[] | ((error: unknown) => boolean);
 
 /** The options of single calls, of tasks as of methods. */
@@ -204,8 +204,8 @@ interface CallOptions<N extends ReturnCount> {
    */
   highWaterMark?: number | undefined;
   /**
-   * Which errors that the function throws are retried, as often as `maxRetries` or, for methods, `maxTaskRetries` says: none, all, those of some classes, or those
-   * that a predicate in the caller accepts. The predicate of a method stays with the process that gave it. Default: false.
+   * The function's errors that are retried, up to `maxRetries` times or, for methods, `maxTaskRetries`: none, all, those of some classes, or those that a predicate in
+   * the caller accepts. The predicate of a method stays with the process that gave it. Default: false.
    */
   retryOn?: RetryOn | undefined;
   /** Time before each retry, in milliseconds; of a method before those because of `retryOn`. Default: 0. */
@@ -226,9 +226,9 @@ export interface TaskOptions<N extends ReturnCount = ReturnCount> extends CallOp
   /** How often it is run again when its worker or node dies, or `retryOn` says so; -1 is without end. Default: 3. */
   maxRetries?: number | undefined;
   /**
-   * How many calls of the function one worker process takes: with the last one it takes no other task, and another worker takes its place, which
-   * gives back what the function's libraries leak. It belongs to the function, so `f.options()` does not take it. Without effect in in-process mode. Default: 0,
-   * without limit; 1 for a function of Python that holds GPUs.
+   * Limit on the function's calls in one worker process. After the last call another worker replaces the process, which frees memory that the function's libraries leak.
+   * The option belongs to the function, so `f.options()` does not take it. Without effect in in-process mode. Default: 0, without limit; 1 for a Python function that
+   * holds GPUs.
    *
    * @example
    * const convert = remote(convertWithALeak, { maxCalls: 100 });
@@ -285,9 +285,9 @@ export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>
 /** The options of `init`. */
 export interface InitOptions {
   /**
-   * Connects to a cluster instead of starting a node: the address that `shoal start --head` printed (`"10.0.0.7:6380"`; of several heads one, or several with commas), of which a node must run on this machine, or `"auto"`
-   * for the cluster of which this machine has nodes, which must be only one. Options that describe a node are refused besides. Default: what `SHOAL_ADDRESS` says, where options that describe a node are without
-   * effect; without it the program starts a node of its own.
+   * Connects to a cluster instead of starting a node. Give the address that `shoal start --head` printed (`"10.0.0.7:6380"`; for several heads one address, or several
+   * with commas), or `"auto"` for the one cluster that has a node on this machine. A node of the cluster must run on this machine. Options that describe a node are
+   * refused together with an address. Default: the value of `SHOAL_ADDRESS`, with which such options have no effect; without it the program starts a separate node.
    */
   address?: string | undefined;
   /** CPUs of this machine, and with them worker processes at a time. Default: those that the process may use. */
@@ -298,11 +298,11 @@ export interface InitOptions {
   labels?: Readonly<Record<string, string>> | undefined;
   /** Custom resources of this machine by name, in steps of 0.0001. Default: none. */
   resources?: Resources | undefined;
-  /** Shared memory for objects in bytes; what is beyond goes to disk. Default: 30 % of memory, at most half of what the shared-memory file system has free. */
+  /** Shared memory for objects in bytes; further objects go to disk. Default: 30 % of memory, at most half of the free bytes of the shared-memory file system. */
   objectStoreMemoryBytes?: number | undefined;
   /**
-   * Part of the machine's memory, or of its container's, beyond which a worker is ended before the kernel ends whatever it likes: an idle one first, then the newest task.
-   * Default: 0.95. Without effect in `"inProcess"` mode, and on systems without `/proc`.
+   * Part of the machine's or container's memory above which a worker is ended, before the kernel kills an arbitrary process: an idle worker first, then the newest
+   * task. Default: 0.95. Without effect in `"inProcess"` mode, and on systems without `/proc`.
    */
   memoryUsageThreshold?: number | undefined;
   /**
@@ -317,9 +317,9 @@ export interface InitOptions {
   waitingProcessesPerCpu?: number | undefined;
   /** Folder for objects that memory has no room for. Default: one in the system's folder for temporary files. */
   spillDirectory?: string | undefined;
-  /** Where the names of actors live. Default: what `SHOAL_NAMESPACE` says, else one of its own for each `init`. */
+  /** The namespace of actors' names. Default: the value of `SHOAL_NAMESPACE`, else a new namespace for each `init`. */
   namespace?: string | undefined;
-  /** What the workers of this program have besides what the node has; tasks and actors may add to it. Default: what `SHOAL_RUNTIME_ENV` says, as JSON; else nothing. */
+  /** Runtime environment of this program's workers; tasks and actors may add to it. Default: the JSON in `SHOAL_RUNTIME_ENV`; else nothing. */
   runtimeEnv?: RuntimeEnv | undefined;
   /** Print here what workers print. Default: true. */
   logToDriver?: boolean | undefined;
@@ -334,7 +334,7 @@ export interface InitOptions {
   ignoreReinitError?: boolean | undefined;
 }
 
-/** What `wait` waits for. */
+/** Options of `wait`. */
 export interface WaitOptions extends GetOptions {
   /** How many references to wait for: 1 to as many as there are. Default: 1. */
   numReturns?: number | undefined;
@@ -346,10 +346,10 @@ export interface WaitOptions extends GetOptions {
 // The functions of the core
 
 /**
- * The value of a reference, or the values of several in their order. Each call gives a value of its own; large buffers share memory.
+ * Returns the value of a reference, or the values of several in their order. Each call gives a separate value; large buffers share memory.
  *
- * @throws TaskError when the task threw; `cause` is what it threw. Of several, the first failure.
- * @throws GetTimeoutError when `timeoutMs` is over.
+ * @throws TaskError if the task threw; `cause` is the thrown value. For several references, the first failure.
+ * @throws GetTimeoutError after `timeoutMs`.
  * @example
  * const [name, size] = await get([nameRef, sizeRef], { timeoutMs: 1000 });
  */
@@ -374,9 +374,9 @@ export type PutFunction = <T>(
 ) => ObjectRef<T>;
 
 /**
- * Makes a function or a class remote. What it captures is taken at the first `.remote()` and travels with it.
+ * Makes a function or a class remote. The first `.remote()` captures its variables, which travel with it.
  *
- * @throws TypeError for what is neither, for an unknown option or a value of a wrong type; RangeError for one out of range.
+ * @throws TypeError for any other target, for an unknown option or a value of a wrong type; RangeError for a value out of range.
  * @example
  * const offset = 10;
  * const add = remote((x: number) => x + offset, { numCpus: 0.5 });

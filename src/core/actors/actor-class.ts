@@ -1,9 +1,8 @@
 /**
- * A remote class: what `remote(Class)` returns, and how an actor of it is created.
+ * A remote class, which `remote(Class)` returns, and the creation of its actors.
  *
- * `.remote()` returns a handle at once: the arguments are encoded, then the creation goes to the node daemon once the refs among them
- * have settled. What cannot be created (a name that is taken, a definition that cannot be sent) is an error at the call
- * where that is known, and the actor's death otherwise.
+ * `.remote()` returns a handle at once: the arguments are encoded, and the creation goes to the node daemon once the refs among them have settled. A failed
+ * creation (a taken name, a definition that cannot be sent) is an error of the call if it is known by then, and otherwise the actor's death.
  */
 import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
@@ -37,11 +36,11 @@ interface ActorClassState {
   id: string | undefined;
   readonly name: string;
   readonly methods: readonly string[];
-  /** Those of them that are generators. */
+  /** The methods that are generators. */
   readonly streaming: readonly string[];
   readonly options: ResolvedActorOptions;
   readonly interface: ActorInterface;
-  /** Of one that was received: keeps its definition. */
+  /** Keeps the definition of a class that this process received. */
   readonly held?: object | undefined;
 }
 
@@ -116,7 +115,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   // A handle may be let go of while the arguments are pending; that must not overtake the creation.
   const held = runtime.actors.held.entryOf(actorId);
   table.pin(held);
-  // The node holds what an incarnation needs from the answer on.
+  // After the answer the node holds everything that an incarnation needs.
   if (reference !== undefined) table.pin(reference.entry);
   const unpin = (): void => {
     for (const entry of encoded.pinned) table.unpin(entry);
@@ -134,7 +133,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       return;
     }
     const given = argumentsOf(encoded);
-    // As long as the actor may start again it holds its class, as it does what is in its arguments.
+    // An actor that may start again holds its class, like the refs in its arguments.
     const payload = reference === undefined ? given : { ...given, refs: [...given.refs, reference.ref] };
     const deps = encoded.dependencies.map((entry) => runtime.table.payloadFor(entry));
     const header: ActorCreateHeader = {
@@ -160,7 +159,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       (error: unknown) => {
         const ending = isWireError(error, "nameTaken") ? "nameTaken" : "notCreated";
         const refused = neverCreated(actorId, ending, (error as Error).message);
-        // Its calls fail with this; where there are none, nobody would learn that a second actor was meant and does not exist.
+        // The actor's calls fail with this error. Without calls, only a warning shows that the second actor does not exist.
         if (ending === "nameTaken" && client.pendingCount === 0) runtime.options.onWarning(nameTakenWarning(state.name, refused));
         client.stateChanged(refused);
       },

@@ -1,9 +1,9 @@
 /**
- * This process' side of one actor: its calls, in order, to whichever process the actor lives in now.
+ * This process's side of one actor: sends its calls in order to the actor's present process.
  *
- * Calls wait here until the actor is alive and their arguments have settled; a call whose arguments are pending holds back those behind it, which is
- * what order means. When the actor's process dies, calls that were in flight fail with the cause, or are pushed again to its next
- * incarnation as `maxTaskRetries` allows; calls that had not been sent just wait for it. A dead actor fails everything with the reason.
+ * Calls wait here until the actor is alive and their arguments have settled. To keep the order, a call with pending arguments holds back later calls. When the
+ * actor's process dies, calls in flight fail with the cause, or are pushed to the next incarnation as `maxTaskRetries` allows. Calls that were not sent wait for
+ * the next incarnation. A dead actor fails all calls with the reason.
  */
 import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
@@ -39,7 +39,7 @@ interface ActorClientOptions {
   id: ActorId;
   className: string;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
-  /** Writes at once what was gathered for the daemon. */
+  /** Writes the gathered messages to the daemon at once. */
   flushDaemon: () => void;
   linkEvents: Pick<WorkerLinkEvents, "onPlainResult" | "onResult">;
   fail: (record: CallRecord, state: ActorStateHeader, how: LostCall) => void;
@@ -51,9 +51,9 @@ interface ActorClientOptions {
 export class ActorClient {
   readonly id: ActorId;
   readonly className: string;
-  /** This process has created the actor, which ends with it. */
+  /** Whether this process created the actor, which then ends with it. */
   endsWithThisProcess = false;
-  /** What the constructor threw, when that ended the actor. */
+  /** The constructor's error, if it ended the actor. */
   constructorError: unknown = undefined;
   readonly #options: ActorClientOptions;
   readonly #queue = new CallQueues<CallRecord>({ isReady, isLast: (record) => record.target.id === TERMINATE_METHOD });
@@ -70,7 +70,7 @@ export class ActorClient {
   #whyClosed: string | undefined;
   #lostIncarnation = -1;
   #redirect: ActorClient | undefined;
-  /** Makes the error of what is asked after the end of the session. */
+  /** Makes the error of calls after the end of the session. */
   #endedBy: ((call: string) => Error) | undefined;
   #endWaiters: (() => void)[] = [];
   #leaveWaiters: (() => void)[] = [];
@@ -82,7 +82,7 @@ export class ActorClient {
     this.#options = options;
   }
 
-  /** This client was made for an actor that existed already under another id (`getIfExists`): its calls go there. */
+  /** Sends this client's calls to an actor that existed already under another id (`getIfExists`). */
   redirectTo(existing: ActorClient): void {
     this.#redirect = existing;
     existing.isUnordered ||= this.isUnordered;
@@ -116,7 +116,7 @@ export class ActorClient {
 
   submit(record: CallRecord): void {
     if (this.#redirect !== undefined) {
-      // It names the actor that is asked: a process refuses a call that was meant for another.
+      // The record names the target actor: a process refuses a call for another actor.
       record.actor = this.resolved.id;
       this.#redirect.submit(record);
       return;
@@ -156,7 +156,7 @@ export class ActorClient {
     if (this.#link?.isUnanswered(record) === true) return this.#link;
     if (!record.isQueued) return undefined;
     this.#dropped += 1;
-    // Those behind a call whose arguments were pending waited for it.
+    // Later calls waited for this call's pending arguments.
     this.#pump();
     if (this.pendingCount === 0) this.#options.onIdle();
     return undefined;
@@ -244,7 +244,7 @@ export class ActorClient {
         await this.#open(state, { address: state.address, processId: state.processId, incarnation: state.incarnation });
         return;
       } catch {
-        // Its process is gone again, and the next state says what follows; or it has not answered in time.
+        // The process has gone again, and the next state decides; or it did not answer in time.
       }
       await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref());
     }
@@ -279,7 +279,7 @@ export class ActorClient {
         else finish();
       },
     });
-    // What the last life left unanswered goes before all that waits here.
+    // Unanswered calls of the last incarnation go before all waiting calls.
     if (before !== undefined && !before.link.isFinished) await this.#lastAnswers(before);
     if (!this.#isCurrent(state)) {
       link.close();
@@ -287,7 +287,7 @@ export class ActorClient {
     }
     if (link.isClosed) return;
     if (this.#lostIncarnation === incarnation) {
-      // The connection alone broke: what was on it may have run.
+      // Only the connection broke: its calls may have run.
       this.#lostIncarnation = -1;
       this.#retryLost(state);
     }
@@ -320,7 +320,7 @@ export class ActorClient {
     }
   }
 
-  /** The actor lives, as far as is told. What was on its connection waits until a new one shows that it does, or the death of its process is told, with the cause. */
+  /** Connects again to an actor that lives by the last report. Calls of the old connection wait for a new one, or for the report of a death with its cause. */
   #reconnect(state: ActorStateHeader): void {
     if (!this.#isCurrent(state) || this.#link !== undefined) return;
     this.#incarnation = -1;
@@ -355,7 +355,7 @@ export class ActorClient {
     const lost = this.#lost.splice(0);
     for (const record of lost) this.#failLost(record, state, lost[0]?.target.name);
     for (const record of this.#takeAll()) this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
-    // What it answered before it died may still be on the way: the closing of the connection brings the rest here.
+    // Answers from before the death may still be on the way: they arrive before the connection's close.
     if (link !== undefined && link.inFlightCount === 0) link.close();
     this.#letGoOfClosed();
     if (this.pendingCount === 0) this.#options.onIdle();
@@ -410,10 +410,10 @@ function isElsewhere({ address }: ActorStateHeader): boolean {
   return address?.startsWith("tcp:") === true;
 }
 
-/** One that was cancelled waits for nothing: it is taken out and forgotten. */
+/** Tells whether a call can be sent. A cancelled call counts as ready: it is taken out and forgotten. */
 function isReady(record: CallRecord): boolean {
   if (record.isEnded) return true;
-  // One that is made again after it was lost has its old payload: the actor asks for the new one itself.
+  // An object that is made again after a loss still has its old payload: the actor itself asks for the new one.
   for (const dependency of record.dependencies) if (!dependency.isSettled && dependency.payload === undefined) return false;
   return true;
 }

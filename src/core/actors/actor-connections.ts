@@ -1,9 +1,9 @@
 /**
  * Connections of libraries to actors: frames in both directions beside the actor's calls.
  *
- * For what calls cannot carry: streams in both directions with credit, and many small messages whose order among calls does not matter. An
- * actor offers a service by name; any process that has its handle connects. Both ends have proved that they are of the session, and between nodes the
- * connection is encrypted as calls are. What the frames mean is the library's: their types are numbers of its own from 200 on (below are those of the core), and no call comes over such a connection.
+ * They carry what calls cannot: streams in both directions with credit, and many small messages without an order among calls. An actor offers a service by name,
+ * and any process with its handle connects. Both ends have proved that they belong to the session, and connections between nodes are encrypted, like calls. The
+ * library defines the frames: it uses types from 200 on, and the core uses those below. No call travels over such a connection.
  */
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { ActorDiedError, ActorUnavailableError } from "../../runtime/base/errors.ts";
@@ -18,7 +18,7 @@ import { requireHandle } from "./actor-handle.ts";
 export type ServiceConnection = Connection;
 
 /**
- * Takes the connections that others open to this actor for a service. To be called in the actor's constructor or in one of its methods.
+ * Accepts connections of other processes to this actor for a service. Call it in the actor's constructor or in one of its methods.
  *
  * @param accept sets `onFrame` and `onClose` before it returns
  * @throws TypeError outside of an actor

@@ -1,9 +1,9 @@
 /**
  * Handles of actors: objects whose members are exactly the methods of the actor's class, and `Symbol.dispose`.
  *
- * Handles are counted like refs: each stands for the actor's counted reference, which the node daemon owns. The process that created an actor
- * holds it until a handle there is disposed of, or the task that did it or the process ends; a handle that came from elsewhere holds it until it is collected. Nothing
- * else is on a handle, so no method name is taken; `terminate`, `kill` and `ready` are functions.
+ * Handles are counted like refs: each stands for the actor's counted reference, which the node daemon owns. The creating process holds the actor until one of its
+ * handles is disposed of, or until the creating task or the process ends. A received handle holds the actor until it is collected. A handle has no further members,
+ * so every method name is free; `terminate`, `kill` and `ready` are functions.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { PendingCallsLimitExceededError } from "../../runtime/base/errors.ts";
@@ -35,7 +35,7 @@ export function actorHandleState(value: object): ActorHandleState | undefined {
   return states.get(value);
 }
 
-/** The state, or a clear error for what is not a handle. */
+/** Returns the state of a handle. @throws TypeError for any other value */
 export function requireHandle(value: unknown, what: string): ActorHandleState {
   const state = typeof value === "object" && value !== null ? states.get(value) : undefined;
   if (state === undefined) throw new TypeError(`Cannot ${what}: an actor handle is needed: received ${describeValue(value)}`);
@@ -43,10 +43,10 @@ export function requireHandle(value: unknown, what: string): ActorHandleState {
 }
 
 /**
- * The id of the actor behind a handle, the same for all of its handles.
+ * Returns the id of the actor behind a handle.
  *
  * @param action for the message: "Cannot <action>: an actor handle is needed"
- * @throws TypeError for what is no handle
+ * @throws TypeError unless given a handle
  */
 export function actorIdOf(handle: unknown, action: string): string {
   return requireHandle(handle, action).client.resolved.id;
@@ -62,7 +62,7 @@ export function receivedHandle(runtime: Runtime, client: ActorClient, face: Acto
   return anotherHandle({ client, interface: face, entry: runtime.actors.held.entryOf(client.id), runtime });
 }
 
-/** One more handle of an actor whose entry this process has. */
+/** Makes another handle of an actor whose entry this process has. */
 export function anotherHandle(state: ActorHandleState): object {
   const handle = newHandle(state);
   state.runtime.table.trackFresh(state.entry, handle);
@@ -86,10 +86,10 @@ function dispose(handle: object): void {
 }
 
 const prototypes = new Map<string, object>();
-/** Those that were looked up already, as handles of one actor mostly share one description of it. */
+/** Prototypes by interface, because handles of one actor mostly share one interface object. */
 const prototypesOf = new WeakMap<ActorInterface, object>();
 
-/** One prototype per list of methods: a handle costs one object. */
+/** Returns the prototype of a list of methods, so that a handle costs one object. */
 function prototypeFor(state: ActorHandleState): object {
   let prototype = prototypesOf.get(state.interface);
   if (prototype === undefined) {

@@ -1,9 +1,9 @@
 /**
- * What a handle must know of its actor to call it: the methods with their options, the groups in which calls run, and the limits of a caller.
+ * The interface of an actor, which its handles need for calls: methods with their options, concurrency groups, and limits of callers.
  *
- * Made once from a class and its options, and checked there: a method or a group that does not exist is an error before anything is sent. It travels
- * with every handle and is what a lookup by name answers. On the wire it is plain data, so a predicate in `retryOn` stays with the process
- * that gave it, and classes of errors travel by name.
+ * Made once from a class and its options, and checked there: an unknown method or group is an error before anything is sent. The interface travels with every
+ * handle, and a lookup by name returns it. On the wire it is plain data. So a predicate in `retryOn` stays with the process that gave it, and error classes travel
+ * by name.
  */
 import type { ActorInterfaceHeader, MethodHeader } from "../../runtime/wire/messages.ts";
 import { nearNames } from "../../runtime/base/near-names.ts";
@@ -67,7 +67,7 @@ export function whatExists(name: string, known: readonly string[], kind: string)
 
 const resolved = new WeakMap<ActorInterface, Map<string, ResolvedTaskOptions>>();
 
-/** What a call of a method goes by when the call itself says nothing else. */
+/** Returns a method's default options, which a call may override. */
 export function methodDefaults(of: ActorInterface, method: string): ResolvedTaskOptions {
   let known = resolved.get(of);
   if (known === undefined) {

@@ -22,7 +22,7 @@ interface ActorsOptions {
   readonly table: ObjectTable;
   readonly calls: Calls;
   readonly connectWorker: ConnectWorker;
-  /** Writes at once what was gathered for the daemon. */
+  /** Writes the gathered messages to the daemon at once. */
   readonly flushDaemon: () => void;
   /** Asks the head for an actor by its name. */
   readonly lookUp: (asked: { name: string; namespace: string }) => Promise<ActorLookupReply>;

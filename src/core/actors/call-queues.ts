@@ -1,10 +1,9 @@
 /**
- * The calls of one process to one actor that have not been sent: in order, a queue for each concurrency group.
+ * The unsent calls of one process to one actor: an ordered queue for each concurrency group.
  *
- * Decides which call is next. A call whose arguments are pending holds back those behind it in its group, and none in another group; where
- * order does not matter it holds back none at all. Calls that make lost objects again come before all others, whichever of them is ready: those behind which they would
- * stand may wait for what they make. The call that ends the actor comes after everything that was made before it, in whatever group. Pure:
- * the actor's client says what is ready, and when.
+ * Decides the next call. A call with pending arguments holds back later calls of its group, and no others; without order it holds back none. Calls that make lost
+ * objects again go first, because earlier calls may wait for these objects. The call that ends the actor goes after all earlier calls of every group. Pure: the
+ * actor's client reports which calls are ready.
  */
 import { Fifo } from "../../runtime/base/fifo.ts";
 

@@ -1,8 +1,8 @@
 /**
- * The actors that this process keeps alive, and when it lets go of them.
+ * The actors that this process keeps alive, and the moment at which it lets them go.
  *
- * An actor that was created here is held until one of its handles here is disposed of, or the task that created it ends; calls that were made before are
- * answered first. Decides nothing about actors of other processes: their handles are counted like refs.
+ * An actor created here is held until one of its handles here is disposed of, or its creating task ends; earlier calls are answered first. Actors of other
+ * processes are not held here: their handles are counted like refs.
  */
 import { type ActorId, actorObjectId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";

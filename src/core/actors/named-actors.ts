@@ -1,9 +1,9 @@
 /**
- * Actors found by their names: asked for at the head, and remembered as long as this process holds a handle.
+ * Finds actors by name: asks the head, and remembers the answer while this process holds a handle.
  *
- * Decides when the answer of before still counts: the actor's state is told to whoever has a handle, so as long as one lives here and the state says alive, the name is this
- * actor's. Its death may be a moment old elsewhere before it is known here; the handle that is given out then fails as any handle would whose actor dies just after the answer. What this
- * process kills it forgets at once.
+ * Holders of a handle receive the actor's state. So while a handle lives here and the state is alive, the name still means this actor. Its death may be known
+ * elsewhere a moment earlier; a handle given out meanwhile fails like any handle whose actor dies just after the answer. Actors that this process kills are
+ * forgotten at once.
  */
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { ActorDiedError } from "../../runtime/base/errors.ts";

@@ -1,8 +1,8 @@
 /**
- * What a handle says for a method that its class does not have: `handle.incremnt.remote()` names the method that was meant.
+ * The error of an unknown method: `handle.incremnt.remote()` names the method that was meant.
  *
- * It lies behind the methods in the chain of prototypes, so that a call of a method that exists never comes here. A name that is asked for and not called
- * must not throw: consoles, test runners and `await` ask any object for names of theirs, and for those there is nothing at all.
+ * This object is behind the methods in the chain of prototypes, so calls of known methods never reach it. Reading an unknown name must not throw, because consoles,
+ * test runners and `await` read their own names from any object; those are undefined.
  */
 import { whatExists } from "./actor-interface.ts";
 
@@ -26,7 +26,7 @@ const NOT_METHODS: ReadonlySet<string> = new Set([
   "__esModule",
 ]);
 
-/** What users of other systems look for on a handle. */
+/** Names that users of other systems look for on a handle. */
 const FUNCTIONS: Readonly<Record<string, string>> = {
   kill: "use the function kill(handle)",
   terminate: "use the function terminate(handle)",

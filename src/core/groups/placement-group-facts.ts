@@ -1,5 +1,5 @@
 /**
- * What a handle of a placement group stands for: a table beside the handles, for the options that take one and the codec that sends one.
+ * The facts behind handles of placement groups: a table beside the handles, for options that take a handle and for the codec that sends one.
  *
  * Apart from `placement-group.ts`, which needs the options itself.
  */

@@ -1,8 +1,8 @@
 /**
  * Handles of placement groups, and the calls that make and find them.
  *
- * A handle is an id with what is known of its bundles, kept in a table of this file; it travels as plain data. The group itself lives in the head: creation is one
- * message, so `placementGroup` returns at once, and `ready` is one question per process and group that is answered when the bundles are reserved.
+ * A handle is an id with the known facts of its bundles, and travels as plain data. The group itself lives in the head. Creation is one message, so
+ * `placementGroup` returns at once. `ready` is one question for each process and group, answered once the bundles are reserved.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { GetTimeoutError, PlacementGroupNotFoundError, PlacementGroupRemovedError } from "../../runtime/base/errors.ts";
@@ -87,7 +87,7 @@ export function placementGroup(bundles: readonly Resources[], options?: Placemen
     bundles: bundles.map((bundle) => ({ ...bundle })),
     labels: labels.map((selector) => ({ ...selector })),
     isDetached,
-    // A task's worker goes on to other tasks: what it made belongs to the whole program.
+    // A task's worker goes on to other tasks, so groups that a task makes belong to the whole program.
     owner: place === undefined ? runtime.options.processId : place.actor,
   };
   runtime.daemon.send(MESSAGE.GROUP_CREATE, header);
@@ -128,7 +128,7 @@ function unknownGroup(name: string, namespace: string, groups: readonly Placemen
   );
 }
 
-/** The placement group of an id, in whichever namespace it is: for what a library has kept the id of. Nobody is asked whether there is one. */
+/** Returns the handle of a placement group by id, in any namespace, for libraries that have kept an id. Does not check that the group exists. */
 export function placementGroupOfId(id: string): PlacementGroup {
   return new PlacementGroupHandle({ id, bundles: undefined });
 }
@@ -160,7 +160,7 @@ export function receivedGroup(payload: unknown): PlacementGroup {
   return new PlacementGroupHandle({ id, bundles: bundles?.map((amounts) => ({ key: "", amounts: new Map(amounts) })) });
 }
 
-/** The plain form in which a handle travels; undefined for what is none. */
+/** Returns the plain form in which a handle travels; undefined for any other value. */
 export function groupPayload(value: object): unknown {
   const facts = groupFacts(value);
   return facts === undefined ? undefined : [facts.id, facts.bundles?.map(({ amounts }) => Array.from(amounts))];

@@ -1,4 +1,4 @@
-/** What an array of several dimensions must be. */
+/** The checks of arrays of several dimensions. */
 import { expect, test } from "vitest";
 import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload, Tensor, tensorFrom, tensorPayload } from "./foreign-data.ts";
 

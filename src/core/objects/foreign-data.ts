@@ -1,12 +1,12 @@
 /**
  * Data of Python that JavaScript has no type for: arrays of several dimensions, tensors, and Arrow tables.
  *
- * They hold what is needed to use them (shape and elements, a stream in Arrow's interchange format) without a library, and arrive in Python as NumPy arrays, tensors of torch and
- * pyarrow tables, without a copy where they lie in the store. `serializer.ts` lists their kinds; the reducer writes and reads them.
+ * They hold shape and elements, or a stream in Arrow's interchange format, and need no library. In Python they arrive as NumPy arrays, tensors of torch and pyarrow
+ * tables, without a copy if they are stored. `serializer.ts` lists their kinds; the reducer writes and reads them.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 
-/** What the elements of an {@link NdArray} may lie in. */
+/** Typed arrays for the elements of an {@link NdArray}. */
 export type NumericData =
   | Int8Array
   | Uint8Array
@@ -33,7 +33,7 @@ const DTYPES: Readonly<Record<string, string>> = {
   BigUint64Array: "uint64",
 };
 
-/** Types of elements that no typed array is named after: in which one they lie, and in how many of its places each. */
+/** Element types without a typed array of their name: the array that holds them, and the places of each element. */
 const OTHER_DTYPES: Readonly<Record<string, readonly [liesIn: string, places: number]>> = {
   bool: ["uint8", 1],
   complex64: ["float32", 2],
@@ -59,7 +59,7 @@ export class NdArray<D extends NumericData = NumericData> {
    */
   readonly dtype: string;
 
-  /** @throws TypeError for what is no typed array or has another type of elements, RangeError for a shape of another number of elements */
+  /** @throws TypeError unless given a typed array of the right element type, RangeError for a shape with another number of elements */
   constructor(data: D, shape: readonly number[], dtype?: string) {
     const { own, places } = checkedElements("an NdArray", data, dtype);
     checkShape("an NdArray", shape, data.length / places);
@@ -69,7 +69,7 @@ export class NdArray<D extends NumericData = NumericData> {
   }
 }
 
-/** What a {@link Tensor} has besides elements and shape. */
+/** Further properties of a {@link Tensor}. */
 export interface TensorOptions {
   /** torch's name of the type of the elements, where no typed array is named after it: `"bool"`, `"bfloat16"` (in a `Uint16Array`), `"complex64"`, `"complex128"`. */
   readonly dtype?: string;
@@ -90,7 +90,7 @@ export class Tensor<D extends NumericData = NumericData> {
   readonly dtype: string;
   readonly requiresGrad: boolean;
 
-  /** @throws TypeError for what is no typed array or has another type of elements, RangeError for a shape of another number of elements */
+  /** @throws TypeError unless given a typed array of the right element type, RangeError for a shape with another number of elements */
   constructor(data: D, shape: readonly number[], options: TensorOptions = {}) {
     const { dtype, requiresGrad } = options;
     const { own, places } = checkedElements("a Tensor", data, dtype);
@@ -131,7 +131,7 @@ function checkShape(what: string, shape: readonly number[], elements: number): v
 export class ArrowData {
   readonly stream: Uint8Array;
 
-  /** @throws TypeError for what is no Uint8Array */
+  /** @throws TypeError unless given a Uint8Array */
   constructor(stream: Uint8Array) {
     if (!(stream instanceof Uint8Array))
       throw new TypeError(`Cannot make ArrowData: a Uint8Array is needed: received ${describeValue(stream)}`);
@@ -139,7 +139,7 @@ export class ArrowData {
   }
 }
 
-/** What an {@link NdArray} is on its way. */
+/** The wire form of an {@link NdArray}. */
 type NdArrayPayload = [dtype: string, shape: readonly number[], data: NumericData];
 
 export function ndArrayPayload({ dtype, shape, data }: NdArray): NdArrayPayload {
@@ -151,7 +151,7 @@ export function ndArrayFrom(payload: unknown): NdArray {
   return new NdArray(data, shape, dtype);
 }
 
-/** What a {@link Tensor} is on its way. */
+/** The wire form of a {@link Tensor}. */
 type TensorPayload = [dtype: string, shape: readonly number[], data: NumericData, requiresGrad: boolean];
 
 export function tensorPayload({ dtype, shape, data, requiresGrad }: Tensor): TensorPayload {

@@ -33,7 +33,7 @@ function problemsOf(target: object): ReturnType<typeof findProblems> {
     // biome-ignore lint/complexity/noBannedTypes: any callable is meant, classes included.
     return findProblems(target, () => describeFunction(target as Function));
   } catch (error) {
-    // What is wrong with a value beyond that is for whoever sends it.
+    // The sender reports further problems of the value.
     if (error instanceof SerializationError) return [];
     throw error;
   }

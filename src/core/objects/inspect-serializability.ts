@@ -1,5 +1,5 @@
 /**
- * Tells what in a value keeps it from being sent to another process: all of it, with the way to each part (`inspectSerializability`).
+ * Finds all parts of a value that cannot be sent to another process, with the path to each (`inspectSerializability`).
  *
  * Walks the value as sending it would (`runtime/closure/capture.ts`), but sends nothing, counts no reference and needs no running node. References,
  * handles and errors always travel; remote functions and registered classes are looked into. Limits on size are not checked here.
@@ -15,7 +15,7 @@ import { registeredFor } from "./registered-serializers.ts";
 import { remoteFunctionState } from "../calls/remote-function.ts";
 import { KIND } from "../serializer.ts";
 
-/** What `inspectSerializability` found. `console.log` and `String()` show it as a tree. */
+/** The findings of `inspectSerializability`. `console.log` and `String()` show them as a tree. */
 export interface SerializabilityReport {
   readonly isSerializable: boolean;
   /** Each part that cannot be sent, as it was met. */
@@ -43,7 +43,7 @@ export function inspectSerializability(value: unknown, name?: string): Serializa
   return report;
 }
 
-/** What a report is made of. */
+/** Finds the parts of a report. */
 export function findProblems(value: unknown, label: string | (() => string)): Unsendable[] {
   return findUnsendable(value, { reduce }, label);
 }
@@ -67,7 +67,7 @@ function describeReport(label: string, problems: readonly Unsendable[]): string 
     // The first step is the whole value, which the first line names; it is shown where it is itself the problem.
     const steps = path.length === 1 ? path : path.slice(1);
     const last = steps.length - 1;
-    // What this path shares with the one before it is in the tree already; its own last step always comes.
+    // Steps shared with the path before are in the tree already; the last step always comes.
     let depth = 0;
     while (depth < last && steps[depth] === shown[depth]) depth += 1;
     for (; depth <= last; depth += 1) lines.push(`${indent(depth)}${steps[depth]}${depth === last ? ` ${problem}` : ""}`);

@@ -1,8 +1,8 @@
 /**
- * Values with functions and classes as bytes that outlive their maker: what a library writes down to use later, in whichever process is there then.
+ * Values with functions and classes as bytes that outlive their maker, for libraries that store values and use them later in any process.
  *
- * The bytes hold the text of functions and classes and everything that they captured. What is counted (a reference, an actor's handle, a remote function) cannot be
- * written down: nobody would hold it for the bytes. A value with such things in it travels by `put`.
+ * The bytes hold the text of functions and classes and all their captured values. Counted values (a reference, an actor's handle, a remote function) are refused,
+ * because no process would hold them for the bytes. A value that contains them travels by `put`.
  */
 import { SerializationError } from "../../runtime/base/errors.ts";
 import { type ComparableCapture, comparableOf } from "../../runtime/closure/comparable.ts";

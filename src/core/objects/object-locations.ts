@@ -1,8 +1,9 @@
 /**
- * Where the values of refs are: `getObjectLocations`.
+ * Finds the places of refs' values: `getObjectLocations`.
  *
- * A process knows of each value that it has met whether it is small, and then lies with its owner, or at which place of which node's store it was written; of the latter its daemon knows, or asks, who has copies. Nothing is
- * fetched, and what is still being made is not waited for. Only of a ref that came from elsewhere and whose value was never asked for nothing is known here: its owner is asked, for a limited time.
+ * A process knows for each value it has met whether the value is small, and then is with its owner, or the node and place where it was stored. Its daemon knows, or
+ * asks, which nodes have copies. Nothing is fetched, and pending values are not awaited. Only for a received ref that was never awaited is nothing known here: its
+ * owner is asked, with a time limit.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { nodeTagOf } from "../../runtime/base/ids.ts";
@@ -20,11 +21,11 @@ import { entryOf, isObjectRef } from "./object-ref.ts";
 /** Where a value is, when it was asked. */
 export interface ObjectLocations {
   /**
-   * The nodes that have all of its bytes, the one where it was made first; of a value below 64 KB, which is in no store, the node of the process that owns it. Empty while the value is being made, where it has failed,
-   * and where no living node has it.
+   * The nodes with all bytes of the value, its origin first. For a value below 64 KB, which is not stored, the node of its owner. Empty while the value is pending,
+   * after a failure, and if no living node has it.
    */
   readonly nodeIds: string[];
-  /** What it takes when it is serialized; undefined where it is not known yet. */
+  /** Size of the serialized value; undefined while it is unknown. */
   readonly sizeBytes: number | undefined;
   /** Whether its node has it on disk: spilled, or put there when memory was full. */
   readonly didSpill: boolean;
@@ -34,10 +35,10 @@ export interface ObjectLocations {
 const ASKED_AT_ONCE = 5000;
 
 /**
- * Where the values of references are: for programs that place work near its data, and for finding out why something is slow. Nothing is fetched.
+ * Finds the places of references' values, to place work near its data or to find out why something is slow. Nothing is fetched.
  *
- * @param options.timeoutMs how long to wait for the owners of references that came from another process and were never awaited here. Default: 1,000 ms
- * @throws TypeError for what is no array of references; NodeDiedError when this node has ended
+ * @param options.timeoutMs time limit on questions to owners of received references that were never awaited here. Default: 1,000 ms
+ * @throws TypeError unless given an array of references; NodeDiedError if this node has ended
  * @example
  * const ref = put(new Uint8Array(1_000_000));
  * const { nodeIds, sizeBytes, didSpill } = (await getObjectLocations([ref])).get(ref)!;
@@ -59,7 +60,7 @@ export async function getObjectLocations<R extends AnyRef>(refs: readonly R[], o
   return new Map(await runtime.holdWhile(locationsOf(runtime, entries)));
 }
 
-/** It is another process', and nobody here has asked for its value. */
+/** Tells whether another process owns the object and no reader here has asked for its value. */
 function isUnknown(entry: ObjectEntry): boolean {
   return !entry.isSettled && entry.sequence === 0;
 }

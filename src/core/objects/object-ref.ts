@@ -1,5 +1,5 @@
 /**
- * The handle of an object in the user's hands: what a promise has, disposable, and nothing else.
+ * The user's handle of an object: it has a promise's methods, is disposable, and has nothing else.
  *
  * `await ref` is `get(ref)`. A ref never shows its entry; the runtime reads it with `entryOf`. Whether the entry counts its handles is
  * the object table's decision, made when bytes or other processes depend on it.
@@ -10,7 +10,7 @@ import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { GetOptions, ObjectRef as ObjectRefType } from "../ref-types.ts";
 import { RuntimeSlot } from "../runtime-slot.ts";
 
-/** What a ref needs of the runtime of its process. */
+/** The parts of the process's runtime that a ref needs. */
 export interface RefRuntime {
   readonly isClosed: boolean;
   readonly table: ObjectTable;
@@ -20,7 +20,7 @@ export interface RefRuntime {
 const slot = new RuntimeSlot<RefRuntime>();
 
 export let entryOf: (ref: object) => ObjectEntry;
-/** The same in one step for what may be anything; undefined for what is no ref. */
+/** Returns the entry of any value that is a ref; undefined for other values. */
 export let entryIfRef: (value: unknown) => ObjectEntry | undefined;
 /** Whether a value is an ObjectRef. */
 export let isObjectRef: (value: unknown) => value is ObjectRefType<unknown>;
@@ -83,8 +83,8 @@ export class ObjectRefHandle {
   }
 
   /**
-   * Only to say what is wrong: types cannot tell a function that passes on another's generator from one that is a generator, so a loop over the
-   * result of such a call compiles. What the task says comes first, which names the option.
+   * Throws a clear error: types cannot tell a function that passes on a generator from a generator itself, so a loop over the result of such a call compiles. The
+   * task's own error comes first, which names the option.
    */
   [Symbol.asyncIterator](): AsyncIterator<never> {
     return {
@@ -107,7 +107,7 @@ export class ObjectRefHandle {
     });
   }
 
-  /** What `console.log` shows. */
+  /** Returns the text for `console.log`. */
   static inspect(handle: ObjectRefHandle): string {
     return `ObjectRef(${handle.id}, ${handle.#entry.state})`;
   }

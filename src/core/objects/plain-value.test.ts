@@ -1,4 +1,4 @@
-/** Which values are kept as they are, and how one that came is settled. */
+/** The values that are kept unchanged, and the settling of received ones. */
 import { describe, expect, test } from "vitest";
 import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import { isKeptAsItIs, settlePlain } from "./plain-value.ts";

@@ -40,7 +40,7 @@ export function isKeptAsItIs(value: unknown): boolean {
     case "undefined":
       return true;
     case "string":
-      // One with half a character in it reads as another one elsewhere.
+      // Another process would read a text with half a character differently.
       return value.length <= KEPT_STRING_MAX && value.isWellFormed();
     default:
       return value === null;
@@ -52,7 +52,7 @@ function isPrimitiveByte(byte: number): boolean {
   return byte < 0x80 || byte >= 0xe0 || (byte >= 0xa0 && byte <= 0xc3 && byte !== 0xc1) || (byte >= 0xca && byte <= 0xd3);
 }
 
-/** Settles an entry as one that has failed; what the failure contains is pinned once more. */
+/** Settles an entry like another one that has failed, and pins the failure's refs once more. */
 export function failLike(
   entry: ObjectEntry,
   { payload, failure, contained = [] }: ObjectEntry,

@@ -1,7 +1,8 @@
 /**
- * The objects of this process: their entries, their bytes in the store, how they were made, and what the daemon is told of them.
+ * The objects of this process: entries, stored bytes, lineage, and messages to the daemon.
  *
- * Joins table, store and lineage, each of which has to hear what happens in the others; what stands above it reads and writes objects and never joins these again.
+ * Connects table, store and lineage, each of which has to know the others' changes. Code above this file reads and writes objects and never connects these parts
+ * itself.
  */
 import { DaemonChannel } from "../../runtime/objects/daemon-channel.ts";
 import { LINEAGE_PART_OF_STORE } from "../../runtime/objects/limits.ts";
@@ -15,7 +16,7 @@ import { Lineage } from "../calls/lineage.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
 
 interface ObjectEvents {
-  /** Somebody is sent a settled entry: its serialized form. */
+  /** Returns the serialized form of a settled entry that is about to be sent. */
   readonly payloadOf: (entry: ObjectEntry) => Payload;
   /** The last ref of a failed entry has gone, and nobody has awaited it. */
   readonly onUnseenFailure: (entry: ObjectEntry) => void;

@@ -1,8 +1,8 @@
 /**
- * Values of this process and what they are on the wire: the serializer, and the functions and classes whose definitions travel beside values.
+ * The values of this process and their wire forms: the serializer, and the functions and classes whose definitions travel beside values.
  *
- * Stands on the objects. `functions` are what this process made, `definitions` what it received; both read and write values, and the serializer asks both for what it
- * meets in one. Large definitions lie in the store like any object.
+ * Built on the objects. `functions` has the definitions made here, `definitions` the received ones. Both read and write values, and the serializer asks both for the
+ * functions inside a value. Large definitions are stored like any object.
  */
 import { copyBytes } from "../../runtime/base/bytes.ts";
 import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
@@ -46,7 +46,7 @@ export class ProcessValues {
       readStored: (stored) => this.#readStored(stored),
       fetch: async (id) => {
         const { header, body } = await daemon.request(MESSAGE.FETCH_DEFINITION, id);
-        // What is fetched was sent to nobody in particular, so nobody holds for this process what it refers to.
+        // A fetched definition was sent to no particular process, so no sender holds its references for this one.
         for (const [ref, owner] of header.refs) channel.hold({ id: ref, owner, holder: processId });
         if (header.stored !== undefined) channel.hold({ id: header.stored.id, owner: header.stored.owner, holder: processId });
         return { header, body };
@@ -90,12 +90,12 @@ export class ProcessValues {
       return this.serializer.toPayload(encoded, { owner: this.#options.processId, error: true });
     }
     const encoded = this.serializer.encode(entry.primitive);
-    // Kept for the next who is sent it: the same argument may go to many.
+    // Kept for the next receiver: the same argument may go to many calls.
     entry.payload = inBandPayload(copyBytes(encoded.bytes, encoded.start, encoded.end), { graph: false, error: false });
     return entry.payload;
   }
 
-  /** What a failed entry failed with; from now on it counts as seen. */
+  /** Returns the error of a failed entry, which counts as seen from now on. */
   async failureOf(entry: ObjectEntry): Promise<unknown> {
     entry.failureSeen = true;
     const { payload } = entry;
@@ -107,7 +107,7 @@ export class ProcessValues {
     }
   }
 
-  /** What goes with a value in which a remote function or class is; undefined where nothing is counted. */
+  /** Returns the reference that travels with a remote function or class in a value; undefined if nothing is counted. */
   referenceOf(row: FunctionRow): { ref: ContainedRef; entry: ObjectEntry } | undefined {
     const entry = this.functions.publish(row) ?? (row.held === undefined ? undefined : entryOf(row.held));
     return entry === undefined ? undefined : { ref: this.#objects.table.publish(entry), entry };

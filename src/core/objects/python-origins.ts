@@ -1,8 +1,8 @@
 /**
- * What objects that came from Python were there: a tuple that is an array here, a set, a moment with microseconds, an instance of a dataclass.
+ * The Python origins of objects: an array here may have been a tuple, and there are sets, moments with microseconds and instances of dataclasses.
  *
- * Decides which of them Python gets back as what they were when TypeScript passes them on. Owns the table of their origins, which holds no object alive.
- * Invariant: what is passed on says what the object holds now; where that no longer fits its origin, the object is plain data.
+ * Decides which objects Python gets back in their original form when TypeScript passes them on. Owns the table of origins, which keeps no object alive. Invariant: a
+ * passed object has its present content; if the content no longer fits the origin, the object is plain data.
  */
 import type { Reduced } from "../../runtime/wire/value/encode.ts";
 import { ArrowData } from "./foreign-data.ts";
@@ -43,7 +43,7 @@ export function namedFrom(kind: number, payload: unknown): unknown {
   return plain;
 }
 
-/** Remembers what stands beside a decoded plain value. @returns the plain value */
+/** Remembers the origin beside a decoded plain value. @returns the plain value */
 export function exactFrom(kind: number, payload: unknown): unknown {
   const parts = payload as readonly unknown[];
   const [plain, way] = parts;
@@ -62,7 +62,7 @@ export function originOf(value: object): Reduced | undefined {
   return { kind: origin.kind, payload: origin.parts };
 }
 
-/** What is pickled beside a value says nothing of changes: it goes back where there is none. */
+/** A pickled origin is passed back only if the value has not changed since. */
 function unchanged(plain: object, way: unknown): ((value: object) => boolean) | undefined {
   if (way === "lost") return undefined;
   if (plain instanceof ArrowData || plain instanceof PythonValue) return always;

@@ -1,8 +1,8 @@
 /**
- * Values of Python that JavaScript has no type for and that are no arrays: exact texts, and objects that Python alone can open.
+ * Python values without a JavaScript type, other than arrays: exact texts, and objects that only Python can open.
  *
- * A `PythonValue` says in text what it is, so that no digit is lost on the way through a double. A `PythonObject` is pickled: it can be held, passed on and printed here, and opened in Python.
- * The bytes of one come from Python alone; there is no way to make one here. `serializer.ts` lists their kinds; the reducer writes and reads them.
+ * A `PythonValue` has an exact text, so that no digit is lost through a double. A `PythonObject` is pickled: here it can be held, passed on and printed, and Python
+ * opens it. Only Python makes its bytes. `serializer.ts` lists their kinds; the reducer writes and reads them.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 
@@ -72,8 +72,8 @@ type PythonObjectPayload = readonly [className: string, pickled: Uint8Array, buf
 const payloads = new WeakMap<object, PythonObjectPayload>();
 
 /**
- * An instance of a class of Python that has no form here. It can be kept, put into other values and passed on to Python, which opens it; `String(object)` names its class. What it refers to
- * in the cluster lives as long as it does.
+ * An instance of a Python class without a form here. It can be kept, put into other values and passed on to Python, which opens it. `String(object)` names its class.
+ * References inside it live as long as it does.
  */
 export class PythonObject {
   /** Module and name. */

@@ -1,8 +1,8 @@
 /**
- * How the application's own types travel inside values: handles of actors, remote functions and classes, registered classes.
+ * Writes and reads special types inside values: handles of actors, remote functions and classes, registered classes.
  *
- * Each becomes a kind number and plain data (`serializer.ts`, KIND), and is made again from them. What they need on the other side (a
- * definition, a counted reference) is announced with the value.
+ * Each becomes a kind number and plain data (`serializer.ts`, KIND), and is made again from them. The value also announces their needs at the receiver: a definition
+ * or a counted reference.
  */
 import { SerializationError, ShoalError } from "../../runtime/base/errors.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
@@ -107,7 +107,7 @@ export function createReducer(runtime: Runtime): Reducer {
   };
 }
 
-/** Functions that in-process mode passes as they are, each under a number of its own. */
+/** Functions that in-process mode passes unchanged, each under a number. */
 class LocalFunctions {
   readonly #functions = new Map<number, object>();
   readonly #ids = new WeakMap<object, number>();
@@ -169,7 +169,7 @@ function reduceRegistered(runtime: Runtime, value: object): Reduced | undefined 
   const isFirst = runtime.serializer.collectDefinition(row.id);
   const place = isFirst && reference !== undefined ? runtime.serializer.collect(reference.ref, reference.entry) : null;
   runtime.values.definitions.provide(row.id, registered.deserialize);
-  // The last two are for Python, which holds the definition for those to whom it passes the value on.
+  // The last two are for Python, which holds the definition for later receivers.
   return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value), place, registered.python ?? null] };
 }
 
@@ -178,7 +178,7 @@ function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
   if (remoteFunction !== undefined) {
     const row = runtime.values.functions.rowOf(remoteFunction);
     const reference = referenceIn(runtime, row);
-    // Once it is captured, the row knows the variable that a function without a name of its own went into.
+    // After the capture the row knows the variable of a function without a name.
     return { kind: KIND.REMOTE_FUNCTION, payload: [row.id, row.name, withoutSignal(remoteFunction.options.given), ...reference] };
   }
   const actorClass = actorClassState(value);
@@ -189,13 +189,13 @@ function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
   return { kind: KIND.ACTOR_CLASS, payload };
 }
 
-/** The value in which a function is holds its definition: the place of its reference among the refs of the value. */
+/** Returns the place of a function's definition among the value's refs; the value holds that definition. */
 function referenceIn(runtime: Runtime, row: FunctionRow): [reference?: number] {
   const reference = runtime.values.referenceOf(row);
   return reference === undefined ? [] : [runtime.serializer.collect(reference.ref, reference.entry)];
 }
 
-/** A signal belongs to the process that can abort it; what travels with a function are the options of its kind. */
+/** Returns a function's options without `signal`, which belongs to the process that can abort it. */
 function withoutSignal(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { signal: _stays, ...travelling } = given;
   return travelling;

@@ -1,8 +1,8 @@
 /**
- * Classes whose instances travel in a form of the user's choice (`registerSerializer`). They come before every other rule.
+ * Classes whose instances travel in the user's own form (`registerSerializer`). They precede every other rule.
  *
- * The registration counts in the process that sends; the deserializer travels to the readers as a definition. A class that Python knows, too, is named with the value:
- * Python makes an instance of its own class of the same data.
+ * The registration holds in the sending process; the deserializer travels to readers as a definition. If Python knows the class, too, the value names it, and Python
+ * makes an instance of its own class from the same data.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 

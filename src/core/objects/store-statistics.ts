@@ -1,8 +1,8 @@
-/** What the object store of this node holds and has moved, as its daemon counts it: `objectStoreStatistics`. */
+/** Statistics of this node's object store, as its daemon counts them: `objectStoreStatistics`. */
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { askNode } from "../current-runtime.ts";
 
-/** Bytes and counts of a node's object store. Counts of what was moved are since its start. */
+/** Bytes and counts of a node's object store. Counts of moved objects are since its start. */
 export interface ObjectStoreStatistics {
   /** The limit for objects in shared memory. */
   readonly quotaBytes: number;

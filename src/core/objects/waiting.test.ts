@@ -27,7 +27,7 @@ class World {
     return this.#waiting.getOne(new ObjectRefHandle(this.entry), { timeoutMs });
   }
 
-  /** Lost before the reader, who was told of the value, has its turn. */
+  /** The value arrives, and is lost before the informed reader has its turn. */
   async arrivesAndIsLost(): Promise<void> {
     this.entry.settlePrimitive("lost");
     this.entry.reopen();
@@ -42,7 +42,7 @@ test("a reader without a limit waits for the value that is made again, however o
   await world.arrivesAndIsLost();
   world.entry.settlePrimitive("made again");
   expect(await read).toBe("made again");
-  // Its owner is asked for each of the three.
+  // The owner is asked for each of the three.
   expect(world.watched).toHaveLength(3);
 });
 

@@ -1,9 +1,8 @@
 /**
  * Waiting for refs: `get`, `await ref` and `wait`.
  *
- * Decides what a wait does around itself: it asks the owner of a borrowed ref for the value, keeps a driver alive, parks the task in
- * which it happens, and refuses what could never end (a serial actor that waits for itself). A value is decoded anew for each reader, so
- * no two share a mutable object.
+ * A wait asks the owner of a borrowed ref for the value, keeps a driver alive, parks its task, and refuses a wait without an end (a serial actor that waits for
+ * itself). Each reader gets a separately decoded value, so no two share a mutable object.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { DeadlockError, GetTimeoutError, ObjectLostError } from "../../runtime/base/errors.ts";
@@ -29,7 +28,7 @@ export interface WaitingOptions {
   table: ObjectTable;
   serializer: Serializer;
   longWaits: LongWaits;
-  /** Whether the object store is nearly full: whoever reads from it gives way to what frees it. */
+  /** Whether the object store is nearly full: readers then yield to code that frees it. */
   store: { readonly isShort: boolean };
   /** Called with true when the first wait begins and with false when the last has ended. */
   onWaiting: (waiting: boolean) => void;
@@ -39,7 +38,7 @@ export interface WaitingOptions {
 
 export class Waiting {
   readonly #options: WaitingOptions;
-  /** What could not be fetched when somebody waited for it. */
+  /** Entries that could not be fetched for a waiting reader. */
   readonly #unreachable = new WeakSet<ObjectEntry>();
   #waits = 0;
   #stamp = 0;
@@ -62,7 +61,7 @@ export class Waiting {
     });
   }
 
-  /** Waits for an entry that is no user's ref, as `get` does for one; what it holds is not read. */
+  /** Waits for an entry without a user's ref, as `get` waits for a ref, but does not read the value. */
   async untilSettled(entry: ObjectEntry): Promise<void> {
     if (!entry.isSettled) await this.#until([entry], 1, {});
   }
@@ -139,8 +138,8 @@ export class Waiting {
   }
 
   /**
-   * Checks the refs, and splits them where enough are ready. One pass and no array but the results: whoever waits for one at a time out of a
-   * thousand pays for each of them a thousand times.
+   * Checks the refs, and splits them if enough are ready. One pass, and no array except the results: a loop that waits for one of a thousand refs at a time visits each
+   * ref a thousand times.
    */
   #split<R extends object>(
     refs: readonly R[],
@@ -271,7 +270,7 @@ export class Waiting {
     return failed;
   }
 
-  /** @returns what ends it */
+  /** Watches pending entries. @returns a function that ends the watch */
   #watch(pending: readonly ObjectEntry[], waiter: Waiter): () => void {
     for (const entry of pending) {
       entry.addWaiter(waiter);
@@ -282,7 +281,7 @@ export class Waiting {
     };
   }
 
-  /** One suspended wait: limits, the parking of the task, and the liveness of the driver. */
+  /** Suspends a wait: with its limits, parking the task and keeping the driver alive. */
   #suspend(limits: GetOptions & { needed: readonly ObjectEntry[] | undefined }, begin: (done: () => void) => () => void): Promise<void> {
     const context: TaskContext | undefined = taskContext.current;
     const { signal, timeoutMs, needed } = limits;
@@ -326,7 +325,7 @@ export class Waiting {
       hasBegun = true;
       this.#began();
       if (parks) context.place.executor?.waitBegins(context);
-      // What nothing but an answer ends may be one of several that wait for each other.
+      // A wait that only an answer ends may be part of a cycle of waits.
       if (context !== undefined && needed !== undefined && signal === undefined && timeoutMs === undefined && !context.isFinished)
         lasting = this.#options.longWaits.begin(context, needed);
       if (timeoutMs !== undefined) timer = afterLimit(timeoutMs, () => finish(resolve));
@@ -445,7 +444,7 @@ function awaitedEntryOf(ref: object): ObjectEntry {
 
 const NO_LIMITS: GetOptions = {};
 
-/** One failure speaks for all that are got together, as with Promise.all: the others are not reported besides. */
+/** Marks failures as seen: as with Promise.all, the first failure of a joint `get` speaks for all. */
 function markSeen(entries: readonly ObjectEntry[]): void {
   for (const entry of entries) entry.failureSeen = true;
 }

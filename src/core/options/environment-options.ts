@@ -1,5 +1,5 @@
 /**
- * The option `runtimeEnv` of jobs, tasks and actors: what is accepted, and what is made of it. Called by `options.ts`.
+ * The option `runtimeEnv` of jobs, tasks and actors: its checks and its resolved form. `options.ts` calls it.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { errorOf, wrongType } from "../../runtime/base/fault.ts";
@@ -7,7 +7,7 @@ import { faultOfRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type Runtim
 import { placing } from "../../runtime/worker/task-context.ts";
 import { custom, type Option } from "./option-kinds.ts";
 
-/** What is given of a runtime environment; from now on, calls of this process have to be looked at. */
+/** Reads a given runtime environment; from then on the environments of this process's calls are compared. */
 export function environmentOf({ runtimeEnv: given }: { runtimeEnv: RuntimeEnvInput | undefined }): { runtimeEnv?: RuntimeEnvSpec } {
   if (given === undefined) return {};
   placing.isInherited = true;

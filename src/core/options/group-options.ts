@@ -1,7 +1,7 @@
 /**
- * The bundles and options of `placementGroup`: what is allowed, the defaults, and the errors for anything else.
+ * The bundles and options of `placementGroup`: allowed values, defaults, and errors.
  *
- * Apart from `options.ts` as nothing else takes them. A bundle names built-in resources as nodes do (`CPU`, `GPU`, `memory`), beside custom ones.
+ * Separate from `options.ts`, because nothing else takes them. A bundle names built-in resources as nodes do (`CPU`, `GPU`, `memory`), beside custom ones.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { errorOf } from "../../runtime/base/fault.ts";
@@ -30,12 +30,12 @@ const GROUP = {
   },
 };
 
-/** What `placementGroup` goes by. */
+/** The resolved options of `placementGroup`. */
 interface ResolvedGroupOptions {
   readonly strategy: PlacementStrategy;
   readonly name: string | undefined;
   readonly isDetached: boolean;
-  /** One selector a bundle. */
+  /** A label selector for each bundle. */
   readonly labels: readonly LabelSelector[];
 }
 

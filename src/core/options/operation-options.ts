@@ -1,8 +1,8 @@
 /**
- * The options of single operations: `get`, `wait`, `cancel`, `kill`, `actors` and `getActor`: one table each, with what is allowed and the default.
+ * The options of single operations (`get`, `wait`, `cancel`, `kill`, `actors`, `getActor`): a table each, with allowed values and defaults.
  *
- * Called by each of them with what the user wrote, before anything else is done. Most calls have no options: those of `get` and `wait` then cost
- * nothing. The options that stay with what they are given to (tasks, actors, methods, the session) are in `options.ts`.
+ * Each operation checks the user's options here before anything else. Most calls of `get` and `wait` have no options and cost nothing here. `options.ts` has the
+ * options that stay with a task, an actor, a method or the session.
  */
 import {
   count,
@@ -68,7 +68,7 @@ export const KV_PUT: OptionSet<WithDefaults<KvPutOptions, "namespace">> = {
   options: { ...KV.options, overwrite: flag(true) },
 };
 
-/** What a `get` without options goes by: most have none, so it is made once. */
+/** The resolved options of a `get` without options, made once. */
 const NO_LIMITS: ResolvedGetOptions = Object.freeze({ timeoutMs: undefined, signal: undefined });
 
 /** @throws TypeError, RangeError */
@@ -76,7 +76,7 @@ export function resolveGetOptions(options?: GetOptions): ResolvedGetOptions {
   return options === undefined ? NO_LIMITS : readOptions(options, GET);
 }
 
-/** What a `wait` without options goes by. */
+/** The resolved options of a `wait` without options. */
 const WAIT_FOR_ONE: ResolvedWaitOptions = Object.freeze(withDefaults({}, WAIT));
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The kinds of options: what an option accepts, its default, and the error for anything else.
+ * The kinds of options: accepted values, default, and the error for other values.
  *
  * An option is a row of a table in `options.ts`; `readOptions` holds given values against such a table. Unknown names and values of a wrong type
  * are a `TypeError`, values out of range a `RangeError`; both name the option, what is allowed, and what was received.
@@ -11,22 +11,22 @@ import { RESOURCE_UNIT } from "../../runtime/base/resources.ts";
 import { AMOUNT_MAX, NAME_LENGTH_MAX } from "../limits.ts";
 import { nearNames } from "../../runtime/base/near-names.ts";
 
-/** What a check says of a value; a `Fault` says more than that the value is not what `allowed` names. */
+/** The result of a check. A `Fault` has a more precise message than `allowed`. */
 export type Verdict = "ok" | Fault["error"] | Fault;
 
 /** One row of a table of options. */
 export interface Option<T> {
-  /** What is allowed, to be read after "Cannot set numCpus of a task:". */
+  /** The allowed values, worded to follow "Cannot set numCpus of a task:". */
   readonly allowed: string;
   readonly fallback: T;
   check(value: unknown): Verdict;
-  /** What a given value stands for. Without it, for itself. */
+  /** Converts a given value. Default: the value itself. */
   meaning?(value: unknown): T;
 }
 
 /** The options of one thing, whose values are `Values`. */
 export interface OptionSet<Values extends object> {
-  /** What has them: messages begin "Cannot set numCpus `of`: ...". */
+  /** The owner of the options: messages begin "Cannot set numCpus `of`: ...". */
   readonly of: string;
   /** Other programs' names for our options, besides those that differ in their spelling alone. */
   readonly otherNames?: Readonly<Record<string, string>>;
@@ -140,7 +140,7 @@ const AMOUNT_ALLOWED = `a number from 0 to ${AMOUNT_MAX} in steps of ${1 / RESOU
 function isAmount(value: number): boolean {
   if (!(value >= 0 && value <= AMOUNT_MAX)) return false;
   const units = value * RESOURCE_UNIT;
-  // 0.0003 * 10000 is 2.9999999999999996: what a double cannot hold is no finer step.
+  // 0.0003 * 10000 is 2.9999999999999996: the error of a double does not count as a finer step.
   const tolerance = 1e-6 + units * Number.EPSILON * 4;
   return Math.abs(units - Math.round(units)) <= tolerance;
 }
@@ -172,7 +172,7 @@ export function customResources(
   };
 }
 
-/** An object literal, or none. Whoever reads the option checks its members. */
+/** An optional object literal. The reader of the option checks its members. */
 export function plainObject<T extends object = object>(allowed: string): Option<T | undefined> {
   return custom<T | undefined>(allowed, undefined, (value) => (isPlainObject(value) ? "ok" : "wrong type"));
 }
@@ -202,7 +202,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** What is wrong with a value; undefined where nothing is. */
+/** Returns the problem of a value; undefined if there is none. */
 export function faultOf({ allowed, check }: Pick<Option<unknown>, "allowed" | "check">, value: unknown): Fault | undefined {
   const verdict = check(value);
   if (verdict === "ok") return undefined;
@@ -235,7 +235,7 @@ export function checkedOptions(given: unknown, { of, otherNames = {}, options }:
 /** Every option of a public type has a row, and every row belongs to an option. */
 export type TableOf<Options> = { readonly [K in keyof Required<Options>]: Option<unknown> };
 
-/** The value of each option of a set: what the given one means, or the default. */
+/** Returns the value of each option of a set: the converted given value, or the default. */
 export function withDefaults<Values extends object>(given: Readonly<Record<string, unknown>>, set: OptionSet<Values>): Values {
   const values: Record<string, unknown> = {};
   for (const [name, { fallback, meaning }] of Object.entries(set.options as AnyOptionSet["options"])) {

@@ -1,4 +1,4 @@
-/** Options: defaults, what is refused and in which words, and what `.options()` keeps. */
+/** Options: defaults, refusals and their messages, and the effect of `.options()`. */
 import { describe, expect, test, vi } from "vitest";
 import { resolveActorOptions, resolveInitOptions, resolveMethodOptions, resolveTaskOptions } from "./options.ts";
 import { resolveGetOptions, resolveWaitOptions } from "./operation-options.ts";

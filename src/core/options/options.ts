@@ -1,10 +1,9 @@
 /**
- * The options of tasks, actors, methods and `init`: one table each, with what is allowed and the default.
+ * The options of tasks, actors, methods and `init`: a table each, with allowed values and defaults.
  *
- * Decides what a call means where options are concerned: each `resolve` function checks what a user wrote and returns every value, frozen, with
- * the shape of the resources computed once. `given` keeps what was set and nothing else: `.options()` adds to it, and it is what
- * travels with a remote function. Called when something is made remote and by `init`; those of `get`, `wait`
- * and other single operations are in `operation-options.ts`.
+ * Each `resolve` function checks the user's options and returns every value, frozen, with the shape of the resources computed once. `given` keeps only the set values:
+ * `.options()` adds to them, and they travel with a remote function. `remote` and `init` call these functions. `operation-options.ts` has the options of `get`, `wait`
+ * and other single operations.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { outOfRange, wrongType } from "../../runtime/base/fault.ts";
@@ -57,7 +56,7 @@ const OF_TASKS = "it is an option of tasks";
 const OF_TASK_WORKERS = "it is an option of tasks, whose workers are used again; an actor's process is its own, and ends with it";
 const OF_METHODS = "it is an option of tasks, and of methods: methods: { name: { ... } }";
 
-/** What tasks and actors have alike. */
+/** Options that tasks and actors share. */
 const PLACED_OPTIONS = {
   numGpus: amount(0),
   memoryBytes: bytes({ min: 0 }, 0),
@@ -69,7 +68,7 @@ const PLACED_OPTIONS = {
   runtimeEnv: RUNTIME_ENV,
 };
 
-/** What the calls of tasks and methods have alike. */
+/** Options that calls of tasks and methods share. */
 const CALL_OPTIONS = {
   numReturns: returnCount(NUM_RETURNS_MAX),
   highWaterMark: itemCount(),
@@ -187,7 +186,7 @@ const INIT: OptionSet<ResolvedInitOptions> = {
   } satisfies TableOf<InitOptions>,
 };
 
-/** What is decided when a node is started. */
+/** Options of `init` that hold for a node and need its start. */
 const OPTIONS_OF_NODES = [
   "numCpus",
   "numGpus",
@@ -202,7 +201,7 @@ const OPTIONS_OF_NODES = [
 // ---------------------------------------------------------------------------------------------------------------------
 // Tasks and methods
 
-/** What a producer of a stream may have ahead of its consumer. */
+/** Limits on a stream's producer ahead of its consumer. */
 export interface StreamLimits {
   readonly items: number;
   readonly bytes: number;
@@ -210,36 +209,36 @@ export interface StreamLimits {
 
 const DEFAULT_STREAM_LIMITS: StreamLimits = Object.freeze({ items: ITEMS_AHEAD_MAX, bytes: BYTES_AHEAD_MAX });
 
-/** What a failed call may do again. */
+/** Retries of a failed call. */
 export interface RetryPolicy {
   maxRetries: number;
   retryOn: boolean | readonly (new (...args: never[]) => Error)[] | ((error: unknown) => boolean);
   retryDelayMs: number;
 }
 
-/** What may end a call early. */
+/** Limits that end a call early. */
 export interface CallLimits {
   readonly signal: AbortSignal | undefined;
   /** From the submission on. */
   readonly timeoutMs: number | undefined;
 }
 
-/** What tasks, methods and actors go by alike. */
+/** Resolved options that tasks, methods and actors share. */
 export interface ResolvedOptions {
   readonly name: string | undefined;
-  /** The key of the lease spec: what has one shape shares leases. */
+  /** The key of the lease spec: calls with the same shape share leases. */
   readonly shape: string;
-  /** It says itself where it runs: a parent's group does not capture it. */
+  /** Set if the options name a place, so that a parent's group does not capture the call. */
   readonly isPlaced?: true | undefined;
   /** Undefined: the inherited one. */
   readonly runtimeEnv?: RuntimeEnvSpec | undefined;
-  /** Of an actor, what it holds while it lives. `CPU` is there only when it was set, be it to 0: without, it takes one CPU to be placed. */
+  /** Resources of an actor while it lives. `CPU` is present only if it was set, also to 0; otherwise placing the actor needs one CPU. */
   readonly resources: Record<string, number>;
-  /** What was set, in the terms of the user. */
+  /** The user's own settings. */
   readonly given: Readonly<Record<string, unknown>>;
 }
 
-/** What every call of a task or method goes by. */
+/** The resolved options of a call of a task or method. */
 export interface ResolvedTaskOptions extends ResolvedOptions {
   /** `STREAMING` for a stream. */
   readonly numReturns: number;
@@ -247,7 +246,7 @@ export interface ResolvedTaskOptions extends ResolvedOptions {
   readonly retry: RetryPolicy;
   /** How many calls of the function one worker takes; undefined for any number. */
   readonly maxCalls?: number | undefined;
-  /** Of a method: the concurrency group; undefined is the default one. */
+  /** The concurrency group of a method; undefined: the default group. */
   readonly group?: string | undefined;
   /** Undefined: the call has neither a signal nor a time limit. */
   readonly limits: CallLimits | undefined;

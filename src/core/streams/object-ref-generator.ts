@@ -25,7 +25,7 @@ export let isObjectRefGenerator: (value: unknown) => value is ObjectRefGenerator
 /** An entry that is settled when the next item or the end is there. */
 export let readinessOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
 
-/** What ends with the stream: it stands for the call. */
+/** Returns the completion entry, which stands for the call and settles at the stream's end. */
 export let completionOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
 
 /** The task or method that produces the items, as far as the reader knows it. */

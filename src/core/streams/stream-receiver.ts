@@ -1,10 +1,9 @@
 /**
- * One stream in the process that made its call: the items that have arrived and nobody has taken, and what the producer is told.
+ * One stream in the calling process: the items that have arrived and were not taken, and the messages to the producer.
  *
- * The call itself ends like any other: its only result is the stream's `completion`, which settles after the last item, with the failure that ended
- * the generator if one did. Each item is an object of its own (return index 1 and on; 0 is the completion), pinned while it lies here.
- * Taken items are counted and told to the producer in batches; a stream that is stopped drops what lies here and what still comes. When the call is
- * tried again after a crash, items that came are skipped by their index, so that each is delivered once.
+ * The call ends like any other. Its only result is the stream's `completion`, which settles after the last item, with the generator's failure if there was one. Each
+ * item is a separate object (return index 1 and on; 0 is the completion), pinned while it waits here. Taken items are counted and reported to the producer in batches. A
+ * stopped stream drops its present and later items. When the call is tried again after a crash, items that came before are skipped by index, so each is delivered once.
  */
 import { Fifo } from "../../runtime/base/fifo.ts";
 import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
@@ -20,11 +19,11 @@ export interface Producer {
   stop(): void;
 }
 
-/** What takes in the items of a call. */
+/** The receiver of a call's items. */
 export interface ItemSink {
-  /** Nobody reads on: the call is not made again. */
+  /** Whether reading has stopped, so that the call is not made again. */
   readonly isStopped: boolean;
-  /** What goes with the call, each time that it is sent. */
+  /** Returns the stream's header, for each sending of the call. */
   header(): StreamHeader;
   sentTo(producer: Producer): void;
   arrivedPlain(index: number, bytes: Uint8Array, flags: PlainFlags): void;
@@ -33,7 +32,7 @@ export interface ItemSink {
 
 interface StreamReceiverOptions {
   completion: ObjectEntry;
-  /** Its handle: a failure that nobody has read when this goes is reported. */
+  /** The completion's handle: an unread failure is reported when it is collected. */
   completionHandle: object;
   limits: StreamLimits;
   table: ObjectTable;
@@ -65,7 +64,7 @@ export class StreamReceiver implements ItemSink {
   #isStopped = false;
   /** The failure has been thrown, or handed out as a ref: it is the last thing of the stream. */
   #failureTaken = false;
-  /** That of a shutdown, for example, is told once for all calls. */
+  /** Whether the failure is reported elsewhere, such as a shutdown's, which is reported once for all calls. */
   #isFailureTold = false;
   #onRest: (() => void) | undefined;
 
@@ -100,7 +99,7 @@ export class StreamReceiver implements ItemSink {
     this.#onRest = listener;
   }
 
-  /** What goes with the call: a retried one begins after the items that have come. */
+  /** Returns the stream's header: a retried call begins after the received items. */
   header(): StreamHeader {
     this.#toldConsumed = this.#consumed;
     this.#untoldBytes = 0;
@@ -118,7 +117,7 @@ export class StreamReceiver implements ItemSink {
     if (this.#isStopped) producer.stop();
   }
 
-  /** An entry that is settled once the stream is ready: what a wait for the next item waits for. */
+  /** Returns an entry that settles once the stream is ready, for waits for the next item. */
   readiness(): ObjectEntry {
     if (this.#readiness === undefined || (this.#readiness.isSettled && !this.isReady)) {
       this.#readiness = new ObjectEntry(this.completion.sequence, 0);
@@ -164,7 +163,7 @@ export class StreamReceiver implements ItemSink {
     return entry;
   }
 
-  /** Settled already: it was cancelled, and what comes is from a generator that has not heard of it. */
+  /** Whether the stream has settled, for example by a cancellation of which the generator does not know yet. */
   get #isOver(): boolean {
     return this.#isStopped || this.completion.isSettled;
   }
@@ -220,7 +219,7 @@ export class StreamReceiver implements ItemSink {
     return entry;
   }
 
-  /** Nobody reads on: what is here is freed, and the generator ends at its next yield. What becomes of it then concerns nobody. */
+  /** Stops reading: frees the items here, and the generator ends at its next yield. Its end is not reported. */
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -236,7 +235,7 @@ export class StreamReceiver implements ItemSink {
     this.#announce();
   }
 
-  /** Nobody can read on. A failure that has come by then was missed, and is reported as that of any call. */
+  /** Handles a collected stream. A failure that has arrived by then was missed, and is reported like any call's. */
   dropped(): void {
     const isMissed = this.completion.state === "failed" && !this.completion.failureSeen;
     this.stop();

@@ -14,7 +14,7 @@ interface Fixture {
   told: unknown[];
 }
 
-/** Of a stream from which the items at these places are lost. */
+/** Makes a replay of a stream whose items at these places are lost. */
 function fixture(...places: number[]): Fixture {
   const told: unknown[] = [];
   const items = places.map((place) => new ObjectEntry(7, place + 1));

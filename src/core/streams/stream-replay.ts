@@ -1,8 +1,8 @@
 /**
- * A generator that runs once more for items of it that were lost: takes in those, lets go of all others, and stops it after the last.
+ * Runs a generator once more for its lost items: takes these, drops all others, and stops after the last one.
  *
- * The readers of the items wait for their entries, which are pending from the report of the loss on. A replay is a call of its own, with its own number and a
- * completion that nobody else sees; what it does not give, because the generator ended earlier or failed this time, fails. Made by `Calls.rerun`.
+ * Readers wait for the items' entries, which are pending since the report of the loss. A replay is a separate call with its own number and a hidden completion. Items
+ * that it does not give, because the generator ended earlier or failed this time, fail. `Calls.rerun` makes it.
  */
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
@@ -21,7 +21,7 @@ interface StreamReplayOptions {
   discard: (payload: Payload) => void;
   /** The producer was told to stop. */
   stopped: () => void;
-  /** What an item fails with that the generator did not give this time. */
+  /** Makes the error of an item that the generator did not give this time. */
   notGiven: (item: ObjectEntry) => Error;
 }
 
@@ -77,7 +77,7 @@ export class StreamReplay implements ItemSink {
     this.#settled(entry);
   }
 
-  /** One that has been failed meanwhile, as it was cancelled, takes no value. */
+  /** Takes the entry of a lost item. An entry that failed meanwhile, as by a cancellation, takes no value. */
   #take(index: number): ObjectEntry | undefined {
     const entry = this.#wanted.get(index);
     this.#wanted.delete(index);

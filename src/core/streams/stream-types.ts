@@ -1,5 +1,5 @@
 /**
- * The public types of streams: what a call of a generator gives, and what is inferred of its items. No code.
+ * The public types of streams: the result of a generator's call, and the inferred types of its items. No code.
  *
  * A generator streams because of how it is written, so the type of its result decides; anything else that can be iterated streams with
  * `numReturns: "streaming"`. Held by `test/types/streams.test-d.ts`.
@@ -9,10 +9,10 @@ import type { ObjectRef } from "../ref-types.ts";
 /** Into how many references a result is split; or its items are a stream. */
 export type ReturnCount = number | "streaming";
 
-/** What generators are declared to return. None of these is a value: it cannot be sent, its items can. */
+/** Declared return types of generators. These are not values: only their items can be sent. */
 export type AnyIterator = IterableIterator<any> | AsyncIterable<any>;
 
-/** The type of what an iterable or an async iterable yields; a yielded reference or promise is its value. */
+/** The type of the items of an iterable or an async iterable; a yielded reference or promise counts as its value. */
 export type Item<S> = 0 extends 1 & S
   ? any
   : S extends AsyncIterable<infer T>
@@ -36,7 +36,7 @@ export interface ObjectRefGenerator<out T> extends AsyncIterable<T, undefined>, 
   /**
    * The next value; waits until it has been produced.
    *
-   * @throws TaskError with what the generator threw; WorkerCrashedError and others when its process died for good.
+   * @throws TaskError with the generator's error; WorkerCrashedError and others if its process died for good.
    */
   next(): Promise<IteratorResult<T, undefined>>;
   /** Stops the generator at its next `yield`, and ends the stream here at once. */

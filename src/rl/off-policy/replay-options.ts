@@ -1,7 +1,8 @@
 /**
  * The options of `training()` that algorithms with a buffer share, and `replayBufferConfig`.
  *
- * Each algorithm gives its own defaults. A buffer's options are checked by a table of their own, so a slip in them is named as well.
+ * Each algorithm gives its own defaults.
+ * A second table checks a buffer's options, so that errors name these, too.
  */
 import { count, custom, isPlainObject, number, type Option, type OptionSet, oneOf, readOptions } from "../../core/internal.ts";
 import { atLeastZero, positive, TRAINING_OPTIONS, upToOne } from "../config/option-tables.ts";

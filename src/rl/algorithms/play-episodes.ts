@@ -39,7 +39,7 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Evaluation
   try {
     encoder.encodeColumn((await env.reset({ seed: new Random(seed, "evaluation").integer(2 ** 31) })).observations, numEnvs, obs);
     while (over.returns.length < episodes) {
-      policy.act(obs, { rows: numEnvs, explore, into: actions });
+      policy.act(obs, { rows: numEnvs, explore, into: actions, isActing: (index) => running.ended[index] === 0 });
       const { observations, rewards, terminateds, truncateds } = await env.step(actions);
       encoder.encodeColumn(observations, numEnvs, obs);
       for (let index = 0; index < numEnvs; index += 1) {

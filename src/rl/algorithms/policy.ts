@@ -9,6 +9,7 @@ import { RLError } from "../errors.ts";
 import { readAlgorithmFile, readWeights } from "../checkpoints/algorithm-checkpoint.ts";
 import type { AlgorithmConfig } from "../config/algorithm-config.ts";
 import { configOf } from "../config/algorithm-registry.ts";
+import { checkMasks } from "../modules/masked-module.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import { actionInputs } from "../modules/rl-module.ts";
 import { type ColumnData, columnLayout } from "../spaces/columns.ts";
@@ -79,9 +80,13 @@ export class Policy {
     return Array.from({ length: rows }, (_, row) => layout.read(actions, row) as Action);
   }
 
-  /** Writes actions of the environment for encoded observations. */
-  act(obs: Float32Array, { rows, explore, into }: { rows: number; explore: boolean; into: ColumnData }): void {
-    const { module, encoder, distribution } = this.#built;
+  /** Writes actions of the environment for encoded observations. `isActing` says whose actions count. */
+  act(
+    obs: Float32Array,
+    { rows, explore, into, isActing }: { rows: number; explore: boolean; into: ColumnData; isActing?: (row: number) => boolean },
+  ): void {
+    const { module, encoder, distribution, maskedChoices } = this.#built;
+    checkMasks(obs, { rows, choices: maskedChoices }, isActing);
     const inputs = this.#withOwnNoise(() =>
       scope(() => noGrad(() => actionInputs(module.forward({ obs: tensor(obs, { shape: [rows, encoder.size] }), explore })).toArray())),
     );

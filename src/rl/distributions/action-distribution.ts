@@ -42,3 +42,6 @@ export interface ActionDistribution {
   toEnvironment(actions: ColumnData, into: ColumnData): void;
   of(inputs: Tensor): BatchDistribution;
 }
+
+/** Added to the numbers of forbidden choices. No infinity: 0 times infinity is NaN in the entropy. */
+export const FORBIDDEN = -1e9;

@@ -5,7 +5,7 @@
  */
 import type { Random } from "../../tensor/index.ts";
 import type { Discrete } from "../spaces/discrete.ts";
-import type { Draw, Exploration } from "./action-distribution.ts";
+import { type Draw, type Exploration, FORBIDDEN } from "./action-distribution.ts";
 import { CategoricalActions } from "./categorical-actions.ts";
 
 export class EpsilonGreedyActions extends CategoricalActions {
@@ -17,8 +17,16 @@ export class EpsilonGreedyActions extends CategoricalActions {
   }
 
   override sample(draw: Draw, random: Random, { epsilon = 0 }: Exploration = {}): number {
-    if (random.uniform() < epsilon) draw.actions[draw.row] = random.integer(this.#count);
+    if (random.uniform() < epsilon) draw.actions[draw.row] = this.#any(draw, random);
     else this.choose(draw);
     return 0;
+  }
+
+  /** Any action that no mask forbids. */
+  #any({ inputs, row }: Draw, random: Random): number {
+    const count = this.#count;
+    const isAllowed = (action: number): boolean => (inputs[row * count + action] as number) > FORBIDDEN / 2;
+    const allowed = Array.from({ length: count }, (_, action) => action).filter(isAllowed);
+    return allowed[random.integer(allowed.length)] as number;
   }
 }

@@ -9,6 +9,7 @@ import { actionDistribution, type ActionOptions, type PolicyKind } from "../dist
 import { ObservationEncoder } from "../spaces/observation-encoder.ts";
 import type { Space } from "../spaces/space.ts";
 import { QModule } from "./q-module.ts";
+import { MaskedModule, maskedChoices } from "./masked-module.ts";
 import { DefaultModule, type ModelConfig, type ModuleClass, type RLModule } from "./rl-module.ts";
 
 export interface ModuleSpec extends ActionOptions {
@@ -26,6 +27,8 @@ export interface BuiltModule {
   readonly distribution: ActionDistribution;
   readonly observationSpace: Space;
   readonly actionSpace: Space;
+  /** The choices of each part of an action, where observations have a mask. */
+  readonly maskedChoices: readonly number[];
 }
 
 export function buildModule(
@@ -36,13 +39,16 @@ export function buildModule(
   const encoder = new ObservationEncoder(observationSpace);
   const distribution = actionDistribution(actionSpace, spec);
   const moduleClass = spec.moduleClass ?? DEFAULT_MODULES[spec.policyKind ?? "stochastic"];
+  const { maskSize } = encoder;
+  const choices = maskedChoices(maskSize, actionSpace);
   const setup = {
     observationSpace,
     actionSpace,
-    inputSize: encoder.size,
+    inputSize: encoder.size - maskSize,
     outputSize: distribution.inputSize,
     modelConfig: spec.modelConfig as ModelConfig & Readonly<Record<string, unknown>>,
   };
-  const module = withRandom(new Random(seed, "module"), () => new moduleClass(setup));
-  return { module, encoder, distribution, observationSpace, actionSpace };
+  const inner = withRandom(new Random(seed, "module"), () => new moduleClass(setup));
+  const module = maskSize === 0 ? inner : new MaskedModule(setup, inner, maskSize);
+  return { module, encoder, distribution, observationSpace, actionSpace, maskedChoices: choices };
 }

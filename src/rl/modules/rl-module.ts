@@ -38,6 +38,8 @@ export interface ModuleInput {
   readonly obs: Tensor;
   /** Whether the output is for exploring: noisy layers have noise then. Default: false. */
   readonly explore?: boolean | undefined;
+  /** `[rows, outputSize]`, 0 where a choice is forbidden; only where the environment has masks. The module need not obey it. */
+  readonly actionMask?: Tensor | undefined;
 }
 
 export interface ModuleOutput {

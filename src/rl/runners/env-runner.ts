@@ -12,6 +12,7 @@ import { vectorEnvOf } from "../environments/make-env.ts";
 import type { EnvSpec } from "../environments/registry.ts";
 import { BREATH_MS } from "../limits.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
+import { checkMasks } from "../modules/masked-module.ts";
 import { type BuiltModule, buildModule, type ModuleSpec } from "../modules/module-spec.ts";
 import { actionInputs } from "../modules/rl-module.ts";
 import { type ColumnData, columnLayout } from "../spaces/columns.ts";
@@ -145,8 +146,9 @@ export class EnvRunner {
 
   /** Chooses actions and their log-probabilities. @returns the numbers of the network */
   #act(explore: boolean, exploration?: Exploration): Float32Array {
-    const { module, encoder, distribution } = this.built;
+    const { module, encoder, distribution, maskedChoices } = this.built;
     const { numEnvs } = this.#spec;
+    checkMasks(this.#obs, { rows: numEnvs, choices: maskedChoices }, (env) => this.#ended[env] === 0);
     const inputs = scope(() =>
       noGrad(() => actionInputs(module.forward({ obs: tensor(this.#obs, { shape: [numEnvs, encoder.size] }), explore })).toArray()),
     );

@@ -17,8 +17,10 @@ import type { Space } from "./space.ts";
 type WriteNumbers = (value: unknown, into: Float32Array, at: number) => void;
 
 export class ObservationEncoder {
-  /** Numbers of an observation. */
+  /** Numbers of an observation, those of a mask among them. */
   readonly size: number;
+  /** Numbers of the action mask, which are the last ones; 0 where there is none. */
+  readonly maskSize: number;
   readonly #write: WriteNumbers;
   /** Elements of a flat column's row where these are the numbers themselves. */
   readonly #isPlain: boolean;
@@ -26,8 +28,10 @@ export class ObservationEncoder {
 
   /** @throws TypeError for spaces without a form in numbers, such as `Text` */
   constructor(space: Space) {
-    const { size, write } = encodingOf(space, "the observation space");
+    const masked = maskedParts(space);
+    const { size, write } = encodingOf(masked ?? space, "the observation space");
     this.size = size;
+    this.maskSize = masked === undefined ? 0 : new ObservationEncoder(masked.spaces["actionMask"] as Space).size;
     this.#write = write;
     this.#isPlain = space instanceof Box || space instanceof MultiBinary;
     this.#isList = space instanceof Dict || space instanceof Tuple;
@@ -49,6 +53,14 @@ export class ObservationEncoder {
     if (this.#isList || width === 1) this.#write(this.#isPlain ? [column[row]] : column[row], into, at);
     else this.#write((column as NumericArray).subarray(row * width, (row + 1) * width), into, at);
   }
+}
+
+/** The space of observations with a mask of actions, the mask last; `undefined` for other spaces. */
+function maskedParts(space: Space): Dict | undefined {
+  if (!(space instanceof Dict)) return undefined;
+  const { observations, actionMask, ...others } = space.spaces as Readonly<Record<string, Space>>;
+  if (observations === undefined || actionMask === undefined || Object.keys(others).length > 0) return undefined;
+  return new Dict({ observations, actionMask });
 }
 
 function encodingOf(space: Space, what: string): { size: number; write: WriteNumbers } {

@@ -63,7 +63,7 @@ export { inspectSerializability, type SerializabilityReport } from "./objects/in
 // The present process, actors and references.
 export { isClass } from "./api.ts";
 export { actorIdOf } from "./actors/actor-handle.ts";
-export { isSessionOpen } from "./current-runtime.ts";
+export { askNode, isSessionOpen } from "./current-runtime.ts";
 export { isWorker } from "./runtime-slot.ts";
 export { within } from "./objects/waiting-limits.ts";
 export { ignoreRejection, isThenable } from "../runtime/base/thenable.ts";

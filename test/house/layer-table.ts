@@ -22,7 +22,7 @@ export const PUBLIC = "the public files";
 
 const VALUES = ["runtime/base", "runtime/os", "runtime/scheduling", "runtime/wire"];
 const LINKS = [...VALUES, "runtime/rpc", "runtime/closure"];
-const PARTS = [...LINKS, "runtime/objects", "runtime/extension", "runtime/events"];
+const PARTS = [...LINKS, "runtime/objects", "runtime/extension", "runtime/events", "runtime/observe"];
 const RUNTIME = [...PARTS, "runtime/nats", "runtime/head", "runtime/node", "runtime/worker", "runtime/environment"];
 
 export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
@@ -42,6 +42,8 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   "runtime/extension": { layer: 4, mayImport: ["runtime/base", "runtime/wire", "runtime/rpc"] },
   // The head's part of it is an extension.
   "runtime/events": { layer: 5, mayImport: ["runtime/base", "runtime/wire", "runtime/extension"] },
+  // Records of calls in shared memory, and how rows of state are filtered.
+  "runtime/observe": { layer: 5, mayImport: VALUES },
   // The four of this layer run in different processes and meet only through messages of `wire`.
   "runtime/head": { layer: 6, mayImport: [...PARTS, "runtime/control-plane", "runtime/nats"] },
   "runtime/node": { layer: 6, mayImport: [...PARTS, "runtime/nats"] },
@@ -78,9 +80,11 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   "ops/providers": { layer: 11, mayImport: [...RUNTIME, "entry"] },
   // The process that keeps those of one machine running after `shoal start` has ended.
   "ops/supervisor": { layer: 12, mayImport: [...RUNTIME, "entry", "ops/providers"] },
+  // Lists and summaries of a cluster. Published as `shoal/state`.
+  "ops/state": { layer: 8, mayImport: [...RUNTIME, "core"] },
   // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `os`, so it imports no `node:*` itself.
   // Commands of libraries read what those have left in files; they load the libraries by `import()`, so that no other command does.
-  "ops/cli": { layer: 13, mayImport: [...RUNTIME, "ops/providers", "ops/supervisor", "runs", "tune"] },
+  "ops/cli": { layer: 13, mayImport: [...RUNTIME, "ops/providers", "ops/state", "ops/supervisor", "runs", "tune"] },
   // Published as `shoal/tensor`. It runs in browsers, too.
   tensor: { layer: 0, mayImport: [] },
   // Clusters for tests, on one machine. Published as `shoal/testing`.

@@ -7,6 +7,7 @@ import { natsInstallCommand } from "./nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { serveCommands } from "./serve-commands.ts";
 import { statusCommand } from "./status-command.ts";
+import { stateCommands } from "./state-commands.ts";
 import { startCommand } from "./start-command.ts";
 import { stopCommand } from "./stop-command.ts";
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./token-commands.ts";
@@ -24,6 +25,7 @@ const COMMANDS: readonly Command[] = [
   natsInstallCommand,
   tuneListTrialsCommand,
   tuneShowCommand,
+  ...stateCommands,
   ...serveCommands,
   versionCommand,
 ];

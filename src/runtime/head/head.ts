@@ -415,6 +415,8 @@ export class Head implements HeadService {
     const node = this.#nodeOf(peer.id);
     for (const ref of refsOf(spec)) node?.hold(ref, node.daemonId);
     const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
+    const created = this.#actors.get(actorId);
+    if (created !== undefined) created.createdAtMs = Date.now();
     peer.connection.reply(frame.callId, { actorId, owner: node?.daemonId, interface: options.interface });
     this.#apply(effects);
     if (options.isDetached && this.#isOfDriver && !options.namespace.startsWith(LIBRARY_NAMESPACES)) this.#warnOfDetached();
@@ -429,7 +431,7 @@ export class Head implements HeadService {
     );
   }
 
-  #list(query: { includeDead: boolean; namespace: string | undefined }): ActorInfoHeader[] {
+  #list(query: { includeDead: boolean; namespace: string | undefined; detail?: boolean | undefined }): ActorInfoHeader[] {
     const found: ActorInfoHeader[] = [];
     for (const actor of this.#actors.all()) {
       const { name, namespace, isDetached, interface: face } = actor.options;
@@ -446,6 +448,7 @@ export class Head implements HeadService {
         pid: worker?.pid ?? actor.exit?.pid,
         nodeId: worker === undefined ? undefined : this.#nodeOf(worker.id)?.nodeId,
         reason: actor.reason,
+        ...(query.detail === true && { detail: actorDetail(actor) }),
       });
     }
     return found;
@@ -628,4 +631,9 @@ function unknownName({ name, namespace }: ActorName, actors: ActorTable): string
       ? ""
       : `; one of that name is in namespace ${elsewhere.join(", ")}: give it as the option namespace, here and where it is made`;
   return `no actor named ${JSON.stringify(name)} in namespace ${JSON.stringify(namespace)}; ${list}${hint}`;
+}
+
+function actorDetail({ createdAtMs = 0, worker, creator, exit, options }: ActorRecord): ActorInfoHeader["detail"] {
+  const { maxRestarts, resources, group } = options;
+  return { createdMs: createdAtMs, worker: worker?.id ?? exit?.workerId, creator, maxRestarts, resources, group, exit };
 }

@@ -26,6 +26,7 @@ import { nodeDigest } from "./membership/node-digest.ts";
 import { NodeExtensions } from "./node-extensions.ts";
 import { NodePeers, type Peer } from "./node-peers.ts";
 import { nodeServices } from "./node-services.ts";
+import { NodeState } from "./node-state.ts";
 import { NodeObjects } from "./objects/node-objects.ts";
 import { admitProcess } from "./process-admission.ts";
 import { RefService } from "./references/ref-service.ts";
@@ -56,6 +57,7 @@ export class NodeDaemon {
   readonly #endedElsewhere: EndedElsewhere;
   readonly #head: HeadService;
   readonly #extensions: NodeExtensions;
+  readonly #state: NodeState;
   readonly #handlers: DaemonHandlers;
   #drain: Drain | undefined;
   #isClosing = false;
@@ -69,9 +71,11 @@ export class NodeDaemon {
     const values = new RefValues();
     const objects = new NodeObjects(options, { peers, keeps: (id) => values.has(id) });
     const refs = new RefService({ processId, nodeId, values, peers, objects, head });
+    const state = new NodeState(options);
     const workers = new NodeWorkers(options, {
       peers,
       head,
+      ended: (exit, intended) => state.workerEnded(exit, intended),
       lease: (event) => this.#leases.handle(event),
       processGone: (worker) => this.#processGone(worker),
     });
@@ -86,6 +90,7 @@ export class NodeDaemon {
       handle: (from, message, header) => this.#handle(from, message, header),
     });
     this.#peers = peers;
+    this.#state = state;
     this.#objects = objects;
     this.#refs = refs;
     this.#workers = workers;
@@ -180,6 +185,7 @@ export class NodeDaemon {
     connection.onClose = () => this.#leave(peer);
     if (this.#drain !== undefined) connection.send(MESSAGE.NODE_DRAINING, this.#drain.notice);
     this.#objects.store.joined(peer.id);
+    this.#state.joined(peer);
     if (peer.kind === "driver" || peer.kind === "worker") this.#extensions.processJoined(peer.id, peer.kind, peer.jobId);
     if (peer.kind === "worker") this.#workers.joined(peer.id);
   }
@@ -195,6 +201,7 @@ export class NodeDaemon {
       timeoutAfterIo(EXIT_AFTER_CLOSE_MS, () => this.#workers.pool.kill(peer.id, "it lost the connection to its node daemon"));
       return;
     }
+    this.#state.driverGone(peer.id);
     this.#processGone(peer.id);
     for (const node of this.#workers.environments.driverGone(peer.jobId)) remote.tell(nodeTagOf(node), MESSAGE.JOB_ENDED, peer.jobId);
     if (this.#peers.drivers.length === 0) this.#options.onAbandoned();
@@ -243,6 +250,7 @@ export class NodeDaemon {
       ...this.#objects.handlers,
       ...environments.handlers,
       ...environments.folderHandlers,
+      ...this.#state.handlers,
       [MESSAGE.NODE_EXTENSION]: (asked, peer, message) => this.#extensions.receive(asked, peer, message),
       // The process that made the call does it.
       [MESSAGE.CANCEL_REF]: (header) => {

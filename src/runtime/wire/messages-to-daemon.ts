@@ -45,6 +45,7 @@ import {
   workerExit,
 } from "./messages.ts";
 import { packageHeld, packageOffer, packageRead } from "./package-messages.ts";
+import { nodeStateAsked } from "./state-messages.ts";
 import { storeUse } from "./store-messages.ts";
 import { copyKeep, copyKey, copyState, objectFetch, objectLocate } from "./transfer-messages.ts";
 import { whyRef } from "./why-messages.ts";
@@ -168,6 +169,8 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.OBJECT_LOCATE]: objectLocate,
   /** A message of an extension of the daemon, which has a shape for the header and for the answer, if it is a request. */
   [MESSAGE.NODE_EXTENSION]: extensionHeader,
+  /** Asks a node for a page of rows. */
+  [MESSAGE.NODE_STATE]: nodeStateAsked,
 };
 export type MessagesOfProcess = HeadersOf<typeof MESSAGES_OF_PROCESS>;
 

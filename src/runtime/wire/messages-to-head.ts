@@ -7,7 +7,7 @@
 import { joinTokens, nodeDrain } from "./cluster-messages.ts";
 import { definition } from "./definition-messages.ts";
 import { extensionHeader } from "./extension-messages.ts";
-import { count, environmentKey, fields, flag, leaseSpec, nothing, orUndefined, text, unchecked } from "./header-shape.ts";
+import { count, environmentKey, fields, flag, leaseSpec, nothing, optional, orUndefined, text, unchecked } from "./header-shape.ts";
 import { keyValueGet, keyValueList, keyValueName, keyValuePut } from "./key-value-messages.ts";
 import type { HeadersOf } from "./message-table.ts";
 import { actorCreate, anyActor, environment, group, MESSAGE, payload, waits } from "./messages.ts";
@@ -35,7 +35,7 @@ export const MESSAGES_TO_HEAD = {
   /** Ends the actor; with `restart` it may be restarted. */
   [MESSAGE.ACTOR_KILL]: fields({ actorId: anyActor, restart: flag }),
   /** Asks for all actors, or those of one namespace. */
-  [MESSAGE.ACTOR_LIST]: fields({ includeDead: flag, namespace: orUndefined(text) }),
+  [MESSAGE.ACTOR_LIST]: fields({ includeDead: flag, namespace: orUndefined(text), detail: optional(flag) }),
   /** From the actor's process: the constructor has returned. */
   [MESSAGE.ACTOR_STARTED]: fields({ actorId: anyActor, incarnation: count }),
   /** From the actor's process: the constructor has thrown. Body: the error. */

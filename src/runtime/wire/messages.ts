@@ -162,6 +162,7 @@ export const MESSAGE = {
   KV_LIST: 183,
   EXTENSION: 184,
   NODE_EXTENSION: 185,
+  NODE_STATE: 186,
   HEAD_SILENCE: 179,
   ROUTED: 120,
   NODE_REGISTER: 123,
@@ -588,6 +589,19 @@ export const actorInfo = fields({
   pid: orUndefined(number),
   nodeId: orUndefined(nodeId),
   reason: orUndefined(text),
+  /** More columns for lists of state; absent unless asked for. */
+  detail: optional(
+    fields({
+      /** In milliseconds since 1970; 0 where another head led then. */
+      createdMs: number,
+      worker: orUndefined(processId),
+      creator: processId,
+      maxRestarts: number,
+      resources: record(number),
+      group: orUndefined(text),
+      exit: orUndefined(workerExit),
+    }),
+  ),
 });
 export type ActorInfoHeader = Of<typeof actorInfo>;
 
@@ -677,7 +691,16 @@ export type LogHeader = Of<typeof log>;
 /** A node in the head's answers to processes and operators. */
 export const nodePlace = { nodeId, hostname: text, address: text, labels: record(text) };
 
-export const nodeEntry = fields({ ...nodePlace, alive: flag, draining: flag, resources: record(number), objectStoreMemoryBytes: number });
+export const nodeEntry = fields({
+  ...nodePlace,
+  alive: flag,
+  draining: flag,
+  resources: record(number),
+  objectStoreMemoryBytes: number,
+  /** Why it is not alive, and when it was found to be gone, in milliseconds since 1970. */
+  reason: optional(text),
+  goneMs: optional(number),
+});
 export type NodeHeader = Of<typeof nodeEntry>;
 
 const groupFields = {

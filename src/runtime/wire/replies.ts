@@ -26,6 +26,7 @@ import { nameOfMessage } from "./message-table.ts";
 import { actorFound, actorInfo, environmentDescription, groupEntry, groupState, joined, location, MESSAGE, nodeEntry } from "./messages.ts";
 import { opened } from "./open-messages.ts";
 import { packageOffered } from "./package-messages.ts";
+import { nodeStateAnswer } from "./state-messages.ts";
 import { storeReport } from "./store-messages.ts";
 import { objectPlace } from "./transfer-messages.ts";
 import { leaseReport, placeReport, why } from "./why-messages.ts";
@@ -63,6 +64,8 @@ export const REPLIES = {
   [MESSAGE.CLUSTER_STATUS]: clusterStatus,
   [MESSAGE.JOIN_TOKENS]: joinTokensReply,
   [MESSAGE.NODE_DRAIN]: text,
+
+  [MESSAGE.NODE_STATE]: nodeStateAnswer,
 
   [MESSAGE.WHY_LEASE]: leaseReport,
   [MESSAGE.WHY_PLACE]: orUndefined(placeReport),

@@ -40,6 +40,8 @@ export interface ActorRecord {
   /** Consecutive deaths soon after a start. */
   deathsInARow: number;
   startedMs: number;
+  /** In milliseconds since 1970; undefined where another head led then. */
+  createdAtMs?: number;
   worker: WorkerFactsHeader | undefined;
   /** Whether the actor was told to end, or has announced its end. It may finish its queue, but its name is free. */
   isEnding: boolean;

@@ -55,6 +55,7 @@ const ROUTES: HeaderExtractors<MessagesOfProcess, Route> = {
   [MESSAGE.REF_LOST]: ([, owner]) => owner,
   [MESSAGE.CANCEL_REF]: ({ owner }) => owner,
   [MESSAGE.WHY_REF]: ({ owner }) => owner,
+  [MESSAGE.NODE_STATE]: ({ node }) => node,
   [MESSAGE.HELD_READ]: ([sender, , , asker]) => asker ?? sender,
   // The holds of messages are counted where the owners of the refs are.
   [MESSAGE.HELD_ENDED]: () => ALL,

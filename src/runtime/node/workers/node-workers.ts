@@ -32,6 +32,8 @@ interface WorkerPorts {
   readonly peers: NodePeers;
   readonly head: () => HeadService;
   readonly lease: (event: LeaseEvent) => void;
+  /** Records the end of such a worker, before anybody else hears of the end. */
+  readonly ended: (exit: WorkerExitedHeader, intended: boolean) => void;
   /** A worker that had said hello has ended. */
   readonly processGone: (worker: ProcessId) => void;
 }
@@ -184,6 +186,7 @@ export class NodeWorkers {
     peers.local.delete(id);
     if (environment !== "") this.environments.workerExited(environment);
     if (wasReady) {
+      this.#ports.ended(exit, intended);
       peers.tellProcesses(MESSAGE.WORKER_EXITED, exit);
       peers.remote.tellAll(MESSAGE.WORKER_EXITED, exit);
       if (wasActor) head().workerExited(id, exit, { intended });

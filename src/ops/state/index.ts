@@ -1,0 +1,137 @@
+/**
+ * `shoal/state` lists and counts the parts of a cluster, as Ray's state API does.
+ *
+ * Each list has the newest rows first, with the number of all rows and of those that match. Filters run where the rows are, before the
+ * limit. The functions ask the cluster of this program.
+ */
+import { askNode } from "../../core/internal.ts";
+import { LiveReader } from "./live-reader.ts";
+import {
+  type ActorState,
+  camelRow,
+  type JobState,
+  type NodeState,
+  type PlacementGroupState,
+  snakeFilter,
+  type WorkerState,
+} from "./rows.ts";
+import type { ListQuery, StateFilter, StateResource, SummaryAnswer } from "./state-reader.ts";
+
+export type { ActorState, DeathCause, JobState, NodeState, PlacementGroupState, WorkerState } from "./rows.ts";
+export type { StateFilter } from "./state-reader.ts";
+
+/** Options of lists. */
+export interface ListOptions extends ListQuery {
+  /** Conditions that a row meets, all of them: `[["state", "=", "ALIVE"]]`. Operators: `=`, `!=`, `contains`, `<`, `>`. */
+  readonly filters?: readonly StateFilter[] | undefined;
+}
+
+/** A page of rows. */
+export interface Page<Row> {
+  /** The newest first. */
+  readonly rows: Row[];
+  /** Number of all rows, filters and limit aside. */
+  readonly total: number;
+  /** Number of the rows that the filters accept. */
+  readonly numFiltered: number;
+  /** Rows that are counted and were not kept. */
+  readonly numDropped: number;
+  /** The `pageToken` of the next page; undefined on the last one. */
+  readonly nextPageToken: string | undefined;
+  /** Nodes that did not answer, and what else is missing. */
+  readonly warnings: string[];
+  /** When the answer was made, in milliseconds since 1970. */
+  readonly asOfMs: number;
+}
+
+/** Counts of one name. */
+export interface SummaryRow {
+  readonly name: string;
+  readonly type: string;
+  readonly stateCounts: Readonly<Record<string, number>>;
+}
+
+/** Counts by name and state. */
+export interface Summary {
+  readonly total: number;
+  readonly rows: SummaryRow[];
+  readonly warnings: string[];
+  readonly asOfMs: number;
+}
+
+const reader = new LiveReader(async (type, header, options) => (await askNode(type, header, options)).header);
+
+/**
+ * Lists actors, those that have ended among them.
+ *
+ * @throws RangeError for an unknown column or operator, a wrong limit, or a page token of another query
+ * @example
+ * const { rows } = await listActors({ filters: [["state", "=", "DEAD"]], detail: true });
+ */
+export const listActors = (options?: ListOptions): Promise<Page<ActorState>> => list("actors", options);
+/** Lists the programs that are, or were, connected. See `listActors`. */
+export const listJobs = (options?: ListOptions): Promise<Page<JobState>> => list("jobs", options);
+/** Lists nodes, those that have gone among them. See `listActors`. */
+export const listNodes = (options?: ListOptions): Promise<Page<NodeState>> => list("nodes", options);
+/** Lists placement groups. See `listActors`. */
+export const listPlacementGroups = (options?: ListOptions): Promise<Page<PlacementGroupState>> => list("placement_groups", options);
+/** Lists the processes that run calls, and programs; each node knows its last 1,000 that ended. See `listActors`. */
+export const listWorkers = (options?: ListOptions): Promise<Page<WorkerState>> => list("workers", options);
+
+/** Lists all pages of `listActors`, one row at a time. `limit` is the size of a page. */
+export const iterActors = (options?: ListOptions): AsyncGenerator<ActorState, void, undefined> => iterate("actors", options);
+/** Lists all pages of `listJobs`. See `iterActors`. */
+export const iterJobs = (options?: ListOptions): AsyncGenerator<JobState, void, undefined> => iterate("jobs", options);
+/** Lists all pages of `listNodes`. See `iterActors`. */
+export const iterNodes = (options?: ListOptions): AsyncGenerator<NodeState, void, undefined> => iterate("nodes", options);
+/** Lists all pages of `listPlacementGroups`. See `iterActors`. */
+export const iterPlacementGroups = (options?: ListOptions): AsyncGenerator<PlacementGroupState, void, undefined> =>
+  iterate("placement_groups", options);
+/** Lists all pages of `listWorkers`. See `iterActors`. */
+export const iterWorkers = (options?: ListOptions): AsyncGenerator<WorkerState, void, undefined> => iterate("workers", options);
+
+/** Returns one actor with all columns; undefined for an unknown id. */
+export const getActor = (id: string): Promise<ActorState | undefined> => get("actors", id);
+/** Returns one program. See `getActor`. */
+export const getJob = (id: string): Promise<JobState | undefined> => get("jobs", id);
+/** Returns one node. See `getActor`. */
+export const getNode = (id: string): Promise<NodeState | undefined> => get("nodes", id);
+/** Returns one placement group. See `getActor`. */
+export const getPlacementGroup = (id: string): Promise<PlacementGroupState | undefined> => get("placement_groups", id);
+/** Returns one process. See `getActor`. */
+export const getWorker = (id: string): Promise<WorkerState | undefined> => get("workers", id);
+
+/** Counts actors by class and state. */
+export const summarizeActors = async (): Promise<Summary> => summaryOf(await reader.summarize("actors"));
+
+async function list<Row>(resource: StateResource, options: ListOptions = {}): Promise<Page<Row>> {
+  const answer = await reader.list(resource, { ...options, filters: options.filters?.map(snakeFilter) });
+  const { partial_failure_warning: failure, next_page_token: token } = answer;
+  return {
+    rows: answer.rows.map((row) => camelRow<Row>(row)),
+    total: answer.total,
+    numFiltered: answer.num_filtered,
+    numDropped: answer.num_dropped,
+    nextPageToken: token ?? undefined,
+    warnings: failure === null ? answer.warnings : [failure, ...answer.warnings],
+    asOfMs: answer.as_of_ms,
+  };
+}
+
+async function* iterate<Row>(resource: StateResource, options: ListOptions = {}): AsyncGenerator<Row, void, undefined> {
+  let { pageToken } = options;
+  do {
+    const page = await list<Row>(resource, { ...options, pageToken });
+    yield* page.rows;
+    pageToken = page.nextPageToken;
+  } while (pageToken !== undefined);
+}
+
+async function get<Row>(resource: StateResource, id: string): Promise<Row | undefined> {
+  const row = await reader.get(resource, id);
+  return row === undefined ? undefined : camelRow<Row>(row);
+}
+
+function summaryOf({ total, rows, warnings, as_of_ms: asOfMs }: SummaryAnswer): Summary {
+  return { total, rows: rows.map(({ name, type, state_counts: stateCounts }) => ({ name, type, stateCounts })), warnings, asOfMs };
+}

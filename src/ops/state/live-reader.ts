@@ -1,0 +1,235 @@
+/**
+ * Reads the state of a living cluster: the head has nodes, actors and placement groups, each daemon its workers and jobs.
+ *
+ * Daemons filter their own rows and answer with a page each, which is merged here; rows of the head are filtered here. Nodes are asked 64
+ * at a time. A node that does not answer in time is named in the answer, and the other rows are shown.
+ */
+import type { NodeId } from "../../runtime/base/ids.ts";
+import { type KeyedRow, newest, type SelectedRows, selectRows, type StateRow } from "../../runtime/observe/select-rows.ts";
+import { isNetworkAddress, parseNetworkAddress } from "../../runtime/os/network/network-address.ts";
+import { type ActorInfoHeader, type GroupHeader, MESSAGE, type NodeHeader } from "../../runtime/wire/messages.ts";
+import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import type { NodeResource, StateQuery } from "../../runtime/wire/state-messages.ts";
+import { checkedFilters, COLUMNS } from "./columns.ts";
+import { keyOfPageToken, pageToken } from "./page-token.ts";
+import {
+  type ListAnswer,
+  type ListQuery,
+  RESOURCES,
+  type StateReader,
+  type StateResource,
+  type SummaryAnswer,
+  type SummaryRow,
+} from "./state-reader.ts";
+
+/** Asks the node of this process. */
+export type Ask = <N extends number>(type: N, header: unknown, options: { timeoutMs: number }) => Promise<ReplyTo<N>>;
+
+const LIMIT_DEFAULT = 100;
+const LIMIT_MAX = 10_000;
+const TIMEOUT_DEFAULT_MS = 30_000;
+const NODES_AT_ONCE = 64;
+
+interface Gathered extends SelectedRows {
+  readonly asOfMs: number;
+  readonly warnings: string[];
+  /** Why nodes are missing. */
+  readonly failures: string[];
+}
+
+export class LiveReader implements StateReader {
+  readonly #ask: Ask;
+
+  constructor(ask: Ask) {
+    this.#ask = ask;
+  }
+
+  async list(resource: StateResource, query: ListQuery = {}): Promise<ListAnswer> {
+    const { limit = LIMIT_DEFAULT, detail = false, timeoutMs = TIMEOUT_DEFAULT_MS } = query;
+    requireResource(resource);
+    if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)
+      throw new RangeError(`Cannot list ${resource}: the limit is a whole number from 1 to ${LIMIT_MAX}: received ${limit}`);
+    const filters = checkedFilters(resource, query.filters ?? []);
+    const before = query.pageToken === undefined ? undefined : keyOfPageToken({ resource, filters }, query.pageToken);
+    // One more row than shown tells whether there is a next page.
+    const found = await this.#gather(resource, { filters, limit: limit + 1, before, detail }, timeoutMs);
+    const page = found.rows.slice(0, limit);
+    const last = page.at(-1);
+    const hasMore = found.rows.length > limit && last !== undefined;
+    return {
+      rows: page.map(({ row }) => (detail ? row : shown(resource, row))),
+      total: found.total,
+      num_filtered: found.numFiltered,
+      num_dropped: 0,
+      next_page_token: hasMore ? pageToken({ resource, filters }, last.key) : null,
+      partial_failure_warning: found.failures.length === 0 ? null : found.failures.join(" "),
+      warnings: found.warnings,
+      as_of_ms: found.asOfMs,
+    };
+  }
+
+  async get(resource: StateResource, id: string): Promise<StateRow | undefined> {
+    requireResource(resource);
+    return (await this.list(resource, { filters: [[COLUMNS[resource].id, "=", id]], limit: 1, detail: true })).rows[0];
+  }
+
+  async summarize(resource: StateResource): Promise<SummaryAnswer> {
+    if (resource !== "actors") throw new RangeError(`Cannot summarize ${resource}: there are summaries of actors`);
+    const rows = new Map<string, SummaryRow & { state_counts: Record<string, number> }>();
+    const { rows: actors, asOfMs, warnings } = await this.#gather(resource, ALL_ROWS, TIMEOUT_DEFAULT_MS);
+    for (const { row } of actors) {
+      const name = String(row["class_name"]);
+      const state = String(row["state"]);
+      const summary = rows.get(name) ?? { name, type: "ACTOR", state_counts: {} };
+      summary.state_counts[state] = (summary.state_counts[state] ?? 0) + 1;
+      rows.set(name, summary);
+    }
+    return { total: actors.length, rows: Array.from(rows.values()), warnings, as_of_ms: asOfMs };
+  }
+
+  async #gather(resource: StateResource, query: StateQuery, timeoutMs: number): Promise<Gathered> {
+    const asOfMs = Date.now();
+    const ofHead = (rows: Iterable<KeyedRow>): Gathered => ({ ...selectRows(rows, query), asOfMs, warnings: [], failures: [] });
+    switch (resource) {
+      case "actors": {
+        const asked = { includeDead: true, namespace: undefined, detail: true };
+        return ofHead((await this.#ask(MESSAGE.ACTOR_LIST, asked, { timeoutMs })).map(actorRow));
+      }
+      case "placement_groups":
+        return ofHead((await this.#ask(MESSAGE.GROUPS, undefined, { timeoutMs })).map(groupRow));
+      case "nodes":
+        return ofHead((await this.#nodes(timeoutMs)).map(nodeRow));
+      case "jobs":
+      case "workers":
+        return this.#fromNodes(resource, query, timeoutMs);
+    }
+  }
+
+  async #nodes(timeoutMs: number): Promise<NodeHeader[]> {
+    return this.#ask(MESSAGE.NODES, undefined, { timeoutMs });
+  }
+
+  async #fromNodes(resource: NodeResource, query: StateQuery, timeoutMs: number): Promise<Gathered> {
+    const nodes = (await this.#nodes(timeoutMs)).filter(({ alive }) => alive);
+    const failures: string[] = [];
+    const answers: ReplyTo<typeof MESSAGE.NODE_STATE>[] = [];
+    for (let first = 0; first < nodes.length; first += NODES_AT_ONCE) {
+      const asked = nodes.slice(first, first + NODES_AT_ONCE);
+      const settled = await Promise.allSettled(asked.map(({ nodeId }) => this.#askNode(nodeId, { resource, query }, timeoutMs)));
+      for (const [index, result] of settled.entries()) {
+        if (result.status === "fulfilled") answers.push(result.value);
+        else failures.push(`Node ${asked[index]?.nodeId} did not answer: ${(result.reason as Error).message}.`);
+      }
+    }
+    const rows = answers.flatMap(keyedRows);
+    return {
+      rows: newest(rows, query.limit),
+      total: sum(answers.map(({ total }) => total)),
+      numFiltered: sum(answers.map(({ numFiltered }) => numFiltered)),
+      asOfMs: Math.min(Date.now(), ...answers.map(({ asOfMs }) => asOfMs)),
+      warnings: answers.flatMap(({ warnings }) => warnings),
+      failures,
+    };
+  }
+
+  #askNode(
+    node: NodeId,
+    asked: { resource: NodeResource; query: StateQuery },
+    timeoutMs: number,
+  ): Promise<ReplyTo<typeof MESSAGE.NODE_STATE>> {
+    return this.#ask(MESSAGE.NODE_STATE, { node, ...asked }, { timeoutMs });
+  }
+}
+
+const ALL_ROWS: StateQuery = { filters: [], limit: Number.MAX_SAFE_INTEGER, detail: true };
+
+function requireResource(resource: string): void {
+  if (RESOURCES.some((known) => known === resource)) return;
+  throw new RangeError(`Cannot list ${resource}: the resources are ${RESOURCES.join(", ")}`);
+}
+
+/** Drops the columns of details. */
+function shown(resource: StateResource, row: StateRow): StateRow {
+  const { columns } = COLUMNS[resource];
+  return Object.fromEntries(Object.entries(row).filter(([name]) => columns[name]?.isDetail !== true));
+}
+
+function keyedRows({ rows, keys }: ReplyTo<typeof MESSAGE.NODE_STATE>): KeyedRow[] {
+  return rows.flatMap((row, index) => {
+    const key = keys[index];
+    return key === undefined ? [] : [{ row, key }];
+  });
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+const ACTOR_STATES = { pending: "PENDING_CREATION", alive: "ALIVE", restarting: "RESTARTING", dead: "DEAD" } as const;
+/** Ids end with the job of the process that made them. */
+const JOB_DIGITS = 8;
+
+function actorRow({
+  actorId,
+  className,
+  name,
+  namespace,
+  phase,
+  isDetached,
+  incarnation,
+  pid,
+  nodeId,
+  reason,
+  detail,
+}: ActorInfoHeader): KeyedRow {
+  const exit = detail?.exit;
+  const row = {
+    actor_id: actorId,
+    class_name: className,
+    state: ACTOR_STATES[phase],
+    job_id: actorId.slice(-JOB_DIGITS),
+    name: name ?? "",
+    node_id: nodeId ?? null,
+    pid: pid ?? null,
+    ray_namespace: namespace,
+    worker_id: detail?.worker ?? null,
+    required_resources: detail?.resources ?? {},
+    death_cause:
+      phase !== "dead" && exit === undefined
+        ? null
+        : { reason: reason ?? null, signal: exit?.signal ?? null, exit_code: exit?.exitCode ?? null, last_lines: exit?.lastOutput ?? [] },
+    is_detached: isDetached,
+    placement_group_id: detail?.group ?? null,
+    num_restarts: incarnation,
+    max_restarts: Number.isFinite(detail?.maxRestarts) ? detail?.maxRestarts : -1,
+    start_time_ms: detail?.createdMs ?? 0,
+  };
+  return { key: [row.start_time_ms, actorId], row };
+}
+
+function nodeRow({ nodeId, hostname, address, labels, alive, draining, resources, reason, goneMs }: NodeHeader): KeyedRow {
+  const row = {
+    node_id: nodeId,
+    node_ip: isNetworkAddress(address) ? parseNetworkAddress(address).host : "127.0.0.1",
+    state: alive ? "ALIVE" : "DEAD",
+    state_message: reason ?? (draining ? "It is being drained." : null),
+    node_name: hostname,
+    resources_total: resources,
+    labels,
+    end_time_ms: goneMs ?? null,
+  };
+  return { key: [goneMs ?? Number.MAX_SAFE_INTEGER, nodeId], row };
+}
+
+function groupRow({ id, name, namespace, strategy, state, bundles, isDetached, nodeIds }: GroupHeader): KeyedRow {
+  const row = {
+    placement_group_id: id,
+    name: name ?? "",
+    state: state.toUpperCase(),
+    ray_namespace: namespace,
+    strategy,
+    bundles: bundles.map((resources, index) => ({ bundle_index: index, resources, node_id: nodeIds[index] ?? null })),
+    is_detached: isDetached,
+  };
+  return { key: [0, id], row };
+}

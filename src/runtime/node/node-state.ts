@@ -1,0 +1,141 @@
+/**
+ * The state of a node that its daemon can list: workers and programs, those that live and the last that ended.
+ *
+ * Told of each process as it joins and ends; keeps a bounded number of ended ones with the cause. Filters and pages are applied here, so
+ * that only the rows of a page travel. Nothing here decides anything.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import { isNetworkAddress, parseNetworkAddress } from "../os/network/network-address.ts";
+import { type KeyedRow, selectRows } from "../observe/select-rows.ts";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import type { Message } from "../rpc/peer-connection.ts";
+import type { Handlers } from "../wire/message-table.ts";
+import { MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
+import type { MessagesOfProcess } from "../wire/messages-to-daemon.ts";
+import type { NodeResource, StateQuery } from "../wire/state-messages.ts";
+import type { NodeDaemonOptions } from "./daemon-options.ts";
+import type { Peer } from "./node-peers.ts";
+
+/** Ended processes that are remembered: a row each, of 1 to 5 KB. */
+const ENDED_MAX = 1000;
+
+interface ObservedProcess {
+  readonly peer: Pick<Peer, "id" | "kind" | "pid" | "jobId">;
+  readonly startedMs: number;
+  endedMs?: number;
+  exit?: WorkerExitedHeader;
+  intended?: boolean;
+}
+
+export class NodeState {
+  readonly #nodeId: string;
+  readonly #host: string;
+  readonly #live = new Map<ProcessId, ObservedProcess>();
+  /** The oldest first. */
+  readonly #ended = new Map<ProcessId, ObservedProcess>();
+
+  constructor({ nodeId, address }: Pick<NodeDaemonOptions, "nodeId" | "address">) {
+    this.#nodeId = nodeId;
+    this.#host = isNetworkAddress(address) ? parseNetworkAddress(address).host : "127.0.0.1";
+  }
+
+  get handlers(): Handlers<Pick<MessagesOfProcess, typeof MESSAGE.NODE_STATE>, [peer: HeadPeer, message: Message]> {
+    return {
+      [MESSAGE.NODE_STATE]: ({ resource, query }, { connection }, { callId }) => {
+        const { rows, ...counts } = selectRows(this.#rows(resource, query), query);
+        const keys = rows.map(({ key }) => [...key] as [number, string]);
+        connection.reply(callId, { rows: rows.map(({ row }) => row), keys, ...counts, asOfMs: Date.now(), warnings: [] });
+      },
+    };
+  }
+
+  joined({ id, kind, pid, jobId }: Peer): void {
+    // A command that asks has no job, and is nothing that people look for.
+    if (kind === "worker" || (kind === "driver" && jobId !== "")) {
+      this.#live.set(id, { peer: { id, kind, pid, jobId }, startedMs: Date.now() });
+    }
+  }
+
+  driverGone(id: ProcessId): void {
+    this.#end(id);
+  }
+
+  workerEnded(exit: WorkerExitedHeader, intended: boolean): void {
+    this.#end(exit.workerId, { exit, intended });
+  }
+
+  #end(id: ProcessId, cause: Pick<ObservedProcess, "exit" | "intended"> = {}): void {
+    const process = this.#live.get(id);
+    if (process === undefined) return;
+    this.#live.delete(id);
+    this.#ended.set(id, Object.assign(process, cause, { endedMs: Date.now() }));
+    for (const oldest of this.#ended.keys()) {
+      if (this.#ended.size <= ENDED_MAX) break;
+      this.#ended.delete(oldest);
+    }
+  }
+
+  *#rows(resource: NodeResource, { detail }: StateQuery): Generator<KeyedRow> {
+    for (const processes of [this.#live, this.#ended]) {
+      for (const process of processes.values()) {
+        const { peer, startedMs } = process;
+        if (resource === "workers") yield { key: [startedMs, peer.id], row: this.#workerRow(process, detail) };
+        else if (peer.kind === "driver") yield { key: [startedMs, peer.jobId], row: this.#jobRow(process) };
+      }
+    }
+  }
+
+  #workerRow({ peer, startedMs, endedMs, exit, intended }: ObservedProcess, detail: boolean): KeyedRow["row"] {
+    const row = {
+      worker_id: peer.id,
+      is_alive: endedMs === undefined,
+      worker_type: peer.kind === "driver" ? "DRIVER" : "WORKER",
+      exit_type: exit === undefined ? null : exitType(exit, intended === true),
+      node_id: this.#nodeId,
+      ip: this.#host,
+      pid: peer.pid,
+    };
+    if (!detail) return row;
+    const more = { exit_detail: exit === undefined ? null : exitDetail(exit), death_cause: exit === undefined ? null : deathCause(exit) };
+    return { ...row, ...more, start_time_ms: startedMs, end_time_ms: endedMs ?? null };
+  }
+
+  #jobRow({ peer, startedMs, endedMs }: ObservedProcess): KeyedRow["row"] {
+    return {
+      job_id: peer.jobId,
+      submission_id: null,
+      entrypoint: null,
+      type: "DRIVER",
+      status: endedMs === undefined ? "RUNNING" : "SUCCEEDED",
+      message: null,
+      error_type: null,
+      driver_info: { id: peer.jobId, node_ip_address: this.#host, pid: String(peer.pid) },
+      start_time: startedMs,
+      end_time: endedMs ?? null,
+      driver_node_id: this.#nodeId,
+    };
+  }
+}
+
+function exitType({ outOfMemory, exitCode, reason }: WorkerExitedHeader, intended: boolean): string {
+  if (outOfMemory !== undefined) return "NODE_OUT_OF_MEMORY";
+  if (intended) return "INTENDED_USER_EXIT";
+  if (reason !== undefined || exitCode === 0) return "INTENDED_SYSTEM_EXIT";
+  return exitCode === undefined ? "SYSTEM_ERROR" : "USER_ERROR";
+}
+
+function exitDetail({ reason, signal, exitCode }: WorkerExitedHeader): string {
+  return reason ?? (signal === undefined ? `It ended with exit code ${exitCode ?? "unknown"}.` : `It was ended by ${signal}.`);
+}
+
+/** Lines of output that show the cause of a death. */
+const LAST_LINES = 20;
+
+function deathCause({ reason, signal, exitCode, lastOutput }: WorkerExitedHeader): Record<string, unknown> {
+  return {
+    reason: reason ?? null,
+    signal: signal ?? null,
+    exit_code: exitCode ?? null,
+    last_lines: lastOutput.slice(-LAST_LINES),
+  };
+}

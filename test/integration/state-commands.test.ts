@@ -1,0 +1,77 @@
+/**
+ * Tests that `shoal list`, `get` and `summary` show the state of all nodes as a table and as JSON, and name the fault of a command line.
+ */
+import { expect, test } from "vitest";
+import { useShoal } from "./shoal-program.ts";
+
+const { run: shoal, startHead, join: joinAgain, program } = useShoal();
+
+interface Listed {
+  rows: Record<string, unknown>[];
+  total: number;
+  num_filtered: number;
+  next_page_token: string | null;
+}
+
+async function json<T>(...args: string[]): Promise<T> {
+  const { stdout, stderr } = await shoal(...args, "--json");
+  expect(stderr).toBe("");
+  return JSON.parse(stdout) as T;
+}
+
+test("the state of a cluster of two nodes is listed, filtered, paged and summed", async () => {
+  const head = await startHead("--num-cpus", "1");
+  const other = await joinAgain(head, "--num-cpus", "1");
+  const places = (await program(`
+import { init, ready, remote, shutdown } from "shoal";
+class Holder { place() { return 1; } }
+await init({ address: "auto" });
+const holders = ["${head.nodeId}", "${other.nodeId}"].map((node, index) => remote(Holder)
+  .options({ numCpus: 0, name: "holder-" + index, lifetime: "detached", schedulingStrategy: { nodeId: node, soft: false } }).remote());
+await Promise.all(holders.map((holder) => ready(holder)));
+await shutdown();
+console.log("[]");
+`)) as unknown[];
+  expect(places).toEqual([]);
+  const nodes = await json<Listed>("list", "nodes", "-f", "state=ALIVE");
+  expect(nodes.rows.map((row) => row["node_id"]).sort()).toEqual([head.nodeId, other.nodeId].sort());
+  const actors = await json<Listed>("list", "actors", "-f", "name~holder", "--limit", "1");
+  expect([actors.rows.length, actors.num_filtered, actors.total, Object.hasOwn(actors.rows[0] ?? {}, "is_detached")]).toEqual([
+    1,
+    2,
+    2,
+    false,
+  ]);
+  const second = await json<Listed>("list", "actors", "-f", "name~holder", "--limit", "1", "--page-token", actors.next_page_token ?? "");
+  expect([second.rows.length, second.next_page_token]).toEqual([1, null]);
+  const found = [actors, second].flatMap(({ rows }) => rows.map((row) => row["node_id"]));
+  expect(found.sort()).toEqual([head.nodeId, other.nodeId].sort());
+  const workers = await json<Listed>("list", "workers", "-f", "worker_type=WORKER", "--detail");
+  expect(new Set(workers.rows.map((row) => row["node_id"]))).toEqual(new Set([head.nodeId, other.nodeId]));
+  const actor = await json<Record<string, unknown>>("get", "actor", String(actors.rows[0]?.["actor_id"]));
+  expect(actor).toMatchObject({ class_name: "Holder", state: "ALIVE", is_detached: true });
+  expect((await shoal("summary", "actors")).stdout).toBe("NAME    TYPE   ALIVE\nHolder  ACTOR  2\n2 in all\n");
+  expect((await shoal("list", "actors", "-f", "name=holder-0")).stdout).toMatch(
+    /^ACTOR_ID +CLASS_NAME +STATE +JOB_ID +NAME +NODE_ID +PID +RAY_NAMESPACE\n[0-9a-f]{32} +Holder +ALIVE .*\n1 of 1 that match, of 2 in all, less than 1 s old\n$/,
+  );
+  expect((await shoal("get", "node", head.nodeId)).stdout).toContain(`node_id: "${head.nodeId}"\n`);
+});
+
+const WRONG: [words: string[], exitCode: number, message: string][] = [
+  [["list", "actor", "-f", "stat=DEAD"], 2, "Cannot list actors: there is no column stat. Did you mean state?"],
+  [["list", "actorz"], 2, 'there is no resource "actorz". Did you mean actors?'],
+  [["list", "actors", "-f", "state"], 2, "a condition is COLUMN=VALUE: received state"],
+  [["list", "actors", "--limit", "no"], 2, "--limit takes a whole number from 1: received no"],
+  [["list", "actors", "--format", "xml"], 2, "--format is table, json or yaml: received xml"],
+  [["get", "actors", "none"], 1, "no row of actors has the id none"],
+  [["summary", "nodes"], 2, "Cannot summarize nodes"],
+];
+
+test("a wrong command line ends with the reason and the remedy", async () => {
+  await startHead("--num-cpus", "1");
+  for (const [words, exitCode, message] of WRONG) {
+    const ended = await shoal(...words);
+    expect([ended.exitCode, ended.stdout], words.join(" ")).toEqual([exitCode, ""]);
+    expect(ended.stderr).toContain(message);
+  }
+});

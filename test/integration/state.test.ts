@@ -1,0 +1,97 @@
+/**
+ * Tests that `shoal/state` lists the actors of a session with the cause of their death, its workers, jobs, nodes and placement groups.
+ * Filters come before limits, and pages neither repeat nor lose a row.
+ */
+import { getRuntimeContext, kill, placementGroup, ready, remote } from "shoal";
+import {
+  getActor,
+  getNode,
+  iterActors,
+  listActors,
+  listJobs,
+  listNodes,
+  listPlacementGroups,
+  listWorkers,
+  summarizeActors,
+} from "shoal/state";
+import { describe, expect, test } from "vitest";
+import { until, useSession } from "./session.ts";
+
+class Holder {
+  pid(): number {
+    return process.pid;
+  }
+}
+const Actor = remote(Holder).options({ numCpus: 0 });
+
+describe("a local session", () => {
+  useSession({ numCpus: 2 });
+
+  test("lists its actors: a filter before the limit, exact counts, and pages without repetition while actors are added", async () => {
+    const handles = Array.from({ length: 5 }, (_, index) => Actor.options({ name: `holder-${index}` }).remote());
+    await Promise.all(handles.map((handle) => ready(handle)));
+    const named = await listActors({ filters: [["name", "=", "holder-0"]], limit: 1 });
+    expect([named.rows.map(({ name }) => name), named.total, named.numFiltered, named.nextPageToken]).toEqual([
+      ["holder-0"],
+      5,
+      1,
+      undefined,
+    ]);
+    const first = await listActors({ limit: 2 });
+    expect([first.rows.length, first.numFiltered, first.rows[0]?.requiredResources]).toEqual([2, 5, undefined]);
+    const added = Actor.options({ name: "holder-new" }).remote();
+    await ready(added);
+    const pageToken = first.nextPageToken;
+    const second = await listActors({ limit: 2, pageToken });
+    const third = await listActors({ limit: 2, pageToken: second.nextPageToken });
+    const seen = [first, second, third].flatMap(({ rows }) => rows.map(({ name }) => name));
+    expect([seen.length, new Set(seen).size, seen.includes("holder-new"), third.nextPageToken]).toEqual([5, 5, false, undefined]);
+    await expect(listActors({ pageToken, filters: [["state", "=", "DEAD"]] })).rejects.toThrow(
+      "Cannot list actors: the page token is of another query. Use it with the filters that it came with.",
+    );
+    let all = 0;
+    for await (const { state } of iterActors({ limit: 1, filters: [["className", "contains", "Hold"]] })) if (state === "ALIVE") all += 1;
+    expect(all).toBe(6);
+    expect((await summarizeActors()).rows).toEqual([{ name: "Holder", type: "ACTOR", stateCounts: { ALIVE: 6 } }]);
+  });
+
+  test("tells why an actor and its worker ended", async () => {
+    const handle = Actor.options({ name: "victim" }).remote();
+    const pid = await handle.pid.remote();
+    process.kill(pid, "SIGKILL");
+    const dead = async () => (await listActors({ filters: [["name", "=", "victim"]], detail: true })).rows[0];
+    await until(async () => (await dead())?.state === "DEAD", "the actor's death to be known");
+    const row = await dead();
+    expect(row).toMatchObject({ pid, deathCause: { signal: "SIGKILL" }, isDetached: false, numRestarts: 0 });
+    expect(await getActor(row?.actorId ?? "")).toEqual(row);
+    expect(await getActor("none")).toBeUndefined();
+    const workers = await listWorkers({ filters: [["pid", "=", String(pid)]], detail: true });
+    expect(workers.rows).toMatchObject([
+      { pid, isAlive: false, exitType: "SYSTEM_ERROR", exitDetail: "It was ended by SIGKILL.", deathCause: { signal: "SIGKILL" } },
+    ]);
+    kill(handle);
+  });
+
+  test("lists its node, its program, and placement groups", async () => {
+    const { nodeId, jobId } = getRuntimeContext();
+    expect(await getNode(nodeId)).toMatchObject({ nodeId, state: "ALIVE", resourcesTotal: { CPU: 2 } });
+    expect((await listNodes()).rows.map((node) => node.nodeId)).toEqual([nodeId]);
+    const jobs = await listJobs({ filters: [["status", "=", "RUNNING"]] });
+    expect(jobs.rows).toMatchObject([{ jobId, type: "DRIVER", driverInfo: { pid: String(process.pid) } }]);
+    const group = placementGroup([{ CPU: 1 }], { name: "pair" });
+    await group.ready();
+    const groups = await listPlacementGroups({ detail: true });
+    expect(groups.rows).toMatchObject([{ name: "pair", state: "CREATED", bundles: [{ bundleIndex: 0, resources: { CPU: 1 }, nodeId }] }]);
+  });
+
+  test.each([
+    [{ filters: [["stat", "=", "DEAD"]] }, "Cannot list actors: there is no column stat. Did you mean state?"],
+    [{ filters: [["state", "is", "DEAD"]] }, "a filter's operator is one of =, !=, contains, <, >: received is"],
+    [{ filters: [["pid", "=", "many"]] }, 'pid = takes a number: received "many"'],
+    [{ filters: ["state=DEAD"] }, 'a filter is [column, operator, value]: received "state=DEAD"'],
+    [{ limit: 10_001 }, "the limit is a whole number from 1 to 10000: received 10001"],
+    [{ pageToken: "x" }, 'the page token is not one that a list gave: received "x"'],
+  ])("refuses %j", async (options, message) => {
+    await expect(listActors(options as never)).rejects.toThrow(message);
+  });
+});

@@ -4,7 +4,6 @@
  * A sample is a row: `__key__` is that name, and each file is a column, named by its extension. Files are decoded by the last part
  * of that name. Nothing is unpacked to disk, and pickled values of Python stay bytes.
  */
-import type { NdArray } from "../../../core/index.ts";
 import { shownPath } from "../../../storage/paths.ts";
 import { readChunks } from "../../../storage/read-file.ts";
 import { badUtf8At } from "../../../storage/utf8.ts";
@@ -192,7 +191,7 @@ class Samples {
   }
 }
 
-function decodeAs(kind: Kind, bytes: Uint8Array<ArrayBuffer>): unknown | Promise<NdArray> {
+function decodeAs(kind: Kind, bytes: Uint8Array<ArrayBuffer>): unknown {
   if (kind === "image") return decodeImage(bytes, {});
   if (kind === "npy") return ndArrayOfNpy(bytes);
   const bad = badUtf8At(bytes);

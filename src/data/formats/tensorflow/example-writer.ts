@@ -154,7 +154,9 @@ function kindOf(name: string, type: DataType): ValueKind | undefined {
 }
 
 function elementOfTensors(type: DataType & { kind: "struct" }): DataType {
-  return (type.fields[0]?.type as DataType & { kind: "list" }).of;
+  const elements = type.fields[0]?.type;
+  if (elements?.kind !== "list") throw new TypeError("a column of tensors has no list of elements");
+  return elements.of;
 }
 
 function writeVarint(sink: ByteSink, value: number): void {

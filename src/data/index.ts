@@ -59,6 +59,7 @@ export type {
   WriteRecordsOptions,
   WriteRowsOptions,
 } from "./write-options.ts";
+export { readAvro, type ReadAvroOptions } from "./readers/avro.ts";
 export { readTfrecords, type ReadTfrecordsOptions } from "./readers/tfrecords.ts";
 export { readWebdataset, type ReadWebdatasetOptions } from "./readers/webdataset.ts";
 export type { WebdatasetDecoder } from "./formats/tar/webdataset-reader.ts";

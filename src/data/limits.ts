@@ -159,3 +159,6 @@ export const FILES_PUBLISHED_AT_A_TIME = 16;
 
 /** Interval between a worker's readings of its memory. A reading takes Linux up to 0.1 ms, a quarter of the cost of a block of one row. */
 export const MEMORY_READ_MS = 20;
+
+/** Elements of no bytes, such as nulls, that one array of Avro may have. */
+export const EMPTY_AVRO_ELEMENTS_MAX = 1_000_000;

@@ -58,6 +58,8 @@ import { readTextFile } from "./formats/text-reader.ts";
 import { readVideoFile } from "./formats/videos.ts";
 import { readWebdatasetFile } from "./formats/tar/webdataset-reader.ts";
 import { readTfrecordFile, tfrecordFields } from "./formats/tensorflow/example-reader.ts";
+import { avroFields, readAvroFile } from "./formats/avro/avro-reader.ts";
+import { readAvro } from "./readers/avro.ts";
 import { readTfrecords } from "./readers/tfrecords.ts";
 import { readWebdataset } from "./readers/webdataset.ts";
 import { Chain } from "./preprocessors/chain.ts";
@@ -182,6 +184,9 @@ registerExports("shoal/data", {
   readRangeTensor,
   readText,
   readTextFile,
+  avroFields,
+  readAvro,
+  readAvroFile,
   readTfrecordFile,
   readTfrecords,
   tfrecordFields,

@@ -45,6 +45,10 @@ describe("TFRecord", () => {
     expect(examples).toEqual(recorded);
     const [samples, old] = await Promise.all(both("samples.tar").map((path) => data.readWebdataset(path).takeAll()));
     expect(samples).toEqual(old);
+    const avro = ["null", "deflate", "snappy", "zstandard"].map((codec) => both(`${codec}.avro`));
+    const [now, before] = await Promise.all([0, 1].map((i) => data.readAvro(avro.map((paths) => paths[i] as string)).takeAll()));
+    expect(now).toHaveLength(20);
+    expect(now).toEqual(before);
   });
 });
 

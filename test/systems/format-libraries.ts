@@ -2,7 +2,15 @@
 import { join } from "node:path";
 import { installed } from "./installed.ts";
 
-const LIBRARIES = ["numpy==2.4.6", "tfrecord==1.14.6", "webdataset==1.0.2", "fastavro==1.13.1", "cramjam==2.14.0", "openpyxl==3.1.5"];
+const LIBRARIES = [
+  "numpy==2.4.6",
+  "tfrecord==1.14.6",
+  "webdataset==1.0.2",
+  "fastavro==1.13.1",
+  "cramjam==2.14.0",
+  "backports.zstd==1.8.0",
+  "openpyxl==3.1.5",
+];
 
 /** The interpreter that has them. */
 export function pythonOfFormats(): string {

@@ -8,7 +8,7 @@ import { DataError } from "../../errors.ts";
 import { RECORD_BYTES_MAX } from "../../limits.ts";
 import type { ByteWindow } from "../byte-window.ts";
 
-export const TAR_BLOCK_BYTES = 512;
+export const TAR_BLOCK_LENGTH = 512;
 
 interface TarEntry {
   readonly name: string;
@@ -27,11 +27,11 @@ export async function* tarEntries(window: ByteWindow): AsyncGenerator<TarEntry, 
   let extended: Extended = {};
   let common: Extended = {};
   for (;;) {
-    await window.fill(TAR_BLOCK_BYTES);
+    await window.fill(TAR_BLOCK_LENGTH);
     if (window.length === 0) return;
     const at = window.offsetOf(window.start);
-    if (window.length < TAR_BLOCK_BYTES) throw cutOff(window, at);
-    const header = Buffer.from(window.bytes.buffer, window.bytes.byteOffset + window.start, TAR_BLOCK_BYTES);
+    if (window.length < TAR_BLOCK_LENGTH) throw cutOff(window, at);
+    const header = Buffer.from(window.bytes.buffer, window.bytes.byteOffset + window.start, TAR_BLOCK_LENGTH);
     // Blocks of zeros end an archive; the bytes behind them fill the last block of a tape.
     if (header.every((byte) => byte === 0)) return;
     checkHeader(header, window.file, at);
@@ -57,10 +57,10 @@ export async function* tarEntries(window: ByteWindow): AsyncGenerator<TarEntry, 
 }
 
 async function contents(window: ByteWindow, size: number, at: number): Promise<Uint8Array<ArrayBuffer>> {
-  const padded = Math.ceil(size / TAR_BLOCK_BYTES) * TAR_BLOCK_BYTES;
-  await window.fill(TAR_BLOCK_BYTES + padded);
-  if (window.length < TAR_BLOCK_BYTES + size) throw cutOff(window, at);
-  const start = window.start + TAR_BLOCK_BYTES;
+  const padded = Math.ceil(size / TAR_BLOCK_LENGTH) * TAR_BLOCK_LENGTH;
+  await window.fill(TAR_BLOCK_LENGTH + padded);
+  if (window.length < TAR_BLOCK_LENGTH + size) throw cutOff(window, at);
+  const start = window.start + TAR_BLOCK_LENGTH;
   const bytes = window.bytes.slice(start, start + size);
   window.start = Math.min(window.end, start + padded);
   return bytes;
@@ -75,7 +75,7 @@ function cutOff(window: ByteWindow, at: number): DataError {
 /** @throws DataError where the checksum of the header differs */
 function checkHeader(header: Buffer, file: string, at: number): void {
   let sum = 0;
-  for (let i = 0; i < TAR_BLOCK_BYTES; i += 1) sum += i >= 148 && i < 156 ? 32 : (header[i] as number);
+  for (let i = 0; i < TAR_BLOCK_LENGTH; i += 1) sum += i >= 148 && i < 156 ? 32 : (header[i] as number);
   if (sum === numberAt(header, 148, 8)) return;
   const isGzip = at === 0 && header[0] === 0x1f && header[1] === 0x8b;
   throw new DataError(`${file}: byte ${at} begins no file of a tar archive: the checksum of its header differs`, {

@@ -1,33 +1,33 @@
 /** Files of a tar archive in the form of ustar; a name that this form does not hold gets an extended header of pax. */
-import { TAR_BLOCK_BYTES } from "./tar-reader.ts";
+import { TAR_BLOCK_LENGTH } from "./tar-reader.ts";
 
-const NAME_BYTES_MAX = 100;
+const USTAR_NAME_BYTES_MAX = 100;
 
 /** The header of a file. Owners and times are left out, so that equal rows make equal archives. */
 export function tarHeader(name: string, size: number): Uint8Array {
   const bytes = Buffer.from(name);
-  if (bytes.length <= NAME_BYTES_MAX && bytes.every((byte) => byte < 0x80)) return header(bytes, size, "0");
+  if (bytes.length <= USTAR_NAME_BYTES_MAX && bytes.every((byte) => byte < 0x80)) return header(bytes, size, "0");
   const record = paxRecord("path", name);
   return Buffer.concat([
     header(Buffer.from("PaxHeaders"), record.length, "x"),
     record,
     tarPadding(record.length),
-    header(bytes.subarray(0, NAME_BYTES_MAX), size, "0"),
+    header(bytes.subarray(0, USTAR_NAME_BYTES_MAX), size, "0"),
   ]);
 }
 
 /** Zeros that fill the last block of a file. */
 export function tarPadding(size: number): Uint8Array {
-  return new Uint8Array((TAR_BLOCK_BYTES - (size % TAR_BLOCK_BYTES)) % TAR_BLOCK_BYTES);
+  return new Uint8Array((TAR_BLOCK_LENGTH - (size % TAR_BLOCK_LENGTH)) % TAR_BLOCK_LENGTH);
 }
 
 /** The end of an archive. */
 export function tarEnd(): Uint8Array {
-  return new Uint8Array(2 * TAR_BLOCK_BYTES);
+  return new Uint8Array(2 * TAR_BLOCK_LENGTH);
 }
 
 function header(name: Uint8Array, size: number, kind: "0" | "x"): Buffer {
-  const block = Buffer.alloc(TAR_BLOCK_BYTES);
+  const block = Buffer.alloc(TAR_BLOCK_LENGTH);
   block.set(name);
   const octal = (value: number, start: number, digits: number): void => {
     block.write(value.toString(8).padStart(digits, "0"), start, "latin1");

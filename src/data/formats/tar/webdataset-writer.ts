@@ -14,7 +14,7 @@ import { npyHeader } from "../npy-header.ts";
 import { tarEnd, tarHeader, tarPadding } from "./tar-writer.ts";
 import { KEY_COLUMN, kindOfColumn } from "./webdataset-reader.ts";
 
-const NAME_BYTES_MAX = 255;
+const SAMPLE_NAME_BYTES_MAX = 255;
 
 /** A shard that is being written. */
 export class WebdatasetShard {
@@ -53,7 +53,8 @@ export class WebdatasetShard {
   #checkedKey(key: unknown, row: number): string {
     const parts = typeof key === "string" ? key.split("/") : [];
     const isName =
-      parts.length > 0 && parts.every((part) => part !== "" && part !== "." && part !== ".." && Buffer.byteLength(part) <= NAME_BYTES_MAX);
+      parts.length > 0 &&
+      parts.every((part) => part !== "" && part !== "." && part !== ".." && Buffer.byteLength(part) <= SAMPLE_NAME_BYTES_MAX);
     if (!isName || /[\\\p{Cc}]/u.test(key as string) || parts.at(-1)?.includes(".") === true)
       throw new DataError(`writeWebdataset: row ${row} has a ${KEY_COLUMN} that names no sample: received ${describeValue(key)}`, {
         hint: "a key is a name without a dot, such as 000017, with folders before it at most: train/000017",
@@ -68,7 +69,7 @@ export class WebdatasetShard {
 }
 
 function checkColumn(name: string): void {
-  const isExtension = /^[^./\\\p{Cc}]+(?:\.[^./\\\p{Cc}]+)*$/u.test(name) && Buffer.byteLength(name) <= NAME_BYTES_MAX;
+  const isExtension = /^[^./\\\p{Cc}]+(?:\.[^./\\\p{Cc}]+)*$/u.test(name) && Buffer.byteLength(name) <= SAMPLE_NAME_BYTES_MAX;
   if (isExtension && name === name.toLowerCase()) return;
   throw new DataError(`writeWebdataset: the column ${JSON.stringify(name)} is no extension of a file`, {
     hint: 'rename it: renameColumns({ image: "jpg", label: "cls" })',

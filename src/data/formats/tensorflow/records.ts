@@ -9,7 +9,7 @@ import { RECORD_BYTES_MAX } from "../../limits.ts";
 import type { ByteWindow } from "../byte-window.ts";
 
 const HEADER_BYTES = 12;
-const CHECKSUM_BYTES = 4;
+const RECORD_CHECKSUM_BYTES = 4;
 const GZIP_MAGIC = 0x8b1f;
 
 /** The next record as a view; undefined at the end of the file. @throws DataError for a damaged or cut file */
@@ -26,14 +26,14 @@ export async function nextRecord(window: ByteWindow): Promise<Uint8Array | undef
     throw new DataError(
       `${window.file}: the record at byte ${at} is too large: received ${length} bytes, at most ${RECORD_BYTES_MAX} are read`,
     );
-  await window.fill(HEADER_BYTES + length + CHECKSUM_BYTES);
-  if (window.length < HEADER_BYTES + length + CHECKSUM_BYTES) throw cutOff(window, at);
+  await window.fill(HEADER_BYTES + length + RECORD_CHECKSUM_BYTES);
+  if (window.length < HEADER_BYTES + length + RECORD_CHECKSUM_BYTES) throw cutOff(window, at);
   const from = window.start + HEADER_BYTES;
   const end = from + length;
-  const stored = new DataView(window.bytes.buffer, window.bytes.byteOffset + end, CHECKSUM_BYTES).getUint32(0, true);
+  const stored = new DataView(window.bytes.buffer, window.bytes.byteOffset + end, RECORD_CHECKSUM_BYTES).getUint32(0, true);
   if (maskedCrc32c(window.bytes, from, end) !== stored)
     throw new DataError(`${window.file}: the record at byte ${at} is damaged: its checksum differs`, { hint: "copy the file again" });
-  window.start = end + CHECKSUM_BYTES;
+  window.start = end + RECORD_CHECKSUM_BYTES;
   return window.bytes.subarray(from, end);
 }
 
@@ -59,7 +59,7 @@ export function recordFrame(record: Uint8Array): { readonly before: Uint8Array; 
   const view = new DataView(before.buffer);
   view.setBigUint64(0, BigInt(record.length), true);
   view.setUint32(8, maskedCrc32c(before, 0, 8), true);
-  const behind = new Uint8Array(CHECKSUM_BYTES);
+  const behind = new Uint8Array(RECORD_CHECKSUM_BYTES);
   new DataView(behind.buffer).setUint32(0, maskedCrc32c(record), true);
   return { before, behind };
 }

@@ -1,8 +1,8 @@
 /**
- * What a node daemon is made of: its identity, what it offers, and the parts of its host that it may not import.
+ * The options of a node daemon: its identity, its offer of resources, and the parts of its host that it must not import.
  *
- * The entry points and the one-process mode fill it; `daemon.ts` reads it. Everything that differs between a process of its own, the one-process mode and a
- * simulation is here.
+ * The entry points and the one-process mode fill them; `daemon.ts` reads them. They hold everything that differs between a separate process, the one-process mode
+ * and a simulation.
  */
 import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import type { Extension } from "../extension/extension.ts";
@@ -18,15 +18,15 @@ import type { EnvironmentDescription, EnvironmentResult } from "./environments/e
 import type { MemoryGuardOptions } from "./workers/memory-guard.ts";
 import type { WorkerLauncher } from "./workers/worker-pool.ts";
 
-/** How a daemon reaches the rest of its cluster; made by the entry point. */
+/** A daemon's connection to its cluster; the entry point makes it. */
 export interface NodeCluster {
   /** The link to the daemon of another node; undefined for one that is not known, or dead. */
   readonly linkTo: (tag: NodeTag) => PeerConnection | undefined;
   /** The nodes to which there is a link. */
   readonly linked: () => Iterable<NodeTag>;
-  /** Which nodes there are. */
+  /** Called with the cluster's nodes when they change. */
   readonly nodesChanged: (nodes: readonly NodeInfoHeader[]) => void;
-  /** What is free has changed: the head is to be told. */
+  /** Called when free resources have changed, so that the head is informed. */
   readonly viewChanged: () => void;
   /** The node leaves: the head is told, and then it ends. */
   readonly leave: (reason: string) => void;
@@ -68,6 +68,6 @@ export interface NodeDaemonOptions {
   onAbandoned: () => void;
   /** How it reaches other nodes (`membership/only-node.ts` where there are none). */
   cluster: NodeCluster;
-  /** It was started by a driver and ends with its last one; it is the only node. */
+  /** Whether a driver started this only node, which ends with its last driver. */
   isOfDriver: boolean;
 }

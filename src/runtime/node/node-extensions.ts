@@ -1,7 +1,7 @@
 /**
- * The extensions of a node's daemon: begun with it, asked by its processes, told of them, ended with it.
+ * The extensions of a node's daemon: they begin and end with it, answer its processes, and learn of their ends.
  *
- * Owned by the daemon. An extension that cannot begin does not keep the node from working: whoever asks it is told why.
+ * The daemon owns them. An extension that cannot begin does not stop the node: its questions get the reason as an error.
  */
 import type { JobId, ProcessId } from "../base/ids.ts";
 import type { NodeParts } from "../extension/extension.ts";
@@ -13,7 +13,7 @@ import { MESSAGE } from "../wire/messages.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
 
 const NO_BYTES = new Uint8Array(0);
-/** Of the daemon itself, as one that tells the head something: no answer reaches it. */
+/** The daemon's own connection for messages to the head without an answer. */
 const TELLS_ONLY: PeerConnection = {
   send: () => {},
   request: () => Promise.reject(new Error("the daemon is asked nothing")),

@@ -1,5 +1,5 @@
 /**
- * What this machine offers as a node: resources, labels, and the ids of its accelerators, from the options of `init` and what is found.
+ * The offer of this machine as a node: resources, labels, and ids of accelerators, from the options of `init` and from the machine.
  */
 import type { NodeId } from "../base/ids.ts";
 import { RESOURCE_UNIT } from "../base/resources.ts";
@@ -14,7 +14,7 @@ interface NodeOffer {
   accelerators: UnitShares | undefined;
 }
 
-/** What the user says of the node; the machine is asked for what is undefined. */
+/** The user's options of the node; the machine supplies undefined ones. */
 interface OfferOptions {
   readonly numCpus: number | undefined;
   readonly numGpus: number | undefined;
@@ -39,7 +39,7 @@ export function offerOf(options: OfferOptions, nodeId: NodeId): NodeOffer {
     ...options.labels,
     [NODE_ID_LABEL]: nodeId,
   };
-  // Those that are declared beyond what was found are numbered, as in a test on a machine without any.
+  // Declared GPUs beyond the found ones are numbered, as in a test on a machine without any.
   const isFound = numGpus > 0 && Number.isInteger(numGpus) && numGpus <= found.ids.length;
   const accelerators = isFound ? { GPU: found.ids.slice(0, numGpus).map((id) => [id, RESOURCE_UNIT] as const) } : undefined;
   return { resources, labels, accelerators };

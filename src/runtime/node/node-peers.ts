@@ -1,8 +1,8 @@
 /**
- * Everybody that a node daemon sends to: the processes of its node, and, by their daemons, those of other nodes.
+ * All receivers of a node daemon: the processes of its node, and other nodes' processes by their daemons.
  *
- * The lowest part of the daemon: the others send through it and never ask where a process is. The daemon adds a process at its hello and removes it when its
- * connection or the process has ended. The methods are bound, so that parts can be given one of them.
+ * The lowest part of the daemon: other parts send through it without knowing a process's place. The daemon adds a process at its hello and removes it when its
+ * connection or the process has ended. The methods are bound, so that each can be passed on alone.
  */
 import type { JobId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -36,13 +36,13 @@ export class NodePeers {
     return Array.from(this.local.values()).filter(({ kind }) => kind === "driver");
   }
 
-  /** Whether a process of this node that was heard of elsewhere is there no more: it was connected before anybody heard of it. */
+  /** Tells whether a process of this node has ended. Every process connects here before other processes know it. */
   hasEnded(process: ProcessId): boolean {
     if (process === this.#daemonId || !this.remote.isHere(process)) return false;
     return !this.local.has(process) && this.local.values().every(({ holderId }) => holderId !== process);
   }
 
-  /** A process of this node, or what stands for one of another; undefined for one of this node that has gone. */
+  /** Returns a process of this node, or a stand-in for another node's; undefined for an ended process of this node. */
   readonly peer = (id: ProcessId): HeadPeer | undefined => (this.remote.isHere(id) ? this.local.get(id) : this.remote.peer(id));
 
   readonly send = (to: ProcessId, type: number, header: unknown): void => {

@@ -1,5 +1,5 @@
 /**
- * What the head can ask of this node, as calls of the daemon's parts.
+ * The head's commands to this node, as calls of the daemon's parts.
  *
  * The same object serves a head inside the daemon and the head of a cluster, whose commands `remote-head.ts` turns into these calls.
  */
@@ -14,7 +14,7 @@ import type { NodePeers } from "./node-peers.ts";
 import type { RefService } from "./references/ref-service.ts";
 import type { NodeWorkers } from "./workers/node-workers.ts";
 
-/** What the head has done by them. */
+/** The parts of the daemon that carry out the head's commands. */
 interface ServingParts {
   readonly peers: NodePeers;
   readonly refs: RefService;
@@ -39,7 +39,7 @@ export function nodeServices(options: NodeDaemonOptions, { peers, refs, workers,
     release: (ref, holder) => refs.count({ ...ref, holder, count: -1 }),
     placeActor: (actor, { shape, resources: wanted, sent }) => {
       const spec = parseLeaseSpec(shape);
-      // Who asked for no CPUs needs one to be placed, be it for a moment.
+      // An actor without requested CPUs needs one for its placement, if only for a moment.
       const placement = "CPU" in wanted || spec.bundle !== undefined ? spec : { ...spec, resources: resourceVector({ ...wanted, CPU: 1 }) };
       leases.memory?.actorWanted(actor, wanted);
       const event = { kind: "actorWanted" as const, actor, spec, placement };

@@ -1,4 +1,4 @@
-/** What becomes of environments when their jobs end: workers, what was built, who hears of it; and of keys that come from other nodes. */
+/** The end of environments with their jobs (workers, built folders, notices), and keys that come from other nodes. */
 import { expect, test } from "vitest";
 import type { JobId, NodeId } from "../../base/ids.ts";
 import { EnvironmentService, type EnvironmentServiceOptions } from "./environment-service.ts";

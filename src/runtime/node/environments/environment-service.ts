@@ -1,8 +1,8 @@
 /**
- * The runtime environments of a node, around their table: asks the head what a key means that came from another node, has environments built, starts their workers.
+ * The shell around a node's table of runtime environments: asks the head for the meaning of another node's keys, builds environments, starts their workers.
  *
- * Part of the daemon. The folders of jobs are `JobFolders`' matter, which the entry point brings: this tells it which are used here, passes on what other nodes
- * ask of it, and says when a job has ended.
+ * Part of the daemon. The entry point brings `JobFolders`, which owns the folders of jobs. This file reports to it the used folders and ended jobs, and passes on
+ * other nodes' questions.
  */
 import type { JobId, NodeId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
@@ -20,7 +20,7 @@ import type { Refusal } from "../leases/lease-obstacles.ts";
 import type { Handlers } from "../../wire/message-table.ts";
 import type { MessagesBetweenDaemons } from "../../wire/messages-to-daemon.ts";
 
-/** Of messages by which folders travel. */
+/** Handlers of the messages by which folders travel. */
 export type FolderHandlers = Handlers<
   Pick<MessagesBetweenDaemons, typeof MESSAGE.PACKAGE_OFFER | typeof MESSAGE.PACKAGE_READ | typeof MESSAGE.PACKAGE_HELD>,
   [from: HeadPeer, message: Message]
@@ -36,7 +36,7 @@ export interface JobFolders {
   jobEnded(job: JobId): NodeId[];
   /** A job of another node has ended. */
   forget(job: JobId): void;
-  /** What was built for an environment is to go. */
+  /** Removes the built folders of an environment. */
   remove(key: string): void;
   nodeGone(node: NodeId): void;
 }
@@ -44,20 +44,20 @@ export interface JobFolders {
 export interface EnvironmentServiceOptions {
   readonly build: ((key: string, description: EnvironmentDescription) => Promise<EnvironmentResult>) | undefined;
   readonly folders: JobFolders | undefined;
-  /** What a key means that no process of this node has described; undefined where there are no other nodes. */
+  /** Asks for the meaning of a key that no process of this node has described; undefined without other nodes. */
   readonly ask: ((key: string) => Promise<EnvironmentDescription>) | undefined;
   readonly launch: (key: string, settings: LaunchSettings) => void;
   readonly refuse: (key: string, refusal: Refusal) => void;
-  /** No new work of it begins: its idle workers end, the others when they are idle. */
+  /** Called when an environment takes no new work: idle workers end now, others once they are idle. */
   readonly ended: (key: string) => void;
-  /** How many of its workers live. */
+  /** Returns the number of an environment's living workers. */
   readonly workers: (key: string) => number;
 }
 
 export class EnvironmentService {
   readonly #options: EnvironmentServiceOptions;
   readonly #table = new EnvironmentTable();
-  /** Of jobs that have ended, those whose workers have not. */
+  /** Environments of ended jobs that still have workers. */
   readonly #ending = new Set<string>();
   #isClosed = false;
 
@@ -71,12 +71,12 @@ export class EnvironmentService {
     this.#handle({ kind: "described", key, description });
   }
 
-  /** What its workers wait for, for `why`. */
+  /** Returns the step for which an environment's workers wait, for `why`. */
   underWay(key: string): "asked" | "building" | undefined {
     return this.#table.underWay(key);
   }
 
-  /** What it knows of environments that are in use, for a head that has lost its tables. */
+  /** Returns the descriptions of used environments, for a head that has lost its tables. */
   descriptions(): EnvironmentHeader[] {
     return this.#table.descriptions();
   }
@@ -86,7 +86,7 @@ export class EnvironmentService {
     [MESSAGE.JOB_ENDED]: (job) => this.jobEnded(job),
   };
 
-  /** What other nodes' daemons ask of the folders of this one's jobs. */
+  /** Handlers of other daemons' questions about the folders of this node's jobs. */
   get folderHandlers(): Partial<FolderHandlers> {
     return this.#options.folders?.handlers ?? {};
   }
@@ -103,7 +103,7 @@ export class EnvironmentService {
     this.#handle({ kind: "workerStartFailed", key, output: output.slice() });
   }
 
-  /** The driver of a job of this node has gone; returns the nodes that are to hear of it. */
+  /** Handles the end of a driver of this node. @returns the nodes to inform */
   driverGone(job: JobId): NodeId[] {
     this.#end(this.#table.keysOf({ job }));
     return this.#options.folders?.jobEnded(job) ?? [];
@@ -115,14 +115,14 @@ export class EnvironmentService {
     this.#options.folders?.forget(job);
   }
 
-  /** Another node is dead, and with it the drivers on it. */
+  /** Handles the death of another node and its drivers. */
   nodeGone(node: NodeId): void {
     const keys = this.#table.keysOf({ node });
     for (const job of new Set(keys.map((key) => this.jobOf(key)))) if (job !== undefined) this.jobEnded(job);
     this.#options.folders?.nodeGone(node);
   }
 
-  /** A worker has ended: what was built for a job that has ended goes with its last one. */
+  /** Handles the end of a worker. The last worker of an ended job takes the built folders along. */
   workerExited(key: string): void {
     if (this.#ending.has(key)) this.#removeUnused(key);
   }
@@ -143,7 +143,7 @@ export class EnvironmentService {
     this.#options.folders?.remove(key);
   }
 
-  /** Whose workers those of an environment are; undefined where there is one job. */
+  /** Returns the job of an environment's workers; undefined if there is only one job. */
   jobOf(key: string): JobId | undefined {
     return this.#table.describe(key)?.job?.jobId;
   }

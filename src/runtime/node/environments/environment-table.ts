@@ -1,9 +1,9 @@
 /**
- * The runtime environments of this node: which are described, being built, ready, and what waits for them.
+ * The runtime environments of this node: described, being built or ready, with their waiting workers.
  *
- * A pure state machine. Processes describe an environment before they ask for workers of it; what processes of other nodes ask for is found out. The first worker that is wanted has it built, and those wanted meanwhile
- * start together when it is. A failure ends everything that waits for it and is forgotten: whoever asks again has it built again, since what failed may
- * have been a network.
+ * A pure state machine. Processes describe an environment before they ask for its workers; environments that other nodes' processes ask for are looked up. The first
+ * wanted worker starts the build, and workers wanted meanwhile start together afterwards. A failure ends all waiting requests and is then forgotten. The next request
+ * builds again, because the cause may have been a network.
  */
 import type { JobId, NodeId } from "../../base/ids.ts";
 import type { ForeignCode } from "../../closure/foreign-code.ts";
@@ -19,15 +19,15 @@ export interface LaunchSettings {
   readonly packageFolder: string | undefined;
   /** Where the driver's files are, when they are not where the driver has them. */
   readonly foreignCode?: ForeignCode;
-  /** The interpreter of its workers, where they speak Python. */
+  /** The interpreter of Python workers. */
   readonly interpreter?: string;
-  /** The Node of its workers, where it is not the daemon's. */
+  /** The Node binary of the workers, if it is not the daemon's. */
   readonly program?: string;
-  /** What is imported before they are forked; empty where they are started one by one. */
+  /** Modules imported before workers are forked; empty if workers are started one by one. */
   readonly preload?: readonly string[];
 }
 
-/** What was asked for, in the words of whoever builds it; of a job's, the node looks at what its workers are told. */
+/** The description of an environment for its builder; the node reads only a job's settings for its workers. */
 export interface EnvironmentDescription {
   readonly envVars?: unknown;
   /** Flags of Node that workers have besides. */
@@ -35,12 +35,12 @@ export interface EnvironmentDescription {
   readonly job?: { readonly jobId: JobId; readonly namespace: string; readonly node: NodeId; readonly execArgv: readonly string[] };
 }
 
-/** What came of building one. */
+/** The result of building an environment. */
 export type EnvironmentResult = { readonly built: LaunchSettings } | { readonly failed: string; readonly output: readonly string[] };
 
 interface EnvironmentFailure {
   readonly reason: string;
-  /** What the installer or the worker printed. */
+  /** Output of the installer or the worker. */
   readonly output: readonly string[];
 }
 
@@ -112,7 +112,7 @@ export class EnvironmentTable {
       }
       case "buildFailed":
         if (environment === undefined) return [];
-        // What nobody could explain is asked for again.
+        // A key without an explanation is asked for again.
         if (environment.description === undefined) this.#environments.delete(key);
         environment.state = "described";
         environment.wanted = 0;
@@ -140,7 +140,7 @@ export class EnvironmentTable {
       .map(([key]) => key);
   }
 
-  /** Nobody uses it any more; whoever wants it again has it described anew. */
+  /** Forgets an unused environment. A later request describes it again. */
   forget(key: string): void {
     this.#environments.delete(key);
   }
@@ -160,7 +160,7 @@ export class EnvironmentTable {
   }
 }
 
-/** What those are told that wait for a worker of it. */
+/** Makes the refusal for requests that wait for a worker of a failed environment. */
 export function environmentRefusal({ reason, output }: EnvironmentFailure): Refusal {
   const said = output.length === 0 ? "" : `; it printed:\n    ${output.join("\n    ")}`;
   return {

@@ -1,10 +1,9 @@
 /**
- * The bundles of placement groups on this node: resources taken out of the node's pool as a whole, each bundle a pool of its own.
+ * The bundles of placement groups on this node: resources taken out of the node's pool, with a separate pool for each bundle.
  *
- * A group waits until all of its bundles fit at once, then has them until it is released. What runs in the group takes from its bundles, never from the node. In a
- * cluster the head prepares a group on all of its nodes and then commits it: prepared resources are held, and nothing runs in them yet. Groups are served in order
- * of arrival; a group that does not fit does not block others by itself: `lease-fairness.ts` decides whether they may overtake it. Pure state inside the lease
- * manager.
+ * A group waits until all its bundles fit at once, and keeps them until it is released. Work in the group takes resources from its bundles, never from the node. In a
+ * cluster the head prepares a group on all its nodes and then commits it: prepared resources are held, but nothing runs in them yet. Groups are served in order of
+ * arrival. A group that does not fit does not block others by itself: `lease-fairness.ts` decides whether they may overtake it. Pure state inside the lease manager.
  */
 import type { ResourceVector } from "../../base/resources.ts";
 import { type Allocation, ResourcePool } from "../../scheduling/resource-pool.ts";
@@ -37,7 +36,7 @@ export interface Preparation {
   readonly attempt: number;
   readonly placement: number;
   readonly bundles: readonly BundleSpec[];
-  /** What tasks give back is collected for it. */
+  /** Whether resources that tasks give back are collected for the group. */
   readonly mayWait: boolean;
   readonly nowMs: number;
 }
@@ -71,7 +70,7 @@ export class BundleReservations {
     return undefined;
   }
 
-  /** Work may run in what was prepared. */
+  /** Lets work run in the prepared bundles. */
   commit(group: string, attempt: number): void {
     const bundles = this.#prepared.get(attemptKey(group, attempt));
     this.#prepared.delete(attemptKey(group, attempt));
@@ -118,12 +117,12 @@ export class BundleReservations {
       for (const bundles of held.values()) for (const bundle of bundles) yield bundle.allocation;
   }
 
-  /** What a node tells a head that does not know it yet, and the attempts that wait, of which only an earlier head wanted to hear. */
+  /** Returns the held bundles for a head that does not know this node yet, and waiting attempts, which only an earlier head wanted. */
   contents(): { held: [group: string, index: number, attempt: number][]; waiting: { group: string; attempt: number }[] } {
     return { held: Array.from(this.#held()), waiting: this.#waiting.map(({ group, attempt }) => ({ group, attempt })) };
   }
 
-  /** The attempt is 0 for what was committed. */
+  /** Lists held bundles. The attempt of committed ones is 0. */
   *#held(): Iterable<[group: string, index: number, attempt: number]> {
     for (const [group, bundles] of this.#reserved) for (const { index } of bundles) yield [group, index, 0];
     for (const [key, bundles] of this.#prepared) {
@@ -132,7 +131,7 @@ export class BundleReservations {
     }
   }
 
-  /** What a group has taken, bundles together. */
+  /** Returns the sum of a group's bundles. */
   amountsOf(group: string): ReadonlyMap<string, number> {
     const taken = (this.#reserved.get(group) ?? []).map(({ index, allocation }) => ({ index, resources: allocation.vector }));
     return sumOf(taken).amounts;

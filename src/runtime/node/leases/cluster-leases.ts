@@ -1,8 +1,8 @@
 /**
- * Leases between nodes, as messages: what this node seeks elsewhere for its processes, and what others seek here.
+ * Leases between nodes, as messages: this node's requests to other nodes, and theirs to this one.
  *
- * Part of the daemon of a cluster; the shell around `spillback.ts`, which decides. Each change of the leases is followed by a look at what finds no room here; questions go to the
- * head, demands to the daemons that it names, and grants of other nodes pass through here on the way to their owner.
+ * Part of a cluster's daemon; the shell around `spillback.ts`, which decides. After each change of the leases it reviews the demands without room here. Questions go to
+ * the head, demands to the daemons that it names, and grants of other nodes pass through here to their owners.
  */
 import { type NodeId, nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
 import type { HeadService } from "../../rpc/head-service.ts";
@@ -24,7 +24,7 @@ interface ClusterLeasesOptions {
   readonly send: (to: ProcessId, type: number, header: unknown) => void;
   readonly remote: LeaseNodes;
   readonly warn: (text: string) => void;
-  /** What is free has changed: the head is to be told. */
+  /** Called when free resources have changed, so that the head is informed. */
   readonly viewChanged: () => void;
 }
 
@@ -33,9 +33,9 @@ interface LeaseNodes {
   tell(node: NodeTag, type: number, header: unknown): void;
 }
 
-/** What is free changes with each grant; the head needs it some twenty times a second. */
+/** Delay of reports of free resources, which change with each grant: the head needs some twenty a second. */
 const REPORT_AFTER_MS = 50;
-/** What the head takes of all nodes together: of more than a thousand, each reports less often. */
+/** Limit on the reports of all nodes together: with more than a thousand nodes each reports less often. */
 const REPORTS_PER_SECOND = 20_000;
 
 export class ClusterLeases implements LeaseRouting {
@@ -49,7 +49,7 @@ export class ClusterLeases implements LeaseRouting {
   #isChanged = false;
   #isClosed = false;
   #reportSequence = 0;
-  /** What the last report said is free. */
+  /** The free resources of the last report. */
   #reported = "";
 
   constructor(options: ClusterLeasesOptions) {
@@ -60,7 +60,7 @@ export class ClusterLeases implements LeaseRouting {
   /** A process of this node says what it wants. */
   demand(asked: LeaseDemand, { near = [] }: LeaseDemandHeader): void {
     const { owner, spec, backlog, nowMs } = asked;
-    // Between the two nobody may look: what is kept from this node is not among its demands yet.
+    // No review in between: demands kept from this node are not among its own yet.
     this.#isReviewing = true;
     this.#handle({ kind: "demand", owner, spec, backlog, near, nowMs });
     this.#options.lease({ kind: "demand", ...asked, elsewhere: this.#spillback.elsewhereOf(owner, spec) });
@@ -74,7 +74,7 @@ export class ClusterLeases implements LeaseRouting {
     this.#options.lease({ kind: "remoteDemand", owner, spec, count, nested, placement, waitMs, nowMs: this.#options.nowMs() });
   }
 
-  /** Another node's daemon gives leases up that this one sought there. */
+  /** Handles leases that another node's daemon gave up, which this node had sought there. */
   spillDropped(from: ProcessId, [owner, shape, count]: LeaseSpillDroppedHeader): void {
     const spec = parseLeaseSpec(shape);
     this.#handle({ kind: "dropped", nodeId: nodeTagOf(from), owner, spec, count, nowMs: this.#options.nowMs() });
@@ -104,13 +104,13 @@ export class ClusterLeases implements LeaseRouting {
     this.review();
   }
 
-  /** What the head does not know any more is asked again. */
+  /** Asks a new head again all open questions. */
   headUp(): void {
     this.#handle({ kind: "headUp" });
     this.review();
   }
 
-  /** What the lease manager has decided for others. */
+  /** Carries out the lease manager's decisions for other nodes. */
   decided(effect: Extract<LeaseEffect, { kind: "spillDropped" | "actorFull" | "groupPrepared" }>): void {
     const { nodeId, remote, head } = this.#options;
     switch (effect.kind) {
@@ -128,7 +128,7 @@ export class ClusterLeases implements LeaseRouting {
     }
   }
 
-  /** What is free here, for the head. */
+  /** Returns this node's free resources, for the head. */
   report(): NodeReportHeader {
     const { nodeId, leases } = this.#options;
     this.#reported = amountsKey(leases);
@@ -148,7 +148,7 @@ export class ClusterLeases implements LeaseRouting {
   /** Something about the leases has changed. */
   review(): void {
     this.#isChanged = true;
-    // What a review changes is looked at by the review that is under way.
+    // The present review also covers the changes that it makes.
     if (this.#isReviewing || this.#isClosed) return;
     this.#isReviewing = true;
     while (this.#isChanged) {
@@ -166,7 +166,7 @@ export class ClusterLeases implements LeaseRouting {
     clearTimeout(this.#reportTimer);
   }
 
-  /** The head's view follows what is free here, in one message for all that changes together. */
+  /** Reports free resources to the head later, in one message for simultaneous changes. */
   #reportLater(): void {
     if (this.#reportTimer !== undefined) return;
     const { leases, viewChanged } = this.#options;

@@ -1,8 +1,8 @@
 /**
- * Who wants how many leases on a node: processes of the node itself, and processes of other nodes whose daemons sent them here.
+ * The demands for leases on a node: from the node's own processes, and from other nodes' processes whose daemons sent them here.
  *
- * Own demands are levels (the last word counts), remote ones are added up, since several answers of the head may send some here. The numbers
- * that the head gave to remote ones are remembered once they are dealt with, until the node's next report names them. Owned by the lease manager, which grants.
+ * A node's own demand is a level, of which the last counts. Remote demands are added up, because several answers of the head may send some here. The head's numbers of
+ * settled remote demands are kept until the node's next report names them. The lease manager owns the table and grants.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
@@ -61,7 +61,7 @@ export class DemandTable {
     this.#demands.set(key, { owner, nested, spec, group: spec.bundle?.group, backlog: count, elsewhere: 0, remote, ...waits });
   }
 
-  /** One was granted here: it goes to the end of the order, or was the last. */
+  /** Notes a grant: the demand goes to the end of the order, or is complete. */
   granted(key: string): void {
     const demand = this.#demands.get(key);
     if (demand === undefined) return;

@@ -1,8 +1,8 @@
 /**
- * What the lease manager hears and what it decides: its events, its effects, and what it tells of a demand that waits.
+ * The lease manager's events and effects, and its explanation of a waiting demand.
  *
- * `runtime/node/daemon.ts` makes the events from messages and turns the effects into messages and processes; `lease-manager.ts` stands between. On the only
- * node of a machine nothing comes from other nodes, and nothing is sent on to them.
+ * `runtime/node/daemon.ts` makes events from messages, and turns effects into messages and processes; `lease-manager.ts` decides in between. A machine's only node gets
+ * nothing from other nodes and sends nothing to them.
  */
 import type { ActorId, NodeTag, ProcessId } from "../../base/ids.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
@@ -13,18 +13,18 @@ import type { Obstacle, Refusal } from "./lease-obstacles.ts";
 export type LeaseEvent =
   /** `elsewhere`: so many of the backlog are not for this node, because they are spread or go to their arguments. */
   | { kind: "demand"; owner: ProcessId; nested: boolean; spec: LeaseSpec; backlog: number; nowMs: number; elsewhere?: number }
-  /** So many more for a process of another node; 0 withdraws what is left of them. What gets nothing within `waitMs` is dropped. */
+  /** `count` more leases for a process of another node; 0 withdraws the rest. Demands without a grant within `waitMs` are dropped. */
   | ({ kind: "remoteDemand"; owner: ProcessId; nested: boolean; spec: LeaseSpec; count: number; nowMs: number } & RemotePlacement)
-  /** Another node granted one of them. */
+  /** Another node granted one of the demanded leases. */
   | { kind: "grantedElsewhere"; owner: ProcessId; spec: LeaseSpec }
   | { kind: "elsewhere"; owner: ProcessId; spec: LeaseSpec; count: number }
   | { kind: "workerReady"; worker: ProcessId; environment: string }
   | { kind: "workerStartFailed"; environment: string }
-  /** It takes no call any more: it has run some function as often as that may run in one process. */
+  /** A worker takes no more calls, because it has run some function up to the limit of one process. */
   | { kind: "workerRetiring"; worker: ProcessId }
-  /** It is on its way to the head. */
+  /** An actor's creation is on its way to the head. */
   | { kind: "actorCreated"; creator: ProcessId }
-  /** No worker of it can be had: what waits for one is refused. */
+  /** An environment cannot have workers: waiting demands are refused. */
   | { kind: "environmentFailed"; environment: string; refusal: Refusal }
   /** The job that it belongs to has ended. */
   | { kind: "environmentEnded"; environment: string }
@@ -33,7 +33,7 @@ export type LeaseEvent =
   | { kind: "settled"; placement: number }
   /** Nothing begins here any more, and leases are to be given back. */
   | { kind: "draining" }
-  /** Another node is dead, and the owners there with it. */
+  /** Another node and its owners are dead. */
   | { kind: "nodeGone"; tag: NodeTag }
   | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
   | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId; leaseId: number }
@@ -45,9 +45,9 @@ export type LeaseEvent =
   | { kind: "groupWanted"; group: string; bundles: readonly BundleSpec[]; nowMs: number }
   /** Hold them now or refuse; one that may wait does so until they fit. */
   | ({ kind: "groupPrepare" } & Preparation)
-  /** Work may run in what was prepared, or it is given back. */
+  /** Prepared bundles are committed for work, or given back. */
   | { kind: "groupCommit" | "groupAbort"; group: string; attempt: number }
-  /** What runs in it ends, what waits for it is refused. */
+  /** A group ends: its running work ends, and waiting demands are refused. */
   | { kind: "groupReleased"; group: string }
   /** Workers in excess that have had no work since the last such event end. */
   | { kind: "trim" }
@@ -73,10 +73,10 @@ export type LeaseEffect =
   | { kind: "groupReserved"; group: string }
   | { kind: "groupPrepared"; group: string; attempt: number; isHeld: boolean }
   | { kind: "endWorker"; worker: ProcessId; reason: string }
-  /** One that takes no call any more has nothing left to do. */
+  /** A retiring worker has finished its work. */
   | { kind: "workerRetiring"; worker: ProcessId };
 
-/** What the head said when it sent something to this node. */
+/** The head's terms for something that it sent to this node. */
 export interface RemotePlacement {
   /** Named in the node's reports once it is dealt with; 0 for none. */
   readonly placement: number;
@@ -84,7 +84,7 @@ export interface RemotePlacement {
   readonly waitMs: number | undefined;
 }
 
-/** Who holds resources that somebody waits for. */
+/** A holder of resources for which a demand waits. */
 export interface Holder {
   readonly kind: "tasks" | "actor" | "group";
   /** The worker, the actor or the group. */
@@ -93,7 +93,7 @@ export interface Holder {
   readonly resources: Record<string, number>;
 }
 
-/** What a demand waits for, as things are now. */
+/** The present reason for which a demand waits. */
 export interface LeaseExplanation {
   readonly refusal: Refusal | undefined;
   readonly obstacle: Obstacle | undefined;

@@ -1,8 +1,8 @@
 /**
- * What a demand waits for on a node: the answer to `why`, before names are put to it.
+ * Explains why a demand waits on a node: the answer to `why`, before names are added.
  *
- * A demand inside a placement group that is not there yet waits for what the group waits for. Pure; the lease manager brings what it knows, and
- * `lease-report.ts` makes text of it.
+ * A demand inside a pending placement group waits for the group's own resources. Pure; the lease manager brings the facts, and `lease-report.ts` makes the text.
+ * The answer names holders by ids.
  */
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { ResourcePool } from "../../scheduling/resource-pool.ts";
@@ -16,7 +16,7 @@ interface ExplanationSources {
   /** Where its resources come from; undefined while its placement group is not there. */
   readonly pools: readonly ResourcePool[] | undefined;
   readonly workersStarting: number;
-  /** What this node cannot hold may be held by another: only the head knows what none can. */
+  /** Whether other nodes may hold a demand that is too large for this one: only the head knows demands that no node can hold. */
   readonly isClustered: boolean;
 }
 
@@ -26,7 +26,7 @@ export function explainLease(
 ): LeaseExplanation {
   const pendingGroup = pools === undefined ? spec.bundle?.group : undefined;
   const waiting = facts.groups.waiting.find(({ group }) => group === pendingGroup);
-  // What a pending group waits for, it waits for on the node.
+  // A pending group waits for resources of the node itself.
   const [wanted, from] = pools === undefined ? [waiting?.sum, [facts.pool]] : [spec.resources, pools];
   const fits = wanted === undefined || from.some((pool) => pool.fits(wanted));
   const lacking = fits ? [] : (from[0] as ResourcePool).lacking(wanted);

@@ -1,9 +1,9 @@
 /**
- * Fairness between those who wait on a node: who has to give back what, and for whom it is collected.
+ * Fairness between waiting demands on a node: chooses the leases to give back, and the demand for which they are collected.
  *
- * An owner with a backlog without end would keep its leases for ever, and small demands would always overtake a placement group that needs much at
- * once. So whoever has waited for a moment makes the owner with the most leases return one; and for the first waiting group that tasks alone
- * stand in the way of, what comes back is collected: nothing new is granted but what running tasks need to end (nested ones). Pure functions.
+ * An owner with an endless backlog would keep its leases for ever, and small demands would always overtake a placement group that needs much at once. So a demand that
+ * has waited for a moment makes the owner with the most leases return one. Freed resources are collected for the first waiting group that only tasks obstruct: then
+ * nothing new is granted except nested demands, which running tasks need to end. Pure functions.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import { WAIT_BEFORE_REVOKE_MS } from "../../scheduling/limits.ts";
@@ -54,7 +54,7 @@ export function leaseToRevoke<L extends LeaseView>(leases: Iterable<L>, demand: 
   for (const lease of leases) {
     if (lease.revoked) continue;
     counts.set(lease.owner, (counts.get(lease.owner) ?? 0) + 1);
-    // A lease inside of a group frees nothing outside of it.
+    // A lease inside a group frees nothing outside that group.
     if (lease.owner !== demand.owner && lease.group === demand.group) candidates.push(lease);
   }
   const own = counts.get(demand.owner) ?? 0;

@@ -1,7 +1,7 @@
 /**
- * Who holds a node's resources: the answers to "who has what I wait for" and "would it fit if all tasks ended".
+ * The holders of a node's resources: answers which leases and actors hold a wanted resource, and whether a demand would fit if all tasks ended.
  *
- * Pure functions over the rows of the lease manager, which calls them when somebody asks what a demand waits for and when a placement group waits.
+ * Pure functions over the lease manager's rows. The manager calls them for explanations and for waiting placement groups.
  * They change nothing.
  */
 import type { ActorId, ProcessId } from "../../base/ids.ts";
@@ -11,7 +11,7 @@ import type { BundleReservations } from "./bundle-reservations.ts";
 import type { Holder } from "./lease-events.ts";
 import type { ActorHeld, Lease, PoolWorker } from "./lease-records.ts";
 
-/** Holders named to whoever asks what it waits for. */
+/** Limit on the holders that an explanation names. */
 const HOLDERS_MAX = 20;
 
 /** All that holds resources of a node. */
@@ -31,14 +31,14 @@ export function fitsWithoutTasks(sum: ResourceVector, holders: NodeHolders): boo
   return holders.pool.isFeasible({ key: "", amounts: together });
 }
 
-/** What would be free if all tasks ended. */
+/** Returns the resources that would be free if all tasks ended. */
 export function freeOfActors(holders: NodeHolders): Map<string, number> {
   const free = new Map(holders.pool.totalAmounts);
   for (const [name, units] of keptByOthers(holders)) free.set(name, (free.get(name) ?? 0) - units);
   return free;
 }
 
-/** What actors and groups hold of the node. */
+/** Returns the resources that actors and groups hold. */
 function keptByOthers(holders: NodeHolders): Map<string, number> {
   const kept = new Map<string, number>();
   const add = ({ vector }: Allocation): void => {
@@ -49,7 +49,7 @@ function keptByOthers(holders: NodeHolders): Map<string, number> {
   return kept;
 }
 
-/** Who holds any of the named resources of these pools. */
+/** Returns the holders of any named resource of these pools. */
 export function holdersOf(names: readonly string[], pools: readonly ResourcePool[], holders: NodeHolders): Holder[] {
   if (names.length === 0) return [];
   const { pool: nodePool, groups, actors, workers, leases } = holders;

@@ -111,13 +111,13 @@ describe("the lease manager", () => {
 
   test("the workers of an owner that does not attend to its leases are asked to let go of it", () => {
     const manager = managerWithWorkers(2);
-    // It computes: it got a lease, and asked for more than it needs by now.
+    // The owner computes: it got a lease, and its last demand exceeds its present need.
     manager.handle(demand(worker(1), 3, true));
     manager.handle(demand(driver, 1));
     expect(manager.handle({ kind: "tick", nowMs: 10 })).toEqual([]);
     const asked = manager.handle({ kind: "tick", nowMs: 1000 }).filter((effect) => effect.kind === "reclaim");
     expect(asked).toContainEqual(expect.objectContaining({ kind: "reclaim", worker: worker(1), owner: worker(1) }));
-    // What was granted since is another lease; and tasks of its own may run there until it says otherwise.
+    // The later grant is another lease. The owner's own tasks may run there until its report says otherwise.
     expect(manager.handle({ kind: "leaseReclaimed", worker: worker(1), owner: worker(1), leaseId: 0 })).toEqual([]);
     const ended = manager.handle({ kind: "leaseReclaimed", worker: worker(1), owner: worker(1), leaseId: 10 });
     expect(ended).toEqual([{ kind: "leaseEnded", worker: worker(1), isLast: true }]);
@@ -131,7 +131,7 @@ describe("the lease manager", () => {
     manager.handle(demand(worker(1), 1, true));
     const ended = manager.handle({ kind: "leaseReturned", leaseId: lease?.leaseId ?? 0, owner: driver });
     expect(ended).toEqual([{ kind: "leaseEnded", worker: worker(1), isLast: true }]);
-    // The nested task runs there meanwhile, under what the lease had.
+    // Meanwhile the nested task runs there with the lease's resources.
     expect(manager.available()).toEqual({ CPU: 0 });
     manager.handle(demand(worker(1), 0, true));
     manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true });

@@ -55,7 +55,7 @@ export class LeaseManager {
   readonly #parkedActors = new ParkedActors(this.#actors);
   readonly #holders: NodeHolders;
   readonly #ended = new EndedEnvironments();
-  /** A placement group has waited: what comes back is kept for it. */
+  /** Whether freed resources are kept for a placement group that has waited. */
   #isCollecting = false;
   readonly #isClustered: boolean;
   #nextLeaseId = 1;
@@ -66,7 +66,7 @@ export class LeaseManager {
     this.#isClustered = options.isClustered ?? false;
     this.#groups = new BundleReservations(this.#pool);
     const target = Math.max(1, Math.ceil(options.cpuCount));
-    // Each job of a cluster has an environment of its own: the launcher keeps processes ready for any.
+    // Each job of a cluster has a separate environment, so only the launcher keeps processes ready, for any of them.
     const prewarmed = options.isClustered === true ? 0 : Math.min(PREWARMED_MAX, target);
     const parkedMax = Math.ceil(target * (options.parkedPerCpu ?? PARKED_PER_CPU));
     const mayGrow = options.mayGrow ?? (() => true);
@@ -93,7 +93,7 @@ export class LeaseManager {
     });
   }
 
-  /** Who has a lease on which worker, the newest last. */
+  /** Lists the leases with their owners and workers, the newest last. */
   leases(): { id: number; worker: ProcessId; owner: ProcessId }[] {
     return Array.from(this.#leases.values(), ({ id, worker, owner }) => ({ id, worker, owner }));
   }
@@ -102,7 +102,7 @@ export class LeaseManager {
     return this.#pool.available();
   }
 
-  /** This node as the policies see it. */
+  /** Returns the policies' view of this node. */
   view(): NodeView {
     const { nodeId, labels } = this.#facts;
     return { id: nodeId, labels, total: this.#pool.totalAmounts, free: this.#pool.freeAmounts };
@@ -117,7 +117,7 @@ export class LeaseManager {
     });
   }
 
-  /** What the node reports to the head: what is free, and what would be if all tasks ended. */
+  /** Returns the node's report to the head: resources that are free, and that would be if all tasks ended. */
   amounts(): { free: ReadonlyMap<string, number>; freeOfActors: ReadonlyMap<string, number>; isDraining: boolean } {
     return { free: this.#pool.freeAmounts, freeOfActors: freeOfActors(this.#holders), isDraining: this.#facts.isDraining === true };
   }
@@ -149,7 +149,7 @@ export class LeaseManager {
     return this.#workers.hasSurplus;
   }
 
-  /** Everybody who waits: demands without a grant, and actors without a place. */
+  /** Lists everything that waits: demands without a grant, and actors without a place. */
   waiting(): Waits[] {
     return whoWaits(this.#actorsWaiting, this.#demands);
   }
@@ -158,7 +158,7 @@ export class LeaseManager {
     return this.#actorsWaiting.length > 0 || this.hasUnmetDemand;
   }
 
-  /** What a demand for this spec would wait for at present. */
+  /** Explains why a demand for this spec would wait at present. */
   explain(spec: LeaseSpec): LeaseExplanation {
     return explainLease(spec, {
       facts: this.#facts,
@@ -351,7 +351,7 @@ export class LeaseManager {
       if (lease.owner !== process) continue;
       const leased = this.#workers.all.get(lease.worker);
       this.#endLease(lease);
-      // Nobody is left who would take a result: what runs there ends with its owner, as in Ray.
+      // No owner is left to take a result, so running work ends with its owner, as in Ray.
       if (leased !== undefined && leased.leases.size === 0) {
         this.#removeWorker(leased);
         this.#effects.push({ kind: "endWorker", worker: leased.id, reason: "the process that had submitted its tasks ended" });
@@ -389,7 +389,7 @@ export class LeaseManager {
     worker.leases.delete(lease.id);
     const isLast = worker.leases.size === 0;
     if (!isLast || worker.mayHaveOwn) {
-      // Tasks of its own that run there still use what the worker holds: it reports when none does.
+      // The worker's own tasks may still use its resources: it reports when none does.
       worker.isUnsure = isLast;
       this.#effects.push({ kind: "leaseEnded", worker: worker.id, isLast });
       return;
@@ -432,7 +432,7 @@ export class LeaseManager {
     return this.#poolsFor(spec)?.find((pool) => pool.fits(resources));
   }
 
-  /** Those that have begun go on before anything new starts. */
+  /** Resumes parked work before anything new starts. */
   #resumeParked(): void {
     for (const worker of this.#workers.all.values()) {
       const { wanted } = worker;
@@ -588,12 +588,12 @@ export class LeaseManager {
     return refusalOf(demand.spec, this.#facts) === undefined && obstacleOf(demand.spec, this.#facts) === undefined;
   }
 
-  /** What there is room for waits for nothing but a worker that starts. */
+  /** Tells whether there is room for a spec, so that it waits only for a worker's start. */
   #hasRoom(spec: LeaseSpec): boolean {
     return this.#poolThatFits(spec, spec.resources) !== undefined;
   }
 
-  /** What the head sent here goes elsewhere when nothing came free for it in its time. */
+  /** Drops demands that the head sent here and that found no room in their time; they go elsewhere. */
   #dropLate(nowMs: number): void {
     for (const [key, demand] of this.#demands)
       if (demand.remote !== undefined && nowMs >= demand.remote.untilMs && !this.#hasRoom(demand.spec)) this.#dropRemoteDemand(key, demand);

@@ -1,8 +1,8 @@
 /**
- * Why a lease cannot be granted here, now or ever: what is refused at once, what waits for a node that does not exist yet, and in which words.
+ * Obstacles that keep a lease from being granted here, now or ever: demands to refuse, demands that wait for a future node, and the texts for both.
  *
- * As in Ray, a demand that no node can meet stays pending and is warned about once: a node may join that can. Refused is only what no change
- * can mend: a hard affinity to a node that is not there, a bundle that its group does not have, a group that was removed. Pure functions.
+ * As in Ray, a demand that no node can meet stays pending with one warning, because a capable node may join. Only demands that no change can mend are refused: a hard
+ * affinity to a missing node, a bundle that its group lacks, a removed group. Pure functions.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { meetsAnySelector, selectorText } from "../../scheduling/fallbacks.ts";
@@ -63,7 +63,7 @@ function groupRemoved(group: string): Refusal {
   };
 }
 
-/** What keeps a demand from ever being met on this node as it is; undefined where it only has to wait. */
+/** Returns the obstacle that keeps a demand from ever being met on this node; undefined if it only has to wait. */
 export function obstacleOf(spec: LeaseSpec, facts: NodeFacts): Obstacle | undefined {
   const { bundle, labels, resources } = spec;
   if (bundle !== undefined) {
@@ -83,7 +83,7 @@ export function obstacleOf(spec: LeaseSpec, facts: NodeFacts): Obstacle | undefi
   return missing === undefined ? undefined : { kind: "resource", group: undefined, ...missing };
 }
 
-/** The end of a sentence that begins with who waits: "A task waits for ...". */
+/** Returns the end of a sentence such as "A task waits for ...". */
 export function obstacleText(obstacle: Obstacle): string {
   if (obstacle.kind === "label") {
     const labels = Object.entries(obstacle.labels).map(([key, value]) => `${key}=${value}`);

@@ -1,8 +1,8 @@
 /**
- * What of the demands of a node's own processes finds no room on the node: the part that is asked for elsewhere.
+ * The overflow of a node: the part of its own processes' demands without room here, which is sought elsewhere.
  *
- * A demand for which the resources are free, though its worker still has to start, is not part of it. Demands are counted in the order in which the lease manager
- * serves them, nested ones first, each taking what it would get. Pure; called by the lease manager when there are other nodes.
+ * A demand with free resources is not part of the overflow, even if its worker still has to start. Demands are counted in the lease manager's order, nested ones first,
+ * each with the resources that it would get. Pure; the lease manager calls it when there are other nodes.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
@@ -14,11 +14,11 @@ export interface Overflow {
   readonly nested: boolean;
   readonly spec: LeaseSpec;
   readonly backlog: number;
-  /** What is not for this node. */
+  /** Number of leases to seek elsewhere. */
   readonly elsewhere: number;
   /** What of the rest finds no room now. */
   readonly excess: number;
-  /** This node can never hold it. */
+  /** Whether this node can never hold the demand. */
   readonly isHopeless: boolean;
 }
 

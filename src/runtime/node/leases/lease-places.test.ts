@@ -169,7 +169,7 @@ describe("placement groups", () => {
     manager.handle({ kind: "leaseReturned", leaseId: of(nested, "grant")[0]?.leaseId ?? 0, owner: worker(2) });
     const last = manager.handle({ kind: "leaseReturned", leaseId: first[1]?.leaseId ?? 0, owner: driver });
     expect(of(last, "groupReserved")).toHaveLength(0);
-    // Tasks of its own may be left there until it says otherwise.
+    // The worker's own tasks may be left there until its report says otherwise.
     expect(of(manager.handle({ kind: "parked", worker: worker(2), left: 0, isReport: true }), "groupReserved")).toHaveLength(1);
   });
 
@@ -293,7 +293,7 @@ test("whatever happens, no resource is held twice and all come back in the end",
       for (const id of [0, 1, 2, 3]) run({ kind: "actorGone", actor: `a${id}` as ActorId });
       while (open.length > 0) run({ kind: "leaseReturned", ...(open.shift() as (typeof open)[0]) });
       for (const group of ["g", "h"]) run({ kind: "groupReleased", group });
-      // What one gives back another takes to go on, and gives back in its turn.
+      // Each actor takes the resources that another gave back, and gives them back in turn.
       for (let round = 0; round < 4; round += 1)
         for (let number = 1; number <= 130; number += 1) run({ kind: "parked", worker: worker(number), left: 0, isReport: true });
       expect(manager.available()).toEqual(total);

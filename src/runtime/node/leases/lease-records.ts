@@ -1,8 +1,8 @@
 /**
- * What the lease manager keeps of workers, leases and demands, and when a worker is idle.
+ * The lease manager's records of workers, leases and demands, and the rule for idle workers.
  *
- * Only `lease-manager.ts` and its parts write them; `lease-holders.ts` and `lease-overflow.ts` read them. A worker without a lease may still hold resources,
- * wait for some, or have parked tasks: those of its own that nobody awaits.
+ * Only `lease-manager.ts` and its parts write them; `lease-holders.ts` and `lease-overflow.ts` read them. A worker without a lease may still hold resources, wait for
+ * some, or have parked tasks of its own that no caller awaits.
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { ResourceVector } from "../../base/resources.ts";
@@ -23,18 +23,18 @@ export interface PoolWorker {
   readonly leases: Set<number>;
   held: Held | undefined;
   parked: boolean;
-  /** What it asked for to go on after parking. */
+  /** The spec that the worker asked for to resume after parking. */
   wanted: LeaseSpec | undefined;
   /** Since when, as of a tick. */
   wantsSinceMs: number | undefined;
   /** The worker goes on without the CPU for which it asked, and gets the next that comes free. */
   isOverdrawn: boolean;
   /**
-   * The placement group of its tasks. One that waits outside of a group shares no worker with those in it: the group's end would be its own, and what it needs to go on
-   * might be what the group has, which comes back when those behind it have run.
+   * The placement group of its tasks. A task that waits outside a group shares no worker with tasks inside: the group's end would be its own end. It might also need
+   * the group's own resources to go on, and those come back only after later tasks have run.
    */
   group: string | undefined;
-  /** It has submitted or parked tasks, so some may be left there that belong to no lease: nested ones that nobody awaits. */
+  /** Whether the worker has submitted or parked tasks, so that nested tasks without a lease and without a waiting caller may be left there. */
   mayHaveOwn: boolean;
   /** Tasks on this worker have submitted others. */
   isParent: boolean;
@@ -44,11 +44,11 @@ export interface PoolWorker {
   isShared: boolean;
   /** The worker has had no work since the pool was last looked through for workers in excess. */
   isSurplus: boolean;
-  /** It has created actors, which end with the process that created them. */
+  /** Whether the worker has created actors, which end with their creating process. */
   isCreator: boolean;
-  /** Its last lease has ended and it has not said yet what is left there. */
+  /** Whether the last lease has ended and the worker has not reported its remaining tasks yet. */
   isUnsure: boolean;
-  /** It takes no call any more, and ends when it is idle. */
+  /** Whether the worker takes no more calls and ends once it is idle. */
   isRetiring: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface Lease {
 }
 
 interface RemoteDemand {
-  /** When what is left of it is dropped. */
+  /** Time at which the rest of the demand is dropped. */
   untilMs: number;
   /** Long enough here to make others give back. */
   isPatient: boolean;
@@ -81,7 +81,7 @@ export interface Demand {
   backlog: number;
   /** How many of them are not for this node. */
   elsewhere: number;
-  /** Of a process of another node, whose daemon sent it here. */
+  /** Set for a demand from another node's process, whose daemon sent it here. */
   readonly remote: RemoteDemand | undefined;
   /** Since when it has had no grant. */
   waitsSinceMs: number;
@@ -99,14 +99,14 @@ export interface ActorReservation {
   warned: boolean;
 }
 
-/** What an actor holds while it lives. */
+/** The resources of an actor while it lives. */
 export interface ActorHeld {
   readonly worker: ProcessId;
   readonly spec: LeaseSpec;
   pool: ResourcePool;
-  /** Undefined while it waits for lost arguments of its constructor: it gave all of it back, as whoever makes them may need that. */
+  /** Undefined while its constructor waits for lost arguments: the actor gave everything back, because the makers of the arguments may need it. */
   allocation: Allocation | undefined;
-  /** The arguments are there, and it asks for what it gave back. */
+  /** Whether the arguments have arrived and the actor asks for its resources again. */
   isResuming: boolean;
 }
 
@@ -115,12 +115,12 @@ export function wantedHere(demand: Demand): number {
   return demand.backlog - demand.elsewhere;
 }
 
-/** It can be given to anybody, also to become an actor. */
+/** Tells whether a worker can be given to any owner, or become an actor. */
 export function isIdle(worker: PoolWorker): boolean {
   return worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined && !worker.parked && !worker.isUnsure;
 }
 
-/** What a lease manager is made with. */
+/** The options of a lease manager. */
 export interface LeaseManagerOptions {
   total: ResourceVector;
   cpuCount: number;
@@ -132,7 +132,7 @@ export interface LeaseManagerOptions {
   labels?: Labels;
   /** Ids of the node's accelerators; by default they are numbered from 0. */
   accelerators?: UnitShares | undefined;
-  /** One of several nodes: what cannot be granted here is the head's matter, which sees all of them. */
+  /** Whether this is one of several nodes, so that the head decides about demands without room here. */
   isClustered?: boolean;
 }
 

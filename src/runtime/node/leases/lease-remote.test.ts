@@ -1,4 +1,4 @@
-/** The lease manager as one of several nodes: demands of other nodes, what finds no room here, and bundles in two phases. */
+/** The lease manager as one of several nodes: other nodes' demands, demands without room here, and bundles in two phases. */
 import { describe, expect, test } from "vitest";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";

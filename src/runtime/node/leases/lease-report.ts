@@ -1,7 +1,7 @@
 /**
- * What the node tells of a demand that waits, for `why`: the lease manager's explanation with names that people know instead of ids.
+ * The node's report of a waiting demand, for `why`: the lease manager's explanation with names instead of ids.
  *
- * Made by the daemon on request, so nothing of it is kept. An actor is asked about by its id, a task by its shape.
+ * The daemon makes it on request, and nothing is kept. The question names an actor by its id, a task by its shape.
  */
 import type { ActorId, ProcessId } from "../../base/ids.ts";
 import type { HeadService } from "../../rpc/head-service.ts";

@@ -1,7 +1,7 @@
 /**
- * Where leases come from that this node's processes want: from this node, or also from others.
+ * The routing of this node's lease demands: to this node, or also to others.
  *
- * A port of the daemon. `ClusterLeases` seeks elsewhere what finds no room here; on the only node everything waits for room.
+ * A port of the daemon. `ClusterLeases` seeks demands without room on other nodes. On an only node everything waits for room.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { LeaseDemandHeader } from "../../wire/messages.ts";
@@ -12,7 +12,7 @@ export type LeaseDemand = Omit<Extract<LeaseEvent, { kind: "demand" }>, "kind" |
 export interface LeaseRouting {
   /** A process of this node says what it wants. */
   demand(asked: LeaseDemand, header: LeaseDemandHeader): void;
-  /** What the lease manager has decided for others. */
+  /** Carries out the lease manager's decisions for other nodes. */
   decided(effect: Extract<LeaseEffect, { kind: "spillDropped" | "actorFull" | "groupPrepared" }>): void;
   /** Something about the leases has changed. */
   review(): void;

@@ -18,7 +18,7 @@ export const OVERDRAW_AFTER_MS = 100;
 export const SURPLUS_IDLE_MS = 10_000;
 /** Pool size for shapes of less than one CPU. Each worker costs about 8 MB. */
 export const POOL_SIZE_MAX = 64;
-/** Of more actors that wait for a worker, those behind the first of their environment are looked at when it has gone. */
+/** Limit on waiting actors that are examined at once. Beyond it only the first actor of each environment is examined. */
 export const ACTORS_LOOKED_AT = 64;
 /** Released groups are remembered, so that a late demand for one is refused; the oldest are forgotten. */
 export const RELEASED_GROUPS_MAX = 10_000;

@@ -1,8 +1,8 @@
 /**
- * Actors whose constructors wait for lost arguments: each gives back what it was to hold, and gets it again before its constructor begins.
+ * Actors whose constructors wait for lost arguments: each gives back its resources, and gets them again before its constructor begins.
  *
- * A part of the lease manager. Whoever makes the arguments again may need the very GPU that the actor was placed on, and a constructor that has not begun has nothing
- * there that is worth keeping. Pure. Invariant: an actor without an allocation has been parked and not been resumed.
+ * A part of the lease manager. The makers of the arguments may need the very GPU on which the actor was placed, and a constructor that has not begun keeps nothing
+ * there. Pure. Invariant: an actor without an allocation has been parked and not been resumed.
  */
 import type { ActorId, ProcessId } from "../../base/ids.ts";
 import { type ResourcePool, unitIds } from "../../scheduling/resource-pool.ts";
@@ -11,7 +11,7 @@ import type { ActorHeld } from "./lease-records.ts";
 
 export class ParkedActors {
   readonly #actors: ReadonlyMap<ActorId, ActorHeld>;
-  /** How many have asked for what they gave back; more where one of them has ended since. */
+  /** Number of actors that have asked for their resources again; too high after one of them has ended. */
   #resuming = 0;
 
   constructor(actors: ReadonlyMap<ActorId, ActorHeld>) {

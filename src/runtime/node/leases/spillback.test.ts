@@ -1,4 +1,4 @@
-/** What a node asks of the head for its own processes, and what it does with the answers. */
+/** A node's questions to the head for its own processes, and its use of the answers. */
 import { describe, expect, test } from "vitest";
 import type { NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
@@ -55,7 +55,7 @@ describe("overflow", () => {
     expect(asked(node.review(5, overflow(4)))).toEqual([{ count: 4, isFromFull: true, knows: undefined }]);
     expect(node.review(6, overflow(4))).toEqual([]);
     expect(node.answer(nodes(3))).toMatchObject([{ kind: "demand", nodeId: there, count: 3, placement: 7, waitMs: 100 }]);
-    // What is sought is not asked for again.
+    // Leases that are being sought are not asked for again.
     expect(asked(node.review(7, overflow(4)))).toMatchObject([{ count: 1 }]);
   });
 
@@ -203,7 +203,7 @@ describe("what it falls back on", () => {
 
   test("is kept from a node that is not the first choice until the head has said that it is for this node", () => {
     expect(onNode({ zone: "west" })).toEqual([{ kind: "elsewhere", owner, spec: inOrder, count: 3 }]);
-    // It may be granted where it is the first choice, and is hopeless where it is none.
+    // A node of the first choice may grant the demand; a node outside of all choices is hopeless.
     expect(onNode({ zone: "east" })).toEqual([]);
     expect(onNode({ zone: "north" })).toEqual([]);
   });

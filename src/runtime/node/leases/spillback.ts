@@ -1,11 +1,10 @@
 /**
- * Gets leases from other nodes for what this node cannot grant to its own processes. Other nodes are named by their tags, as workers' ids are.
+ * Gets leases from other nodes for demands that this node cannot grant to its own processes. Other nodes are named by their tags, like workers' ids.
  *
- * A pure state machine between the lease manager and the head. After each change the shell shows it what finds no room here (`review`); it asks the head where
- * that could go, sends demands to the nodes that are named, and hears what came of them: a grant, a drop, the end of the node. All of it is level-triggered: what
- * is asked for is the overflow less what is sought already, so nothing is lost with a question, a node or a head, and leases that come twice are returned by
- * their owner. Local leases go on whatever the head does. Tasks that are spread or prefer another node, or whose arguments lie there, are kept from
- * this node until the head has said where they go; when it has no room there they are let in here.
+ * A pure state machine between the lease manager and the head. After each change the shell passes the overflow (`review`). The machine asks the head for places, sends
+ * demands to the named nodes, and takes their outcomes: a grant, a drop, the end of the node. Everything is level-triggered: it asks for the overflow less the leases
+ * already sought. So nothing is lost with a question, a node or a head, and an owner returns duplicate leases. Local leases continue without the head. Tasks that are
+ * spread, prefer another node, or have their arguments there, are kept from this node until the head has answered. Without room there they are admitted here.
  *
  * Invariant: at most one question for an owner and shape is open; a node that dropped a demand is not asked again at once.
  */
@@ -19,7 +18,7 @@ import type { Refusal } from "./lease-obstacles.ts";
 import type { Overflow } from "./lease-overflow.ts";
 import { keyOf } from "./demand-table.ts";
 
-/** Of a backlog, so many tasks have most of their arguments' bytes on that node. */
+/** Numbers of a backlog's tasks that have most of their arguments' bytes on a node. */
 export type NearTasks = readonly (readonly [node: NodeTag, tasks: number, bytes: number])[];
 
 interface SpillQuestion {
@@ -27,7 +26,7 @@ interface SpillQuestion {
   readonly owner: ProcessId;
   readonly spec: LeaseSpec;
   readonly count: number;
-  /** This node has no room for them. */
+  /** Whether this node has no room for the demand. */
   readonly isFromFull: boolean;
   readonly argumentBytes: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
   /** The head answers only when there is something else to say. */
@@ -41,9 +40,9 @@ export type SpillAnswer =
   | { kind: "refused"; refusal: Refusal };
 
 export type SpillEvent =
-  /** What an owner says of its tasks, before the lease manager hears of it. */
+  /** An owner's demand, before the lease manager gets it. */
   | { kind: "demand"; owner: ProcessId; spec: LeaseSpec; backlog: number; near: NearTasks; nowMs: number }
-  /** What finds no room here, after each change and by the clock. */
+  /** The demands without room here, after each change and by the clock. */
   | { kind: "review"; overflows: readonly Overflow[]; nowMs: number }
   | { kind: "answered"; question: number; answer: SpillAnswer; nowMs: number }
   | { kind: "granted"; nodeId: NodeTag; owner: ProcessId; spec: LeaseSpec }
@@ -63,7 +62,7 @@ export type SpillEffect =
   | { kind: "elsewhere"; owner: ProcessId; spec: LeaseSpec; count: number }
   /** For the lease manager: another node granted one. */
   | { kind: "grantedElsewhere"; owner: ProcessId; spec: LeaseSpec }
-  /** For the lease manager: what the head placed here is among what this node has granted, or grants. */
+  /** For the lease manager: this node has granted, or now grants, a demand that the head placed here. */
   | { kind: "settled"; owner: ProcessId; spec: LeaseSpec; placement: number }
   /** For the owner, and the lease manager forgets the demand. */
   | { kind: "refused"; owner: ProcessId; spec: LeaseSpec; refusal: Refusal | undefined }
@@ -76,9 +75,9 @@ interface Want {
   near: NearTasks;
   /** Not yet: the head had no room where the arguments are. */
   nearAgainMs: number;
-  /** Of what is apart or near: what the head said is for this node after all. */
+  /** Number of spread or near tasks that the head assigned to this node after all. */
   allowedHere: number;
-  /** Since when what it said is for this node finds no room here. */
+  /** Time since which tasks that the head assigned to this node find no room. */
   stuckSinceMs: number | undefined;
   backlog: number;
   elsewhere: number;
@@ -192,7 +191,7 @@ export class Spillback {
     this.#keepFromHere(want, nowMs);
   }
 
-  /** Only the head may say that it is for this node: it is spread, or prefers another. What needs another is hopeless here. */
+  /** Tells whether only the head may assign a spec to this node, because it is spread or prefers another. A spec that needs another node is hopeless here. */
   #isApart(spec: LeaseSpec): boolean {
     const { spread, node } = spec;
     return spread === true || (node?.soft === true && node.id !== this.#nodeId) || isFallbackNode(spec, this.#labels);
@@ -249,7 +248,7 @@ export class Spillback {
       known.add(keyOf(owner, spec));
       if (elsewhere + excess === 0 && !this.#wants.has(keyOf(owner, spec))) continue;
       const want = this.#want(owner, spec);
-      // What was granted here is no longer kept free for it.
+      // Leases granted here no longer count as allowed.
       if (want.allowedHere > 0 && backlog < want.backlog) want.allowedHere = Math.max(0, want.allowedHere - (want.backlog - backlog));
       want.nested = nested;
       want.backlog = backlog;
@@ -373,7 +372,7 @@ export class Spillback {
     else want.there.delete(nodeId);
   }
 
-  /** Nothing is wanted any more: what other nodes have not granted yet is withdrawn. */
+  /** Ends a want, and withdraws demands that other nodes have not granted yet. */
   #end(want: Want): void {
     const { owner, spec, nested, there, question, knows } = want;
     this.#wants.delete(keyOf(owner, spec));

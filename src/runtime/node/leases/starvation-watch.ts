@@ -1,8 +1,8 @@
 /**
- * Names actors that hold what others wait for: they hold it while they live, idle or not, so that a program can wait for ever without a fault anywhere.
+ * Names actors that hold resources for which other work waits. Even idle actors hold them for life, so a program can wait for ever without any fault.
  *
- * Pure: the daemon tells once a second who waits and why. Warned is once for each that waits, after some seconds without any progress, and only where
- * nothing but actors is in the way: tasks end by themselves.
+ * Pure: once a second the daemon reports the waiting demands and their reasons. Each gets one warning, after some seconds without progress, and only if nothing but
+ * actors obstructs it: tasks end by themselves.
  */
 import type { ActorId } from "../../base/ids.ts";
 import type { Holder, LeaseExplanation } from "./lease-events.ts";

@@ -1,4 +1,4 @@
-/** Workers that retire, by what the lease manager decides about them. */
+/** The lease manager's decisions about retiring workers. */
 import { describe, expect, test } from "vitest";
 import type { ActorId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
@@ -12,7 +12,7 @@ const worker = (number: number): ProcessId => `worker${number}` as ProcessId;
 const demand = (backlog: number): LeaseEvent => ({ kind: "demand", owner: driver, nested: false, spec, backlog, nowMs: 0 });
 const kinds = (effects: readonly LeaseEffect[]): string[] => effects.map(({ kind }) => kind);
 
-/** One CPU, and a lease on its worker. */
+/** Makes a manager of one CPU with a lease on its worker. */
 function leased(): LeaseManager {
   const manager = new LeaseManager({ total: resourceVector({ CPU: 1 }), cpuCount: 1 });
   manager.start();
@@ -56,7 +56,7 @@ describe("a retiring worker", () => {
     expect(kinds(manager.handle({ kind: "workerReady", worker: worker(2), environment: "" }))).toEqual([]);
     expect(manager.handle(demand(1))).toMatchObject([{ kind: "grant", worker: worker(2) }]);
     expect(kinds(manager.handle({ kind: "leaseReturned", leaseId: 1, owner: driver }))).toEqual(["leaseEnded"]);
-    // It says that a task is left, which goes on once the CPU is free, and at last that none is.
+    // The worker reports one remaining task, which goes on once the CPU is free, and finally none.
     expect(kinds(manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true }))).toEqual([]);
     manager.handle({ kind: "unpark", worker: worker(1), spec });
     expect(kinds(manager.handle({ kind: "leaseReturned", leaseId: 2, owner: driver }))).toEqual(["slot"]);
@@ -69,7 +69,7 @@ describe("a retiring worker", () => {
     manager.handle({ kind: "workerRetiring", worker: worker(1) });
     expect(kinds(manager.handle({ kind: "processGone", process: worker(1) }))).toEqual([]);
     expect(manager.available()).toEqual({ CPU: 1 });
-    // Its word may come behind its end, and from what is no worker.
+    // The message may arrive after the worker's end, or from another process.
     expect(kinds(manager.handle({ kind: "workerRetiring", worker: worker(1) }))).toEqual([]);
     expect(kinds(manager.handle({ kind: "workerRetiring", worker: driver }))).toEqual([]);
   });

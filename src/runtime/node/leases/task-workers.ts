@@ -1,10 +1,10 @@
 /**
- * The task workers of a node: which one is leased to whom, how many are started, and which have to end.
+ * The task workers of a node: their leases, the number to start, and the workers to end.
  *
- * A part of the lease manager, which decides about leases and resources. A *parked* worker keeps its process for the task that waits there, and
- * another is started in its place while fewer than `parkedMax` are parked; beyond that parked workers are shared. A worker *retires* when it has run some function as often as a process may run it. A
- * retiring worker is not leased and not counted any more, so another one is started at once. It finishes what it has begun, and leaves the pool when it has no
- * lease and nothing is parked there. Pure. Invariant: a worker leaves the pool before it is told to end.
+ * A part of the lease manager, which decides about leases and resources. A *parked* worker keeps its process for its waiting task, and another worker is started in its
+ * place while fewer than `parkedMax` are parked; beyond that, parked workers are shared. A worker *retires* when it has run some function up to the limit of one
+ * process. A retiring worker is not leased or counted any more, so another one starts at once. It finishes its work, and leaves the pool once it has no lease and no
+ * parked task. Pure. Invariant: a worker leaves the pool before it gets the message to end.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { LeaseEffect } from "./lease-events.ts";
@@ -41,14 +41,14 @@ class StartingWorkers {
     return this.#starting.get(environment) ?? 0;
   }
 
-  /** One of them is there, or has ended. */
+  /** Notes that a starting worker is ready, or has ended. */
   ended(environment: string): void {
     const left = this.of(environment) - 1;
     if (left > 0) this.#starting.set(environment, left);
     else this.#starting.delete(environment);
   }
 
-  /** None of them will ever be there. */
+  /** Notes that the starting workers of an environment have failed. */
   failed(environment: string): void {
     this.#starting.delete(environment);
   }
@@ -62,7 +62,7 @@ class StartingWorkers {
 }
 
 export class TaskWorkers {
-  /** Those that are ready, retiring ones included. */
+  /** The ready workers, retiring ones included. */
   readonly all = new Map<ProcessId, PoolWorker>();
   /** By environment, how many workers have been asked for. */
   readonly starting: StartingWorkers = new StartingWorkers();
@@ -94,7 +94,7 @@ export class TaskWorkers {
     this.all.set(id, { id, environment, leases: new Set(), isRetiring: false, ...nothing });
   }
 
-  /** It has created an actor. */
+  /** Notes that a worker has created an actor. */
   created(id: ProcessId): void {
     const worker = this.all.get(id);
     if (worker !== undefined) worker.isCreator = true;
@@ -106,7 +106,7 @@ export class TaskWorkers {
     this.#shared.delete(worker);
   }
 
-  /** It takes no call any more. */
+  /** Retires a worker, which takes no more calls. */
   retire(worker: PoolWorker): void {
     worker.isRetiring = true;
     this.#retiring.add(worker);
@@ -127,7 +127,7 @@ export class TaskWorkers {
     return undefined;
   }
 
-  /** One whose process may become an actor's: actors that it has created would end with that actor. */
+  /** Returns an idle worker whose process may become an actor's. Actors that it has created would end with that actor. */
   idleForActor(environment: string): PoolWorker | undefined {
     for (const worker of this.all.values())
       if (worker.environment === environment && isIdle(worker) && !worker.isRetiring && !worker.isCreator) return worker;
@@ -231,7 +231,7 @@ export class TaskWorkers {
       this.spawnUpTo(environment, starting + 1);
       return undefined;
     }
-    // It fits, and yet every worker of the pool is in use: some hold less than a CPU.
+    // The demand fits, yet every worker of the pool is in use, because some hold less than a CPU.
     if (starting === 0 && this.all.size < POOL_SIZE_MAX) this.spawnUpTo(environment, 1);
     return undefined;
   }

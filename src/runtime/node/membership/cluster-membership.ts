@@ -1,8 +1,8 @@
 /**
- * A daemon as a member of its cluster: it listens for other nodes, registers with the head, and takes their frames to the daemon.
+ * A daemon's membership in its cluster: listens for other nodes, registers with the head, and passes their frames to the daemon.
  *
- * Made by the daemon's entry point; on one machine there is none. With every new life of the head the node registers anew, before anything else that it has to
- * say. It is joined once a head has taken it in.
+ * The daemon's entry point makes it; on one machine there is none. For every new head the node registers again, before any other message. The node has joined once a
+ * head has admitted it.
  */
 import { type JobId, type NodeTag, nodeTagOf } from "../../base/ids.ts";
 import type { StoreFolders } from "../../objects/transfer/served-object.ts";
@@ -57,24 +57,24 @@ interface ClusterMembershipOptions {
   token: string;
   facts: Omit<NodeRegisterHeader, "address" | "incarnation">;
   report: () => NodeReportHeader | undefined;
-  /** What runs here, for a head that has not met this node; places that only an earlier head had asked for are forgotten with it. */
+  /** Returns the running work for a head that does not know this node. Places that only an earlier head had asked for are forgotten. */
   digest: () => NodeDigestHeader;
   onRouted: (header: RoutedHeader, body: Uint8Array) => void;
-  /** Another node comes to fetch objects. */
+  /** Called when another node connects to fetch objects. */
   onTransfer: (tag: NodeTag, transport: Transport) => void;
   /** Where the store's files are. */
   folders: StoreFolders;
-  /** A head that has not met this node hears of it now. */
+  /** Called once a head that did not know this node has registered it. */
   onRegistered: () => void;
-  /** It is to leave the cluster: no program should begin on it. Said more than once. */
+  /** Called, perhaps repeatedly, when the node is about to leave the cluster, so that no program begins on it. */
   onDraining: () => void;
   /** There are heads that this node did not know. */
   onHeads: (addresses: readonly string[]) => void;
-  /** It has left the cluster, and is to end. */
+  /** Called when the node has left the cluster and must end. */
   onLeft: () => void;
-  /** The head has given its work to others, or may soon (`fence`): nothing of it may run on; `pause`: nothing may until `resume`. */
+  /** Called when the head has given this node's work to others, or may soon (`fence`): no work may continue. `pause`: no work until `resume`. */
   onFence: (effect: FenceEffect) => void;
-  /** Its workers may run until then, on the clock of `performance.now()`, if nothing more is heard. Said more than once. */
+  /** Called repeatedly with the time, by `performance.now()`, until which workers may run without further word of the head. */
   onAllowed: (untilMs: number) => void;
   /** Whether a process refuses connections at an address. Default: asks there. */
   refuses?: (address: string) => Promise<boolean | undefined>;
@@ -82,7 +82,7 @@ interface ClusterMembershipOptions {
   onIdentity: (identity: TlsIdentity) => void;
 }
 
-/** Acknowledgements come within 50 ms, or when what was said has been kept. */
+/** Time limit on a goodbye. Acknowledgements come within 50 ms, or once the head has kept the message. */
 const LEAVES_WITHIN_MS = 2_000;
 
 export class ClusterMembership {
@@ -284,7 +284,7 @@ export class ClusterMembership {
     }));
   }
 
-  /** Another node is not answered by the head; one that has not been taken in yet does not know. */
+  /** Answers another node's question whether the head is silent here, too. A node that was never admitted does not know. */
   #tellSilence(source: NodeTag, callId: number): void {
     const link = this.#links.linkTo(source);
     if (this.#fence === undefined) link?.replyError(callId, new WireError("failed", "no head has taken this node in"));
@@ -320,7 +320,7 @@ export class ClusterMembership {
   };
 }
 
-/** Where a worker listens for other nodes: at a port of its own. */
+/** Returns the address at which a worker listens for other nodes, with a free port. */
 export function workerListenAddress({ listenAddress }: ClusterConfiguration): string {
   return listenAddress.replace(/:\d+$/, ":0");
 }

@@ -1,8 +1,8 @@
 /**
- * What comes from other nodes, and what changes here when one is dead.
+ * Routes messages from other nodes, and handles the death of a node.
  *
- * `remote-nodes.ts` carries what this node tells the others; this takes what they tell: for a process of this node it is passed on, what only daemons say is done
- * here, and the rest is handled as if a process of this node had said it. Of what the node's own processes say it finds out what is another node's business.
+ * `remote-nodes.ts` sends this node's messages; this file takes other nodes' messages. Messages for a process of this node are passed on, messages between daemons are
+ * handled here, and the rest is handled like a message of this node's own process. It also finds the parts of own processes' messages that belong to other nodes.
  */
 import { type NodeId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
@@ -27,7 +27,7 @@ interface RouterPorts {
   readonly refs: RefService;
   readonly leases: NodeLeases;
   readonly environments: EnvironmentService;
-  /** A message for this daemon that processes of its node may send, too. */
+  /** Handles a message that processes of this node may send, too. */
   readonly handle: (from: HeadPeer, message: Message, header: unknown) => void;
 }
 
@@ -37,7 +37,7 @@ const FREED: HeaderExtractors<MessagesOfProcess, MessagesOfProcess[typeof MESSAG
   [MESSAGE.STORE_FREED]: (rows) => rows,
 };
 
-/** What daemons say of jobs and their folders. */
+/** Messages between daemons about jobs and their folders. */
 type OfJobs = typeof MESSAGE.JOB_ENDED | typeof MESSAGE.PACKAGE_OFFER | typeof MESSAGE.PACKAGE_READ | typeof MESSAGE.PACKAGE_HELD;
 
 export class ClusterRouter {
@@ -50,7 +50,7 @@ export class ClusterRouter {
     this.#ports = ports;
   }
 
-  /** Passes on what is another node's business. @returns what of it is this node's */
+  /** Passes on the parts of a message for other nodes. @returns this node's part */
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
     const { objects, peers } = this.#ports;
     for (const [location] of extractFrom(FREED, message.type, header) ?? []) objects.freedByProcess(location);
@@ -101,7 +101,7 @@ export class ClusterRouter {
     if (!handle(this.#ofDaemons, message.type, header, from.id)) handleHere(from, message, header);
   }
 
-  /** What the daemons of other nodes say that no process of this node does; the rest of it is the daemon's. */
+  /** Handlers of messages that only other nodes' daemons send; the daemon handles the rest. */
   readonly #ofDaemons: Handlers<Omit<MessagesBetweenDaemons, OfJobs | CopyMessage | typeof MESSAGE.PROCESSES_ENDED>, [from: ProcessId]> = {
     [MESSAGE.WORKER_EXITED]: (exit) => this.#ports.peers.tellProcesses(MESSAGE.WORKER_EXITED, exit),
     [MESSAGE.LOG]: (entry) => this.#ports.peers.tellDrivers(MESSAGE.LOG, entry, entry.job),
@@ -119,7 +119,7 @@ export class ClusterRouter {
     [MESSAGE.LEASE_REFUSED]: (refused, to) => this.#ports.leases.cluster?.refused(to, refused),
   };
 
-  /** Who asked for it has ended. The other node may have heard of that before the question, which it then answered all the same. */
+  /** Returns a lease whose owner has ended. The other node may have learned that before the question, and granted it all the same. */
   #returnUnwanted(owner: ProcessId, { workerId, leaseId }: LeaseGrantHeader): void {
     const header: LeaseNameHeader = [workerId, leaseId];
     this.#ports.peers.remote.split(owner, { type: MESSAGE.LEASE_RETURN, callId: 0, flags: 0, body: NO_BYTES }, header);

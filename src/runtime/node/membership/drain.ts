@@ -1,8 +1,8 @@
 /**
- * A node that is to leave its cluster: it takes no new work, waits for what it has, and goes.
+ * Drains a node: it takes no new work, waits for its present work, and leaves the cluster.
  *
- * Decides when it is time: when nothing has run for a moment and no program is connected, or when the deadline has passed, whatever runs then. Looks from time to time, as nothing
- * tells when the last of several things has ended. Owned by the daemon; leaving is its entry point's business.
+ * The node leaves when nothing has run for a moment and no program is connected, or when the deadline has passed. It looks from time to time, because no single event
+ * marks the end of all work. The daemon owns the drain; its entry point carries out the leaving.
  */
 import type { DrainReason, NodeDrainingHeader } from "../../wire/cluster-messages.ts";
 
@@ -11,7 +11,7 @@ const LOOK_EVERY_MS = 100;
 const IDLE_LOOKS = 3;
 
 interface DrainOptions {
-  /** What still runs: leases, actors, programs. */
+  /** Returns the number of running leases, actors and programs. */
   readonly busy: () => number;
   /** Undefined: as long as it takes. */
   readonly deadlineMs: number | undefined;
@@ -41,7 +41,7 @@ export class Drain {
     }, LOOK_EVERY_MS);
   }
 
-  /** What the node's processes are told now. */
+  /** The present notice to the node's processes. */
   get notice(): NodeDrainingHeader {
     const { deadlineMs, nowMs, reason } = this.#options;
     return { leftMs: deadlineMs === undefined ? undefined : Math.max(0, this.#beganMs + deadlineMs - nowMs()), reason };

@@ -1,4 +1,4 @@
-/** Who is asked about whom when another head has come, and whose word is taken. */
+/** The questions about processes after a change of the head, and the accepted answers. */
 import { expect, test } from "vitest";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
 import { EndedElsewhere } from "./ended-elsewhere.ts";

@@ -1,16 +1,16 @@
 /**
- * Finds out which processes of other nodes have ended without this node being told.
+ * Finds processes of other nodes that have ended without a notice to this node.
  *
- * The node of a process tells the head of its end, and the head tells all nodes. A head that dies in between takes with it what some nodes have not heard yet, and the next head knows nothing of a process
- * that is not there any more: its holds and leases would count for ever. So whenever a node has registered with a head, it asks the nodes of all for whom it keeps something which of them have ended. What ends
- * later is told by that head. Owned by the daemon.
+ * A process's node reports its end to the head, and the head informs all nodes. A head that dies in between loses notices that some nodes have not received, and the
+ * next head knows nothing of ended processes: their holds and leases would count for ever. So after each registration a node asks the other nodes which of the
+ * processes it keeps records for have ended. The new head reports later ends. The daemon owns this.
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { IDS_IN_MESSAGE_MAX } from "../../objects/limits.ts";
 
 interface EndedElsewhereOptions {
   readonly nodeTag: NodeTag;
-  /** Those for whom something is kept here, of whichever node; one may come more than once. */
+  /** Processes of any node for which this node keeps records; duplicates are possible. */
   readonly known: () => readonly ProcessId[];
   /** Asks the daemon of another node which of its processes have ended. Rejects when that node is dead. */
   readonly ask: (node: NodeTag, processes: readonly ProcessId[]) => Promise<readonly ProcessId[]>;
@@ -37,7 +37,7 @@ export class EndedElsewhere {
   async #askNode(node: NodeTag, processes: readonly ProcessId[]): Promise<void> {
     const { ask, onEnded } = this.#options;
     const ended = await ask(node, processes).catch((): readonly ProcessId[] => []);
-    // Of others it has nothing to say.
+    // An answer about other processes does not count.
     const asked = new Set(processes);
     for (const process of ended) if (asked.delete(process)) onEnded(process);
   }

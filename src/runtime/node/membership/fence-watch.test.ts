@@ -1,4 +1,4 @@
-/** When a node that the head does not answer asks whom, and what becomes of it. */
+/** A node without answers from the head: the times and targets of its questions, and its end. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { FenceWatch, type Neighbour } from "./fence-watch.ts";
 import type { StoreWord } from "./store-absence.ts";

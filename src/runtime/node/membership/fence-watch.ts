@@ -1,16 +1,16 @@
 /**
- * Watches whether the head still answers this node, and has the node end before the head may give its work to others.
+ * Watches whether the head still answers this node, and ends the node before the head may give its work to others.
  *
- * The shell around `self-fence.ts`: a timer, the answers to heartbeats, and, once these stay away, questions to the head's address and to some other nodes, which
- * `head-silence.ts` judges; where other heads may begin, `store-watch.ts` looks whether they can. Made by the node's membership when a head has taken the node in; the effects are the daemon's to carry out. It says what it found out once for each
- * silence, since a person who reads of a node that ended wants to know why.
+ * The shell around `self-fence.ts`: a timer and the answers to heartbeats. Once answers are missing, it asks the head's address and some other nodes, and
+ * `head-silence.ts` judges the results. Where other heads may begin, `store-watch.ts` looks whether they can. The node's membership makes it after a head has admitted
+ * the node, and the daemon carries out the effects. It prints its findings once for each silence, so that a reader learns why a node ended.
  */
 import { judgeSilence, type PeerWord } from "./head-silence.ts";
 import { ANSWERS_WITHIN_MS, ASK_AFTER_MS, ASK_EVERY_MS, NOBODY_ANSWERED_MS, SAY_AFTER_MS } from "./limits.ts";
 import { type FenceEffect, type LaterHeads, SelfFence } from "./self-fence.ts";
 import { StoreWatch, type StoreWatchOptions } from "./store-watch.ts";
 
-/** Another node, as a witness. */
+/** Another node that serves as a witness. */
 export interface Neighbour {
   /** How long ago it has sent its last question that the head answered; rejects when it does not say. */
   readonly headSilence: (withinMs: number) => Promise<number>;
@@ -23,7 +23,7 @@ interface FenceWatchOptions {
   readonly nowMs: () => number;
   /** Whether the head's address refuses connections; undefined when nothing is heard from there. */
   readonly refuses: () => Promise<boolean | undefined>;
-  /** What is heard from a server of the heads' store. */
+  /** Asks a server of the heads' store. */
   readonly storeWordOf: StoreWatchOptions["wordOf"];
   /** At most `count` of the other nodes that are alive, each time others. */
   readonly neighbours: (count: number) => readonly Neighbour[];

@@ -37,7 +37,7 @@ test("a head that stands by is believed who leads, once", () => {
   expect(tried(finder, 2)).toEqual([B, A]);
   finder.failed(notLeader(undefined));
   expect(finder.next()).toBe(B);
-  // Of itself it says nothing new.
+  // A head that names itself adds nothing new.
   finder.failed(notLeader(B));
   expect(finder.next()).toBe(A);
 });
@@ -49,7 +49,7 @@ test("a head of an earlier term is not listened to any more", () => {
   expect(finder.refuses(3)).toBeUndefined();
   expect(finder.refuses(4)).toBeUndefined();
   expect(finder.refuses(2)).toContain("term 3 has begun");
-  // One in memory counts no terms.
+  // A head in memory counts no terms.
   expect(finder.refuses(undefined)).toBeUndefined();
 });
 

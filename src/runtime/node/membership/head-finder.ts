@@ -1,8 +1,8 @@
 /**
- * Where a node looks for the head that leads: at the addresses that it was given and those that a head has told it, in turn.
+ * Finds the leading head: tries in turn the configured addresses and those that a head has named.
  *
- * Pure. The head that was met last is tried last, since it is the one that has just gone; a head that stands by says who leads, and that one is tried next. Made by the node's
- * membership, which asks for the next address before each attempt to connect and tells what came of it. With one address it is always that.
+ * Pure. The last known head is tried last, because it has just gone. A standby head names the leader, which is tried next. The node's membership asks for the next
+ * address before each attempt to connect, and reports the outcome. With one address the answer is always that address.
  */
 import { isWireError } from "../../wire/wire-error.ts";
 

@@ -1,4 +1,4 @@
-/** What is asked again of another head, and what the link sends by itself. */
+/** Questions that are repeated to another head, and messages that the link itself sends again. */
 import { expect, test } from "vitest";
 import type { ProcessId } from "../../base/ids.ts";
 import { FrameParser } from "../../wire/frame.ts";
@@ -45,7 +45,7 @@ test("what the link still keeps is not asked here: not the question, and not to 
   expect(questions.again(new Set([created, removed]))).toEqual([looked]);
   const [watch, ...again] = questions.again(new Set([removed]));
   expect(again).toEqual([looked, created]);
-  // Nor that for which the link keeps what was sent to the last head.
+  // The link itself repeats the messages that it keeps from the last head.
   expect(questions.again(new Set([watch as Buffer, looked, created]))).toEqual([removed]);
 });
 

@@ -1,9 +1,9 @@
 /**
- * What processes of this node wait to hear from the head: questions without an answer, and actors that they watch.
+ * The open questions of this node's processes to the head: questions without an answer, and watched actors.
  *
- * A head that takes over knows the tables, not who waits. A link sends again, in its order, what no head has acknowledged; what one had acknowledged and not answered, or went
- * on telling, was said before all that, and is sent again from here, ahead of it. So nothing is asked twice, and nothing overtakes what was said before it: a placement group
- * that was removed before it was made would stay. Kept until it is answered or the process ends.
+ * A new head knows the tables, but not the waiting processes. A link repeats in order the messages that no head has acknowledged. Questions that a head had
+ * acknowledged but not answered, and watches, are older, so this file sends them first. Thus nothing is asked twice or out of order: a placement group that was removed
+ * before it was made would stay. A question is kept until its answer or the end of its process.
  */
 import type { ActorId, ProcessId } from "../../base/ids.ts";
 import { encodeHeader } from "../../wire/header.ts";
@@ -22,12 +22,12 @@ export function frameForHead([from, { type, callId, flags, body }, header]: Aske
 export type AskedMessage = readonly [from: ProcessId, message: Pick<Frame, "type" | "callId" | "flags" | "body">, header: unknown];
 
 interface Question {
-  /** Which it was of all. */
+  /** The question's number in the order of all questions. */
   readonly order: number;
   readonly frame: Buffer;
 }
 
-/** Whoever creates an actor watches it from then on. */
+/** Messages that begin a watch: the creator of an actor also watches it from then on. */
 const WATCHED: HeaderExtractors<MessagesToHead, ActorId> = {
   [MESSAGE.ACTOR_WATCH]: (actor) => actor,
   [MESSAGE.ACTOR_CREATE]: ({ actorId }) => actorId,
@@ -65,9 +65,9 @@ export class HeadQuestions {
   }
 
   /**
-   * What goes to another head: watches first, as what is created anew is watched by that, then questions in their order.
+   * Returns the messages for another head: first watches, because a repeated creation is a watch, too, then questions in their order.
    *
-   * @param kept what the link sends by itself
+   * @param kept messages that the link itself sends
    */
   again(kept: ReadonlySet<Buffer>): Buffer[] {
     const watches: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** What a node concludes from other nodes and the head's address when the head does not answer it. */
+/** A node's conclusions from other nodes and the head's address when the head does not answer. */
 import { describe, expect, test } from "vitest";
 import { judgeSilence, type PeerWord, type SilenceWitnesses } from "./head-silence.ts";
 
@@ -30,7 +30,7 @@ describe("a node that the head does not answer", () => {
     expect(of({})).toEqual({ kind: "headless", ageMs: 0 });
     // As if it lived behind that refusal, it is taken to have counted until it answered the other one.
     expect(of({ unknownMs: 4_500 })).toEqual({ kind: "headless", ageMs: 3_000 });
-    // It may answer others at this moment, or stand still.
+    // The head may answer other nodes at this moment, or stand still.
     expect(of({ peers: [before, hears] }).kind).toBe("cutOff");
     expect(of({ refuses: false }).kind).toBe("cutOff");
     expect(of({ refuses: undefined }).kind).toBe("cutOff");

@@ -1,14 +1,14 @@
 /**
- * What it means that the head does not answer a node: that the node is cut off, or that there is no head that could declare it dead.
+ * Judges a head's silence: either the node is cut off, or no head exists that could declare it dead.
  *
- * Pure. The witnesses are the head's address (a refusal comes from a machine on which no head listens) and other nodes: one that the head has answered since proves that the
- * head lives and only this node is not heard. Called by `fence-watch.ts`; why each verdict is safe is in decision 0025.
+ * Pure. The witnesses are the head's address and other nodes. A refused connection comes from a machine without a listening head. A node with a later answer proves that
+ * the head lives and does not hear this node. `fence-watch.ts` calls it; decision 0025 explains why each verdict is safe.
  */
 import { ALL_DEAF_FACTOR, ANSWERS_NOBODY_MS, DEAF_PEERS_MIN, SAME_TIME_MS } from "./limits.ts";
 
 /**
- * Another node was asked. It answered with the time since the sending of its last question that the head answered (`silentMs`), which is by `laterMs` later than
- * that of this node; it `refused` connections, as it has ended; or it is not heard of.
+ * The answer of another node. `answered`: the time since it sent its last question that the head answered (`silentMs`), and by how much that is later than this node's
+ * (`laterMs`). `refused`: the node has ended and refuses connections. `unheard`: no answer.
  */
 export type PeerWord = { kind: "answered"; laterMs: number; silentMs: number } | { kind: "refused" } | { kind: "unheard" };
 
@@ -40,7 +40,7 @@ export function judgeSilence({ refuses, peers, silentMs, unknownMs, deadAfterMs 
   if (refuses === true) return { kind: "headless", ageMs: 0 };
   const there = peers.filter(({ kind }) => kind !== "refused");
   const deaf = heard.length;
-  // Its machine is reached and the head answers nobody: it stands still, which it takes out of its time. It may have gone on just now, with those who were asked not yet answered.
+  // The head's machine is reachable and the head answers no node: it stands still, and does not count that time. It may have just continued, before its next answers.
   if (refuses === false && deaf * 2 >= there.length) return { kind: "headless", ageMs: SAME_TIME_MS };
   if (refuses === false)
     return { kind: "cutOff", reason: "the head does not answer, and most other nodes cannot be asked whether it answers them" };

@@ -1,8 +1,8 @@
 /**
- * Tells the head each second that this node lives, and hears whether the head knows it to.
+ * Tells the head each second that this node lives, and learns from the answers that the head knows it.
  *
- * A question that nobody answers is given up once its answer would be of no use to who counts from when it was sent (`self-fence.ts`), and asked anew; while the link is down there is nothing to ask. `onAnswered` gets the time at which the question was sent, since what the head
- * knew then is all that an answer proves. Made by the node's membership.
+ * An unanswered question is dropped and repeated once its answer would be too old for `self-fence.ts`, which counts from the sending. Nothing is asked while the link is
+ * down. `onAnswered` gets the time at which the question was sent, because an answer proves only the head's knowledge of that time. The node's membership makes it.
  */
 import { FENCE_AFTER_MS, HEARTBEAT_EVERY_MS } from "../../base/limits.ts";
 import type { PeerConnection } from "../../rpc/peer-connection.ts";

@@ -1,9 +1,8 @@
 /**
  * A node's side of joining a cluster with a join token: from an address and the token to an identity.
  *
- * In this order: the head shows its authority, over a connection that is not believed and closed again; if its hash is the token's, a second connection,
- * which the operating system's TLS checks against that authority, carries the secret. So the secret reaches nobody but the head. The
- * key is made here and stays here.
+ * First the head shows its authority, over an untrusted connection that is then closed. If the authority's hash matches the token, a second connection carries the
+ * secret, and TLS checks that connection against the authority. So only the head receives the secret. The private key is made here and stays here.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { AuthenticationError, VersionMismatchError } from "../../base/errors.ts";
@@ -31,7 +30,7 @@ const LEADER_WITHIN_MS = 15_000;
 const ASK_EVERY_MS = 250;
 
 interface JoinOptions {
-  /** Of the head, or of several of which one leads. */
+  /** The address of the head, or of several heads of which one leads. */
   address: string | readonly string[];
   joinToken: string;
   nodeId: NodeId;
@@ -58,7 +57,7 @@ export async function joinCluster({ address, joinToken, nodeId }: JoinOptions): 
   }
 }
 
-/** Neither another head nor another try would help. */
+/** Tells whether an error is Shoal's own, so that neither another head nor another try would help. */
 function isOfShoal(error: unknown): boolean {
   return error instanceof AuthenticationError || error instanceof VersionMismatchError || error instanceof RangeError;
 }

@@ -1,5 +1,6 @@
 /**
- * What runs on this node, for a head that has not met it: with that and its tables a head knows what an earlier one left undone (`runtime/head/tables/recovery.ts`).
+ * The running work of this node, for a head that does not know it. From digests and its tables a head finds the unfinished work of its predecessor
+ * (`runtime/head/tables/recovery.ts`).
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { DigestBundleHeader, NodeDigestHeader, WorkerFactsHeader } from "../../wire/cluster-messages.ts";

@@ -1,8 +1,8 @@
 /**
- * The links of a daemon: to the head, and to the daemons of other nodes, which are opened when there is something to say.
+ * The links of a daemon: to the head, and to other nodes' daemons, opened on the first message.
  *
- * Which nodes there are is told by the head. A link outlives its connections (`runtime/rpc/node-link.ts`) and ends for good when the head says that the node is dead;
- * what was kept for it is dropped then.
+ * The head reports the nodes. A link outlives its connections (`runtime/rpc/node-link.ts`) and ends for good when the head declares the node dead; its kept messages are
+ * dropped then.
  */
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { Transport } from "../../os/network/transport.ts";
@@ -26,7 +26,7 @@ interface NodeLinksOptions {
   refusesHead: (term: number | undefined) => string | undefined;
   /** Whether the head may be at one of several places, which are then tried faster. */
   hasHeads: () => boolean;
-  /** `source`: who is at the other end, as the link's hello proved. */
+  /** Called for each frame. `source`: the proven identity of the other end. */
   onFrame: (frame: Frame, source: NodeTag | "head") => void;
   /** The head answers; `isNew`: it knows nothing of this node yet, and what is sent now goes before all else. */
   onHeadUp: (head: { isNew: boolean; term: number | undefined }) => void;
@@ -122,7 +122,7 @@ export class NodeLinks {
 
   #connect(tag: NodeTag): Promise<Transport> {
     const node = this.#nodes.get(tag);
-    // It has spoken to this node before the head did: it is known in a moment.
+    // The node has spoken before the head's report, which follows in a moment.
     if (node === undefined) return Promise.reject(new Error("the head has not told of that node yet"));
     return this.#options.connect(node);
   }

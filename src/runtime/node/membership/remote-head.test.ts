@@ -1,4 +1,4 @@
-/** What a node tells its first head, and one that has taken the place of another. */
+/** A node's messages to its first head, and to a head that has replaced another. */
 import { expect, test } from "vitest";
 import type { NodeId } from "../../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
@@ -32,7 +32,7 @@ test("what the last head said of groups goes to the next one for those that hold
   expect(head.registering({ ...digest, bundles: [] })).toMatchObject({ heads: 2, groups: [] });
 });
 
-/** What a head hears of a node, by types; it says what is safe when the test lets it. */
+/** Records a node's messages to a head, by type, and acknowledges them on the test's request. */
 class HeardHead {
   readonly end: End;
   readonly heard: unknown[] = [];
@@ -50,7 +50,7 @@ class HeardHead {
     });
   }
 
-  /** What it has heard so far is safe. */
+  /** Acknowledges the messages so far. */
   keep(count: number): void {
     for (const acknowledge of this.#acknowledge.splice(0, count)) acknowledge();
   }
@@ -81,7 +81,7 @@ test("each head hears once, and in the order in which it was said, what is not s
   const said = [MESSAGE.GROUP_WATCH, MESSAGE.GROUP_CREATE, MESSAGE.GROUP_REMOVE];
   expect(first.heard).toEqual(["registers", ...said]);
 
-  // It was about to keep the group when it died.
+  // The head was about to keep the group when it died.
   first.keep(2);
   await timers.pass(100);
   first.end.link.close("its process ended");

@@ -1,9 +1,9 @@
 /**
- * The head as a daemon of a cluster sees it: the same two interfaces as on one machine, over the link to the head's process.
+ * A cluster daemon's view of the head: the same two interfaces as on one machine, over the link to the head's process.
  *
- * What processes ask of the head is passed on with the name of who asks, and the head answers them by name. What the node has to tell goes as HEAD_EVENT, what
- * the head wants done comes as NODE_COMMAND; both carry the name of a method of `runtime/rpc/head-service.ts` and its arguments. The little that the node must know of
- * actors at once is remembered from the commands.
+ * Processes' questions to the head are passed on with the asking process's id, by which the head answers. The node's reports travel as HEAD_EVENT, and the head's
+ * commands as NODE_COMMAND. Both carry the name of a method of `runtime/rpc/head-service.ts` and its arguments. The node remembers from the commands the few facts of
+ * actors that it must know at once.
  */
 import { type ActorId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { type AskedMessage, frameForHead, HeadQuestions } from "./head-questions.ts";
@@ -24,7 +24,7 @@ import { makeCall } from "../../wire/message-table.ts";
 /** The link to the head, whichever leads. */
 export interface HeadLink extends Pick<PeerConnection, "send"> {
   sendWhole(frame: Buffer): void;
-  /** What no head has acknowledged: the link sends it to another one by itself. */
+  /** Messages that no head has acknowledged. The link itself sends them to another head. */
   readonly kept: ReadonlySet<Buffer>;
 }
 
@@ -33,7 +33,7 @@ export class RemoteHead implements HeadService {
   readonly #node: NodeServices;
   readonly #questions = new HeadQuestions();
   readonly #actors = new Map<ActorId, ActorToPlace>();
-  /** What the head said of groups with bundles here. */
+  /** The head's facts of groups with bundles here. */
   readonly #groups = new Map<string, GroupCreateHeader>();
   #heads = 0;
   readonly placed = this.#telling("placed");
@@ -74,7 +74,7 @@ export class RemoteHead implements HeadService {
     return this.#actors.get(actor)?.className;
   }
 
-  /** There is another head: what was only asked for by the last one is asked for again, or not. @returns the digest with what the last one said of the actors */
+  /** Prepares for another head, which itself repeats or drops the last head's requests. @returns the digest with the last head's facts of the actors */
   registering({ actors, ...digest }: NodeDigestHeader): NodeDigestHeader {
     this.#heads += 1;
     const placed = new Set(actors.map(({ actorId }) => actorId));
@@ -92,7 +92,7 @@ export class RemoteHead implements HeadService {
     };
   }
 
-  /** It knows this node now. What is sent here goes ahead of what the link keeps. */
+  /** Called once the head knows this node. Messages sent here go ahead of the link's kept ones. */
   registered(): void {
     for (const frame of this.#questions.again(this.#link.kept)) this.#link.sendWhole(frame);
   }

@@ -1,12 +1,13 @@
 /**
- * When a node has to stop its own workers because the head may have given their actors to other nodes.
+ * Decides when a node must stop its own workers because the head may have given their actors to other nodes.
  *
- * A pure state machine, the counterpart of `runtime/head/nodes/failure-detector.ts`. What it counts are questions that were answered, from the time at which they were *sent*: by the head
- * (`acknowledged`), or, where no head leads, by the control plane with a proof that nobody can have declared this node dead (`headless`). Without either for 0.7 of `deadAfterMs` the
- * node fences itself: its workers are killed and it ends. When both of its connections were closed, which the head takes for the end of the process much sooner, the workers
- * are stopped (not killed) until a question is answered. They are stopped, too, when this process itself stood still for so long: perhaps the head did as well (a machine that was suspended), and a question
- * that is asked now tells. Where several heads may lead, a later one may have declared this node dead without ever having met it, `takeoverGraceMs` + `deadAfterMs` after it began: so the node ends 0.7 of `deadAfterMs` and that
- * grace after the last time at which it was proven that none had begun (`provenMs`): by a head or, as long as that time is not over, by the absence of the store in which they begin; whatever else speaks for it (decision 0032). Invariant: `fence` comes once, and nothing comes after it.
+ * A pure state machine, the counterpart of `runtime/head/nodes/failure-detector.ts`. It counts from the time at which an answered question was *sent*: to the head
+ * (`acknowledged`), or without a leading head to the control plane, which proves that no head can have declared this node dead (`headless`). Without either for 0.7 of
+ * `deadAfterMs` the node fences itself: its workers are killed and it ends. When both connections were closed, which the head takes for the process's end much sooner,
+ * the workers are stopped (not killed) until a question is answered. They are also stopped when this process stood still for that long, perhaps together with the head
+ * (a suspended machine): a new question tells. Where several heads may lead, a later head may declare an unknown node dead `takeoverGraceMs` + `deadAfterMs` after it
+ * began. So the node also ends 0.7 of `deadAfterMs` and that grace after the last proof that no later head had begun (`provenMs`). A head gives this proof, or within
+ * that time the absence of the heads' store (decision 0032). Invariant: `fence` comes once, and nothing comes after it.
  */
 import { FENCE_FRACTION, STALL_MS } from "../../base/limits.ts";
 import type { StoreServer } from "../../wire/cluster-messages.ts";
@@ -22,13 +23,13 @@ export type FenceEvent =
   | { kind: "declaredDead"; nowMs: number }
   | { kind: "tick"; nowMs: number };
 
-/** What was known of heads after the one that answered. */
+/** Facts about heads after the one that answered. */
 export interface LaterHeads {
-  /** None had begun then. */
+  /** Time at which no later head had begun. */
   readonly provenMs: number;
   /** Longer than `deadAfterMs`, one that begins waits for nodes that it has not met. */
   readonly takeoverGraceMs: number;
-  /** Those that keep what heads write. Default: not known. */
+  /** The servers of the heads' store. Default: unknown. */
   readonly storeServers?: readonly StoreServer[] | undefined;
 }
 
@@ -46,7 +47,7 @@ interface SelfFenceOptions {
   readonly closedAfterMs: number;
 }
 
-/** Of `deadAfterMs`: how long one that stood still may wait for an answer. Its workers are stopped meanwhile, so that it hurts nobody. */
+/** Part of `deadAfterMs` for which a node that stood still may wait for an answer. Its workers are stopped meanwhile, so it harms no other node. */
 const WOKEN_FRACTION = 1;
 
 export class SelfFence {

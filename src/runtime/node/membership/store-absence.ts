@@ -1,13 +1,14 @@
 /**
- * What it means that the servers of the heads' store are not there for this node: nothing, or that no head can have begun to lead.
+ * Judges the absence of the heads' store: either it means nothing, or no head can have begun to lead.
  *
- * Pure. Without most of its servers the store keeps nothing, so nobody begins to lead and no node's death is kept; and who proves again afterwards that it leads gives all nodes the time of a new head (`ProofClock`). That
- * is a proof as of each look, once the absence has lasted for `STORE_AWAY_MS` in which no look found it otherwise: a head that has not noticed a shorter one counts on. Fed by `store-watch.ts`; why it is safe is in
- * decision 0032. Invariants: a server that has never greeted this node is not away, as a firewall may refuse in its place; a stand-still of this process ends what was seen.
+ * Pure. Without most of its servers the store keeps nothing. So no head begins to lead and no node's death is kept. A head that later proves its lead again gives all
+ * nodes the time of a new head (`ProofClock`). Each look is a proof once the absence has lasted for `STORE_AWAY_MS` without a contrary look: a head that has not
+ * noticed a shorter absence counts on. `store-watch.ts` feeds it; decision 0032 explains the safety. Invariants: a server that has never greeted this node is not away,
+ * because a firewall may refuse in its place. A stand-still of this process discards the looks.
  */
 import { STORE_AWAY_MS } from "./limits.ts";
 
-/** What a server's address says: it refuses connections, takes them and is silent, lives; undefined when nothing is heard from there. */
+/** A server's answer: refuses connections, accepts them and is silent, or lives; undefined without an answer. */
 export type StoreWord = "refuses" | "silent" | "lives" | undefined;
 
 interface StoreLook {

@@ -1,7 +1,7 @@
 /**
  * The name of an object at a place, under which its copies are known on all nodes.
  *
- * Of both: an object that was made again lies elsewhere, and a place holds one object after the other. What comes from another node is checked before it is a key.
+ * The key has both, because an object that was made again has another place, and a place holds one object after the other. A key from another node is checked.
  */
 import { isPlaceInStore } from "../../objects/arena-reader.ts";
 import type { ObjectLocation } from "../../objects/layout.ts";

@@ -1,8 +1,8 @@
 /**
- * Where the copies of other nodes' objects lie: the daemon as a writer of the store.
+ * The store of other nodes' copies: the daemon as a writer of the store.
  *
- * Decides what makes room: copies that nobody reads go first, then the spill disk takes what memory does not, as with `put`. What comes is in the store's books
- * from the moment that it is whole; while it comes, its memory is counted here. Its arenas are spilled like those of any process, once nothing in them is still coming.
+ * Makes room as `put` does: idle copies go first, then the spill disk takes the rest. The store's books count a copy once it is complete; until then its memory is counted
+ * here. The daemon's arenas are spilled like those of any process, once no copy in them is still arriving.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import { ArenaWriter, arenaBytesFor } from "../../objects/arena-writer.ts";
@@ -25,9 +25,9 @@ interface CopyStoreOptions extends StoreFolders {
 export class CopyStore {
   readonly #options: CopyStoreOptions;
   readonly #writer: ArenaWriter;
-  /** Memory of what is still coming. */
+  /** Memory of copies that are still arriving. */
   #comingBytes = 0;
-  /** Arenas that are to be spilled when what comes into them is there. */
+  /** Arenas to spill once their arriving copies are complete. */
   readonly #retiring = new Set<string>();
 
   constructor(options: CopyStoreOptions) {
@@ -70,7 +70,7 @@ export class CopyStore {
     return location;
   }
 
-  /** What came of it is nobody's. `giveBack` ends the writes under way, and the extent. */
+  /** Drops an incomplete copy. `giveBack` ends the writes under way, and the extent. */
   abandon(extent: ObjectExtent, giveBack: () => void): void {
     giveBack();
     this.#came(extent);
@@ -81,7 +81,7 @@ export class CopyStore {
     this.#options.store.free(location, { reused: false });
   }
 
-  /** What the store tells its writers. */
+  /** Handlers of the store's messages to its writers. */
   readonly handlers: Handlers<
     Pick<MessagesToProcess, typeof MESSAGE.STORE_REUSE | typeof MESSAGE.STORE_RETIRE | typeof MESSAGE.ARENA_LOST>
   > = {

@@ -1,8 +1,8 @@
 /**
  * The bytes of objects, for the rest of a node daemon: the node's own store, and the copies that it fetches from other nodes and serves to them.
  *
- * Joins `store-service.ts` and `object-transfer.ts`, and takes each matter of a place to the node where that place is. Who holds the objects is
- * decided above it (`references/ref-service.ts`).
+ * Connects `store-service.ts` and `object-transfer.ts`, and routes each question about a place to that place's node. `references/ref-service.ts` above it decides which
+ * processes hold objects.
  */
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import type { Transport } from "../../os/network/transport.ts";
@@ -61,7 +61,7 @@ export class NodeObjects {
     };
   }
 
-  /** What processes say of what they store, and ask of objects of other nodes. */
+  /** Handlers of processes' messages about stored objects and other nodes' objects. */
   get handlers(): StoreService["handlers"] &
     ObjectTransfer["handlers"] &
     Handlers<Pick<MessagesOfProcess, typeof MESSAGE.OBJECT_LOCATE>, [peer: HeadPeer, message: Message]> {
@@ -72,12 +72,12 @@ export class NodeObjects {
     };
   }
 
-  /** What the daemon of another node says of copies. */
+  /** Handlers of other daemons' messages about copies. */
   get copyHandlers(): ObjectTransfer["copyHandlers"] {
     return this.#transfer.copyHandlers;
   }
 
-  /** Another node comes to fetch objects. */
+  /** Accepts another node's connection for fetching objects. */
   acceptTransfer(node: NodeTag, transport: Transport): void {
     if (this.#remote.isDead(node)) transport.destroy();
     else this.#transfer.accept(node, transport);
@@ -103,7 +103,7 @@ export class NodeObjects {
     else this.#tellHome(location, MESSAGE.ARENA_LOST, location);
   }
 
-  /** A process of this node has freed something: copies of what other nodes keep go, too. */
+  /** Handles an object that a process of this node has freed; other nodes' copies of it go, too. */
   freedByProcess(location: WireLocation): void {
     if (!this.#remote.isHere(location[0])) this.#transfer.freedElsewhere(location);
   }

@@ -13,7 +13,7 @@ import { isCopyKey } from "./copy-key.ts";
 
 export interface LocatingNode {
   readonly nodeTag: NodeTag;
-  /** Of an object of this node. */
+  /** Tells whether an object of this node is on disk. */
   readonly isOnDisk: (location: WireLocation) => boolean;
   /** Nodes with a copy, as far as this one knows. */
   readonly copiesOf: (of: CopyKey) => NodeTag[];
@@ -24,7 +24,7 @@ export interface LocatingNode {
 
 const UNKNOWN: ObjectPlaceHeader = [[], false];
 
-/** Answers OBJECT_LOCATE of a process of this node, or of another's daemon. */
+/** Answers OBJECT_LOCATE of a process of this node, or of another node's daemon. */
 export function answerLocate(
   node: LocatingNode,
   objects: ObjectLocateHeader,
@@ -45,7 +45,7 @@ async function locateObjects(node: LocatingNode, objects: ObjectLocateHeader, as
   for (const [index, [, location, owner]] of objects.entries()) {
     const home = nodeTagOf(location[0]);
     if (home === node.nodeTag) continue;
-    // Its home, else who stands in for it.
+    // The home, or the owner's node, which replaces a dead home.
     const asked = node.isDead(home) ? nodeTagOf(owner) : home;
     if (asked === node.nodeTag || node.isDead(asked)) continue;
     const indices = elsewhere.get(asked);

@@ -29,9 +29,9 @@ interface ObjectReceiverOptions {
   nowMs: () => number;
   /** Everything of an object is here; `pull` names it to its home. */
   onWhole: (copy: { key: string; of: CopyKey; owner: ProcessId | undefined; pull: number; location: WireLocation }) => void;
-  /** More of it is here. */
+  /** Called when more bytes of an object have arrived. */
   onProgress: (key: string, availableBytes: number) => void;
-  /** What was here of it is not, after all; its home knows it by this number. */
+  /** Called when a copy here is lost; its home knows the copy by `pull`. */
   onGone: (gone: { key: string; of: CopyKey; owner: ProcessId | undefined; pull: number }) => void;
   /** Where this node itself is to have an object from for whose dead home it stands in; undefined when nobody has it. */
   orphanSource: (request: { key: string; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
@@ -43,7 +43,7 @@ export interface Wanted {
   readonly owner: ProcessId | undefined;
 }
 
-/** Somebody who waits for an object. */
+/** A reader that waits for an object. */
 export interface FetchWaiter {
   readonly purpose: number;
   resolve(): void;
@@ -126,7 +126,7 @@ export class ObjectReceiver {
     if (fetch.waiters.length === 0) this.#drop(fetch);
   }
 
-  /** What is here of an object that is still coming. */
+  /** Returns the present part of an arriving object. */
   comingCopy(key: string): LocalCopy | undefined {
     const extent = this.#fetches.get(key)?.incoming?.extent;
     if (extent === undefined) return undefined;
@@ -134,7 +134,7 @@ export class ObjectReceiver {
     return { location: [arena, offset, sizeBytes, kind], availableBytes: this.#plan.haveBytes(key) };
   }
 
-  /** Its home says that the object was freed. */
+  /** Handles the home's notice that an object was freed. */
   freed(key: string): void {
     this.#handle({ kind: "freed", key });
   }
@@ -211,7 +211,7 @@ export class ObjectReceiver {
     }
   }
 
-  /** This node stands in for the home. */
+  /** Asks this node itself, which replaces the home. */
   #askHere({ pull, key, avoid }: Extract<PullEffect, { kind: "open" }>): void {
     const node = this.#options.orphanSource({ key, pull, avoid });
     this.#handle(node === undefined || node === this.#options.nodeTag ? { kind: "refused", pull } : { kind: "redirected", pull, node });
@@ -247,7 +247,7 @@ export class ObjectReceiver {
       return;
     }
     this.#handle({ kind: "received", pull, sizeBytes: arrival.sizeBytes });
-    // Unless that was the last of it.
+    // Not after the last bytes.
     if (this.#fetches.get(fetch.key) === fetch) this.#options.onProgress(fetch.key, this.#plan.haveBytes(fetch.key));
   }
 

@@ -1,9 +1,9 @@
 /**
  * Serves the bytes of this node's objects and copies to other nodes: the shell around the directory of copies.
  *
- * The directory decides who is served for objects of this node, `OrphanedObjects` for those of a dead one; of other copies everything available is served. Owns
- * what is open for each pull and holds its pages until the pull has ended, also by a broken connection. Each connection reads one chunk while it sends the
- * previous one; a chunk of a copy that is still arriving waits for its bytes.
+ * The directory chooses receivers for objects of this node, and `OrphanedObjects` for those of a dead node; other copies are served as far as they have arrived. Owns the
+ * open file of each pull, and holds its pages until the pull ends, also by a broken connection. Each connection reads one chunk while it sends the previous one. A chunk
+ * of an arriving copy waits for its bytes.
  */
 import { SetMap } from "../../base/set-map.ts";
 import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
@@ -21,7 +21,7 @@ import { type CopyKey, type CopyStateHeader, type TransferOpenHeader, type Trans
 import { copyKeyOf, isCopyKey, locationOf } from "./copy-key.ts";
 import { placeOf } from "../../objects/wire-location.ts";
 
-/** A copy of another node's object: where it is here, and how much of it. */
+/** A copy of another node's object: its place here, and its present bytes. */
 export interface LocalCopy {
   location: WireLocation;
   availableBytes: number;
@@ -29,7 +29,7 @@ export interface LocalCopy {
 
 interface ObjectSourceOptions extends StoreFolders {
   nodeTag: NodeTag;
-  /** What this node has, so far, of another's object. */
+  /** Returns this node's copy of another node's object, as far as it has arrived. */
   copyOf: (key: string) => LocalCopy | undefined;
   /** Where another node is to have an object from that is owned here and whose home is dead: here, or elsewhere; undefined when that is not known here. */
   adoptedSource: (request: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
@@ -49,7 +49,7 @@ interface Serving {
   readonly object: ServedObject;
   readonly location: WireLocation;
   readonly checks: boolean;
-  /** What may be sent of it by now. */
+  /** Bytes that may be sent by now. */
   availableBytes: number;
   isEnded: boolean;
 }
@@ -58,13 +58,13 @@ interface Peer {
   readonly node: NodeTag;
   link: TransferLink;
   readonly pulls: Map<number, Serving>;
-  /** What is asked for, in order. */
+  /** The requested ranges, in order. */
   reads: { serving: Serving; offset: number; sizeBytes: number }[];
   isReading: boolean;
   timer: NodeJS.Timeout | undefined;
 }
 
-/** A receiver asks a window ahead in each of some dozens of pulls; whoever asks for more than this does not read. */
+/** Limit on a connection's open requests. A receiver asks a window ahead in each of some dozens of pulls; more means that it does not read. */
 const READS_MAX = 100_000;
 
 export class ObjectSource {
@@ -97,7 +97,7 @@ export class ObjectSource {
     return this.#directory.size;
   }
 
-  /** Another node, whose identity is known, has connected to fetch objects. */
+  /** Accepts the connection of another node, whose identity is proven, for fetching objects. */
   accept(node: NodeTag, transport: Transport): void {
     const peer: Peer = {
       node,
@@ -110,7 +110,7 @@ export class ObjectSource {
     this.#peers.add(peer);
     peer.link = new TransferLink(transport, {
       onMessage: (frame) => void handle(this.#handlers, frame.type, readHeader(MESSAGES_OF_RECEIVER, frame), peer, frame.callId),
-      // Nobody sends bytes to a source.
+      // A source never receives bytes.
       onChunkBytes: () => peer.link.close("a chunk came that nobody asked for"),
       onChunkEnd: () => {},
       onDrain: () => void this.#pump(peer),

@@ -1,8 +1,8 @@
 /**
- * The border between a daemon and the processes of its node: a driver or a worker is let in by its hello, and each of its messages is checked before the daemon sees it.
+ * The border between a daemon and its node's processes: admits a driver or a worker by its hello, and checks each message before the daemon sees it.
  *
- * A process that says what no process of its kind says (`process-messages.ts`), or whose message cannot be handled, is told why and not spoken to any more; for the
- * daemon it is as if it had died. Nothing that it sent behind that is read. Called by `daemon.ts` for each connection.
+ * A process that sends a message of another kind of process (`process-messages.ts`), or a message that cannot be handled, gets the reason and is disconnected; the
+ * daemon treats it as dead. Its later messages are not read. `daemon.ts` calls this file for each connection.
  */
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import type { NodeId } from "../base/ids.ts";

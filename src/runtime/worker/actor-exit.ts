@@ -1,9 +1,8 @@
 /**
- * The end of an actor by its own decision: `exitActor()`, `terminate`, or that nobody holds it any more.
+ * The orderly end of an actor: after `exitActor()`, `terminate`, or the loss of its last holder.
  *
- * Decides what happens between that decision and the end of the process: the instance's own dispose method runs, within a time, in the
- * context of the actor. `exitActor()` unwinds the method by what it throws here; whether the method catches that or not, its call is never answered and the
- * actor ends.
+ * Before the process ends, the instance's own dispose method runs in the actor's context, with a time limit. `exitActor()` unwinds the method by throwing here. Even if
+ * the method catches that, its call is never answered and the actor ends.
  */
 import type { ActorLeavingHeader } from "../wire/messages.ts";
 import { EXIT_WITHIN_MS } from "./limits.ts";

@@ -99,7 +99,7 @@ describe("the calls of an actor", () => {
     await lost;
     driver.end("makes");
     await isBack;
-    // What has come back goes on before another begins.
+    // The call whose argument has come back goes on before another begins.
     expect(driver.log).toEqual(["a", "makes", "a is back"]);
     driver.begins.get("a")?.();
     driver.end("a");

@@ -1,10 +1,10 @@
 /**
- * The actor that lives in this worker: its instance, and which of its calls runs when.
+ * The actor in this worker: its instance and the order of its calls.
  *
- * Each concurrency group has a limit and a queue of its own; the default group of a serial actor has the limit one, so that a call runs to its end before
- * the next begins, also when methods are async. Within a group calls begin in the order in which they arrive: a caller's order is its order on the
- * connection. A call whose arguments are lost keeps its place and holds nothing meanwhile; only calls that make lost objects again overtake it, as its
- * arguments may be among those. The constructor runs first; calls that come before it has ended wait. After the end every call is answered with the reason.
+ * Each concurrency group has a limit and a queue. The default group of a serial actor has the limit one, so a call runs to its end before the next begins, also with async
+ * methods. Within a group calls begin in the order of arrival, so a caller's order is its order on the connection. A call with lost arguments keeps its place and holds
+ * nothing meanwhile. Only calls that make lost objects again overtake it, because its arguments may be among those. The constructor runs first, and earlier calls wait for
+ * it. After the actor's end every call is answered with the reason.
  */
 import type { ActorId } from "../base/ids.ts";
 import { Fifo } from "../base/fifo.ts";
@@ -20,7 +20,7 @@ export interface ActorJob {
   run(instance: object | undefined, done: () => void, began: () => void): void;
 }
 
-/** What `ActorStart` says where nothing else is asked for. */
+/** The name of the group in `ActorStart` without an explicit group. */
 const DEFAULT_GROUP = "default";
 
 /** Calls with a limit of their own. */
@@ -78,7 +78,7 @@ export class ActorHost {
   #default = this.#addGroup(DEFAULT_GROUP, 1);
   #onIdle: (() => void) | undefined;
 
-  /** What its calls know of where they run. */
+  /** The place of the actor's calls, for their context. */
   place: CallPlace = {
     actor: undefined,
     actorName: undefined,
@@ -130,7 +130,7 @@ export class ActorHost {
     if (this.#isConstructed && (group.canBegin || group.canBeginRemade)) this.#next(group);
   }
 
-  /** A started call waits for lost arguments: it keeps its place among the calls of its group, and is no running one until they have come back. */
+  /** Lets a started call wait for lost arguments. It keeps its place in its group, and does not count as running until they have come back. */
   async awaitArguments(group: ConcurrencyGroup, recover: () => Promise<void>): Promise<void> {
     group.running -= 1;
     group.awaiting += 1;
@@ -213,7 +213,7 @@ export class ActorHost {
     }
   }
 
-  /** Calls that lost objects are about: those that go on with what has come back, and those that make others again. */
+  /** Begins the next call that concerns lost objects: one whose arguments have come back, or one that makes objects again. */
   #nextOfLost(group: ConcurrencyGroup): void {
     while (group.running < group.limit) {
       const resume = group.resuming.shift();

@@ -1,9 +1,9 @@
 /**
- * How a call of this worker waits for arguments whose bytes are lost.
+ * Waits for lost arguments of a call in this worker.
  *
- * The call has not begun. A task goes back to its caller, with the lease under which it came: whoever makes the arguments again may need exactly what the task would hold
- * meanwhile, a GPU or a license, and a task that has not begun has nothing that is worth keeping. Its caller sends it again once the arguments have values. A call of an actor keeps its place
- * among the others, as their order matters, and lets calls run meanwhile that make lost objects again.
+ * The call has not begun. A task returns to its caller together with its lease: the makers of the arguments may need the very resources that the task would hold, such as
+ * a GPU. The caller sends the task again once its arguments have values. An actor's call keeps its place, because order matters, and meanwhile lets calls run that make
+ * lost objects again.
  */
 import { ArgumentsLost } from "../objects/lost-object.ts";
 import type { ArgumentWait } from "../objects/value-codec.ts";
@@ -22,7 +22,7 @@ export function argumentWait(context: TaskContext, call: ReceivedCall, actors: A
       const dependencies = lost.filter(({ entry }) => ids.has(entry.id));
       if (dependencies.length > 0) throw new ArgumentsLost(dependencies);
     }
-    // Nobody makes again what came as a value: its owner says so at once.
+    // A value that was sent is never made again: its owner answers so at once.
     return inContext();
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Where the tasks of a worker run: what they hold and in which group, shared by all tasks of one shape and one set of accelerators.
+ * The places of a worker's tasks: their resources and group, shared by all tasks of one shape and one set of accelerators.
  *
- * Keeps one object per kind, so that a plain task costs a look-up, and says once whether anything here captures what it submits.
+ * Keeps one object for each kind, so that a plain task costs a look-up. Also tells whether any place captures its tasks' own submissions.
  */
 import { capturesChildren, specResources } from "../scheduling/lease-spec.ts";
 import type { AcceleratorIds } from "../wire/messages.ts";

@@ -1,5 +1,5 @@
 /**
- * What the numbers stand for that a caller gives to the functions and methods it calls on one connection.
+ * The functions and methods behind the numbers that a caller uses on one connection.
  *
  * A call names its target by a small number that the caller has introduced before, on the same ordered connection. Owned by one `call-server.ts`. A function is
  * looked up when it is first needed, since its definition may still be on its way into the process, and so is the group of a method, since
@@ -27,7 +27,7 @@ export interface Callee extends Measured {
   readonly name: string;
   /** The function where the cache of definitions has it; it may be dropped there, and is loaded again then. */
   kept: KeptDefinition | undefined;
-  /** How many calls of it this process takes; undefined for any number. */
+  /** Limit on the function's calls in this process; undefined without one. */
   readonly maxCalls: number | undefined;
   readonly items: MeasuredItems;
 }
@@ -37,7 +37,7 @@ export interface Method extends Measured {
   readonly name: string;
   /** Not of the class, but of ours: the end of the actor, or its part of a graph. */
   readonly isReserved: boolean;
-  /** Of the group in which its calls run; undefined is the default one. */
+  /** Name of the concurrency group; undefined: the default group. */
   readonly groupName: string | undefined;
   group: ConcurrencyGroup | undefined;
   /** The end of a call that began where its frame arrived. */
@@ -48,7 +48,7 @@ export class CallTargets {
   readonly #options: CallTargetsOptions;
   readonly #callees = new Map<number, Callee>();
   readonly #methods: Method[] = [];
-  /** By the name of a method, that of its calls. */
+  /** Names of calls, by method. */
   readonly #callNames = new Map<string, string>();
 
   constructor(options: CallTargetsOptions) {

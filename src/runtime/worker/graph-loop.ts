@@ -1,10 +1,9 @@
 /**
- * What an actor does while it is part of a compiled graph: reads inputs from channels, runs its methods, writes their results, again and again.
+ * The loop of an actor in a compiled graph: reads inputs from channels, runs the methods, and writes their results.
  *
- * Runs its operations in the order of the plan, one execution after the other, each to its end. An input that is an error is passed on instead of running
- * the method. Whenever there is nothing to read it looks for a moment, then sleeps in the event loop until it is rung, so timers, connections and
- * other groups of the actor go on; while there is always something it turns the loop every few milliseconds. Ends when the graph is closed,
- * between two operations; then the call that holds the actor for it ends.
+ * Runs its operations in the order of the plan, one execution after the other, each to its end. An error as input is passed on without running the method. Without input
+ * the loop looks for a moment and then sleeps in the event loop until its doorbell rings, so timers, connections and other groups of the actor go on. With constant input
+ * it turns the event loop every few milliseconds. The loop ends between two operations when the graph is closed; then the call that holds the actor ends.
  */
 import { type SpinWait, newSpinWait } from "../objects/spin-wait.ts";
 import { GraphMemory } from "../objects/graph-memory.ts";
@@ -16,7 +15,7 @@ import { TURN_EVERY_MS } from "./limits.ts";
 import { taskContext } from "./task-context.ts";
 import { follow, thenOf } from "../base/thenable.ts";
 
-/** What the loop needs of the process that it runs in. */
+/** The parts of the process that the loop needs. */
 interface GraphLoopContext {
   readonly codec: ValueCodec;
   readonly table: Pick<ObjectTable, "holdFor">;
@@ -26,13 +25,13 @@ interface GraphLoopContext {
 /** A result, or the error in its place. */
 type Outcome = { readonly error: unknown } | { readonly value: unknown };
 
-/** What else happens in the process waits for so long at most. */
+/** Limit on the delay of other events in the process. */
 const BLOCK_US_MAX = 1000;
 const OPERATIONS_A_CLOCK = 32;
-/** Of operations that take no longer than this, the waits between them included, several results are told of at once. */
+/** Results of operations up to this duration, with the waits between them, are announced together. */
 const QUICK_OPERATION_MS = 0.02;
 
-/** What stands for the reserved method: it is given the actor's part of a graph, and runs until the graph is closed. */
+/** Makes the reserved method, which takes the actor's part of a graph and runs until the graph is closed. */
 export function graphMethod(context: GraphLoopContext): (plan: unknown) => Promise<void> {
   return (plan) =>
     new Promise((resolve, reject) => {
@@ -103,7 +102,7 @@ class GraphLoop {
         }
         continue;
       }
-      // Whoever sleeps is told now what it was not told before.
+      // Sleeping readers are now informed of the held results.
       if (this.#memory.hasHeldRings) this.#memory.flushRings();
       if (!this.#wait.until(this.#canGoOn)) {
         this.#memory.beginSleep();
@@ -207,7 +206,7 @@ class GraphLoop {
         }
       }
     }
-    // After the result is encoded: it may be made of what the arguments are made of.
+    // After the result is encoded, because it may share memory with the arguments.
     for (const reader of lastOf) reader.advance();
     this.#results[this.#at] = isUsedLocally ? outcome : undefined;
     this.#at = this.#at + 1 === this.#operations.length ? 0 : this.#at + 1;

@@ -28,7 +28,7 @@ export interface OperationPlan {
   output: number | undefined;
 }
 
-/** What an actor is sent: its part of a compiled graph. */
+/** An actor's part of a compiled graph. */
 export interface GraphPlan {
   map: GraphMap;
   self: number;
@@ -46,12 +46,12 @@ export interface Operation {
   /** `Class.method`. */
   readonly name: string;
   readonly method: (...args: unknown[]) => unknown;
-  /** What the method runs in: it knows its name and its actor. */
+  /** The method's context, with its name and actor. */
   readonly scope: ContextScope;
   readonly args: readonly Argument[];
-  /** Of the channels that it reads, each once. */
+  /** The readers of its channels, each once. */
   readonly readers: readonly ValueReader[];
-  /** Those of them that no later operation reads in the same execution. */
+  /** Readers that no later operation of the same execution uses. */
   readonly lastOf: readonly ValueReader[];
   readonly writer: ValueWriter | undefined;
   /** A later operation of this actor takes its result. */

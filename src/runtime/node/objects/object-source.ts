@@ -119,7 +119,7 @@ export class ObjectSource {
     peer.link.setKeepsProcessAlive(false);
   }
 
-  /** What another node says about its copy. */
+  /** Handles another node's report of its copy. */
   copyState(node: NodeTag, [key, pull, state]: CopyStateHeader): void {
     if (!isCopyKey(key)) return;
     const change = { key: copyKeyOf(key), node, pull };
@@ -132,8 +132,8 @@ export class ObjectSource {
   }
 
   /**
-   * The object was freed before the node asked for it, whose reader had gone by then: its file was there, and nobody would ever tell that the copy may go. While it was served that was not known, as it might have
-   * been an object so new that its writer's notice had not come. A copy that goes for that reason costs a fetch at most: those who read it keep it.
+   * Releases the copy of an object that was freed before the node asked for it. Its file still existed, and no later message would release the copy. While it was served,
+   * the object might have been so new that its writer's notice had not arrived. A release by mistake costs one fetch at most, because readers keep the copy.
    */
   #freedBefore(node: NodeTag, key: CopyKey): void {
     const name = copyKeyOf(key);
@@ -157,7 +157,7 @@ export class ObjectSource {
     for (const peer of Array.from(this.#peers)) if (peer.node === node) peer.link.close("the node is dead");
   }
 
-  /** More of a copy is here: what waits for it is sent. */
+  /** Continues requests that waited for these bytes of a copy. */
   progressed(key: string, availableBytes: number): void {
     for (const serving of this.#serving.get(key)) {
       serving.availableBytes = availableBytes;
@@ -165,7 +165,7 @@ export class ObjectSource {
     }
   }
 
-  /** A copy that was being received is not, after all: those who have it from here ask elsewhere. */
+  /** Withdraws an arriving copy that was given up: its receivers ask another source. */
   withdrawn(key: string): void {
     for (const serving of Array.from(this.#serving.get(key))) {
       serving.link.link.send(MESSAGE.TRANSFER_END, serving.pull, ["gone"]);
@@ -236,7 +236,7 @@ export class ObjectSource {
 
   #read(peer: Peer, pull: number, [offset, sizeBytes]: TransferReadHeader): void {
     const serving = peer.pulls.get(pull);
-    // Of a pull that was sent elsewhere, or has ended: its reads were under way.
+    // The pull was sent elsewhere or has ended while its reads were under way.
     if (serving === undefined) return;
     const isValid =
       Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(sizeBytes) && sizeBytes > 0 && sizeBytes <= CHUNK_BYTES;
@@ -248,7 +248,7 @@ export class ObjectSource {
     void this.#pump(peer);
   }
 
-  /** Sends what is asked for and there, as long as the connection takes it. */
+  /** Sends requested bytes that have arrived, while the connection takes them. */
   async #pump(peer: Peer): Promise<void> {
     if (peer.isReading) return;
     peer.isReading = true;
@@ -257,7 +257,7 @@ export class ObjectSource {
         const memory = peer.link.takeMemory();
         if (memory === undefined) {
           peer.reads.unshift(next);
-          // Sockets tell when all has left them, and of little not even that; what is freed before keeps them busy.
+          // A socket reports only when all bytes have left, and for few bytes not even that. Chunks that are freed earlier keep it busy.
           peer.timer ??= setTimeout(() => {
             peer.timer = undefined;
             void this.#pump(peer);

@@ -42,7 +42,7 @@ interface ObjectTransferOptions extends StoreFolders {
   isOwned: IsOwned;
 }
 
-/** What the processes of this node are waiting for. */
+/** A fetch for which processes of this node wait. */
 interface Waiting extends FetchWaiter {
   readonly process: ProcessId;
   readonly of: CopyKey;
@@ -136,7 +136,7 @@ export class ObjectTransfer {
     return this.#cache.acquire(copyKeyOf(of), process) ?? (await this.#wait(process, { of, owner }, purpose));
   }
 
-  /** What processes of this node want of objects of others. */
+  /** Handlers of own processes' messages about other nodes' objects. */
   readonly handlers: Handlers<
     Pick<MessagesOfProcess, typeof MESSAGE.OBJECT_FETCH | typeof MESSAGE.COPY_RELEASE>,
     [peer: HeadPeer, message: Message]
@@ -163,7 +163,7 @@ export class ObjectTransfer {
     this.#applyOrphanEffects(this.#orphans.ownerGone(process));
   }
 
-  /** A process of this node, or the daemon, needs what is at a place on another node no more, or its bytes are lost. */
+  /** Frees an object on another node, because no process here needs it or its bytes are lost. */
   freedElsewhere([arena, offset]: WireLocation): void {
     if (this.#orphans.size > 0) this.#applyOrphanEffects(this.#orphans.freed(`${arena}/${offset}`));
   }
@@ -176,12 +176,12 @@ export class ObjectTransfer {
     return Array.from(nodes);
   }
 
-  /** Another node, whose identity is known, has connected to this one's transfer address. */
+  /** Accepts the transfer connection of another node, whose identity is proven. */
   accept(node: NodeTag, transport: Transport): void {
     this.#source.accept(node, transport);
   }
 
-  /** What the daemon of another node says of copies. */
+  /** Handlers of other daemons' messages about copies. */
   readonly copyHandlers: Handlers<Pick<MessagesBetweenDaemons, CopyMessage>, [node: NodeTag]> = {
     [MESSAGE.COPY_STATE]: (said, node) => this.#copyState(node, said),
     [MESSAGE.COPY_FREED]: (of, node) => {
@@ -193,7 +193,7 @@ export class ObjectTransfer {
   /** A node has been declared dead. */
   nodeGone(node: NodeTag): void {
     this.#dead.add(node);
-    // First of all: what is asked of this node in the place of the dead one is answered from it.
+    // First of all, because questions to this node in place of the dead one are answered from it.
     this.#applyOrphanEffects(this.#orphans.nodeGone(node));
     this.#receiver.nodeGone(node);
     this.#source.nodeGone(node);
@@ -215,7 +215,7 @@ export class ObjectTransfer {
         purpose,
         resolve: () => {
           this.#waiting.delete(process, waiter);
-          // At once: whoever needs room next would have it from a copy that nobody reads.
+          // At once, because the next request for room would evict a copy without readers.
           resolve(this.#cache.acquire(copyKeyOf(of), process) as WireLocation);
         },
         reject: (error) => {
@@ -231,7 +231,7 @@ export class ObjectTransfer {
   #whole(copy: Omit<Copy, "home">): void {
     const { key, of, location } = copy;
     const home = nodeTagOf(of[1][0]);
-    // A dead home does not tell when it is freed: the owner's node says what becomes of it, where that lives.
+    // A dead home sends no release. The owner's node, if it lives, decides about the copy.
     const isKept = copy.owner !== undefined && this.#dead.has(home) && !this.#dead.has(nodeTagOf(copy.owner));
     this.#cache.add({ ...copy, home }, { isKept });
     this.#source.progressed(key, location[2]);
@@ -253,7 +253,7 @@ export class ObjectTransfer {
     this.#receiver.freed(key);
   }
 
-  /** What another node says of its copy: of an object of this node, or one whose owner is here. */
+  /** Handles another node's report of its copy: of an object of this node, or of an owner here. */
   #copyState(node: NodeTag, header: CopyStateHeader): void {
     const [of, pull, state, owner] = header;
     if (!isCopyKey(of)) return;
@@ -303,7 +303,7 @@ export class ObjectTransfer {
     }
   }
 
-  /** The home keeps who has what, and the owner's node for the time when the home is dead. */
+  /** Reports a copy's state to the home, and to the owner's node for the case of the home's death. */
   #tellState({ of, owner, pull }: Pick<Copy, "of" | "owner" | "pull">, state: "whole" | "gone", knownAt?: NodeTag): void {
     const home = nodeTagOf(of[1][0]);
     if (home !== knownAt && !this.#dead.has(home)) this.#options.tell(home, MESSAGE.COPY_STATE, [of, pull, state]);
@@ -321,7 +321,7 @@ const FETCH_CODES: ReadonlyMap<string, WireErrorCode> = new Map([
   [OutOfDiskError.code, "outOfDisk"],
 ]);
 
-/** For a process of this node, which makes an error of its own of it. */
+/** Makes the error for a process of this node, which turns it into its own error. */
 function fetchError(error: Error): WireError {
   return new WireError((error instanceof ShoalError ? FETCH_CODES.get(error.code) : undefined) ?? "failed", error.message);
 }

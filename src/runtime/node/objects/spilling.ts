@@ -1,8 +1,8 @@
 /**
- * Spilling in the node daemon: the shell around the plan (runtime/objects/spill-plan.ts), which decides what is to be done when.
+ * Spilling in the node daemon: the shell around the plan (runtime/objects/spill-plan.ts), which decides.
  *
- * Turns its effects into messages, timers and files, and what they lead to into events. Owns the numbers of what was spilled and read back. A failed write changes
- * nothing: objects stay where they are, and puts go to disk by themselves until it works again.
+ * Turns effects into messages, timers and files, and their outcomes into events. Owns the counts of spilled and restored bytes. A failed write changes nothing: objects
+ * stay in place, and writers put new objects on disk themselves until spilling works again.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { SpillDisk } from "../../objects/spill-disk.ts";

@@ -26,17 +26,17 @@ interface StoreServiceOptions {
   nowMs: () => number;
 }
 
-/** What the node itself does with the store: it writes copies of other nodes' objects, and tells of its own. */
+/** The node's own use of the store: copies of other nodes' objects. */
 interface StoreOfNode {
   /** The daemon as a writer. */
   readonly processId: ProcessId;
   /** A message of the store to its writers, for the one in this process. */
   receive(type: number, header: unknown): void;
-  /** Nobody needs the object at this place any more, or its bytes are gone. */
+  /** Called when no process needs the object at this place, or its bytes are gone. */
   onFreed(location: WireLocation): void;
   /** Memory that would be free if it were asked for. */
   readonly idleBytes: number;
-  /** Memory that is promised to what is still coming. */
+  /** Memory that is promised to arriving copies. */
   readonly comingBytes: number;
   makeRoom(bytes: number): void;
 }
@@ -59,7 +59,7 @@ export class StoreService {
   readonly #options: StoreServiceOptions;
   readonly #ledger: StoreLedger;
   readonly #spilling: Spilling;
-  /** Who is connected, and what each wrote to memory less what it freed of its own, as far as the ledger knows. */
+  /** Connected processes with the bytes that each wrote to memory, less its own freed bytes, as far as the ledger knows. */
   readonly #seenBytes = new Map<ProcessId, number>();
   /** Places that are read for other nodes, how often each, and whom to tell that it may be written again. */
   readonly #held = new Map<string, { count: number; reuse: { writer: ProcessId; location: WireLocation }[] }>();
@@ -87,12 +87,12 @@ export class StoreService {
     return { quotaBytes: this.#options.quotaBytes, usedBytes, diskBytes, objects, ...this.#spilling.statistics };
   }
 
-  /** From now on the node has copies of its own in the store. */
+  /** Registers the node's own copies. */
   setNode(node: StoreOfNode): void {
     this.#node = node;
   }
 
-  /** What the quota leaves for copies. */
+  /** The free part of the quota, for copies. */
   get freeBytes(): number {
     return this.#options.quotaBytes - this.#ledger.usedBytes - (this.#node?.comingBytes ?? 0);
   }
@@ -124,13 +124,13 @@ export class StoreService {
     this.#tell(process);
   }
 
-  /** Its connection has ended; what it owned is kept until `processGone`. */
+  /** Notes the end of a process's connection. Its objects are kept until `processGone`. */
   left(process: ProcessId): void {
     this.#seenBytes.delete(process);
     this.#spilling.processGone(process);
   }
 
-  /** What processes tell of what they store, with who says it. */
+  /** Handlers of processes' messages about stored objects, with the sender. */
   readonly handlers: Handlers<Pick<MessagesOfProcess, StoreMessage>, [from: { readonly id: ProcessId }]> = {
     [MESSAGE.STORE_ARENA]: ([arena, kind, capacityBytes], { id: process }) => {
       this.#ledger.arenaChanged({ process, arena, kind, capacityBytes });
@@ -190,7 +190,7 @@ export class StoreService {
     if (writer !== undefined) this.#send(writer, MESSAGE.ARENA_LOST, location);
   }
 
-  /** Nobody needs the object. `reused`: its writer has the pages back already. */
+  /** Frees an object that no process needs. `reused`: its writer has the pages back already. */
   free(location: WireLocation, { reused }: { reused: boolean }): void {
     this.#node?.onFreed(location);
     const effects = this.#ledger.freed(fromWire(location));
@@ -224,13 +224,13 @@ export class StoreService {
       this.#send(owner, MESSAGE.STORE_CLAIM, [writer, locations.slice(start, start + IDS_IN_MESSAGE_MAX).map(toWire), ...link]);
   }
 
-  /** A process that dies between making a file and telling of it leaves one that nobody knows. */
+  /** Removes unknown files of a process that died between making a file and announcing it. */
   async #sweep(process: ProcessId): Promise<void> {
     try {
       const files = await this.#options.disk.filesOf(storeTagOf(process));
       if (!this.#isClosed) this.#unlink(files.filter((file) => !this.#ledger.knows(file)));
     } catch {
-      // A folder that cannot be listed keeps what is in it until the session ends.
+      // A folder that cannot be listed keeps its files until the session ends.
     }
   }
 
@@ -290,7 +290,7 @@ export class StoreService {
 
   #tell(process: ProcessId): void {
     const seenBytes = this.#seenBytes.get(process) ?? 0;
-    // Idle copies are in nobody's way: what is written in their stead makes them go.
+    // Idle copies do not count as used: a write evicts them.
     const { comingBytes, idleBytes } = this.#node ?? NO_COPIES;
     this.#options.send(process, MESSAGE.STORE_STATUS, {
       usedBytes: Math.max(0, this.#ledger.usedBytes + comingBytes - idleBytes),

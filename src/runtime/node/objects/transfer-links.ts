@@ -1,8 +1,8 @@
 /**
  * The transfer connections that this node has opened to others, one to each node that it fetches objects from.
  *
- * Decides when one is made (when something is to be sent) and when it is closed again (when nothing was asked over it for a while). What is sent while a connection is made waits
- * for it; when it cannot be made, or breaks, whoever fetches is told and asks anew.
+ * The first message opens a connection, and a while without requests closes it. Messages wait while a connection is being made. If that fails, or the connection
+ * breaks, the fetching code is informed and asks again.
  */
 import type { NodeTag } from "../../base/ids.ts";
 import { type ChunkHead } from "../../objects/transfer/chunk-parser.ts";
@@ -55,7 +55,7 @@ export class TransferLinks {
     else row.link.send(type, pull, header);
   }
 
-  /** Closes the connection to a node; what was asked over it is lost. */
+  /** Closes the connection to a node. Its open requests are lost. */
   reset(node: NodeTag, reason: string): void {
     const row = this.#rows.get(node);
     this.#rows.delete(node);

@@ -1,7 +1,8 @@
 /**
- * How a transfer connection begins: as every connection does, with a hello; what follows is no longer frames of the ordinary kind.
+ * The beginning of a transfer connection: a hello, as for every connection. Later bytes are not ordinary frames.
  *
- * Both ends prove that they are of the cluster, and the caller says that it comes to fetch (kind `transfer`); `acceptPeer` at the other end checks that, and whose certificate it shows.
+ * Both ends prove that they belong to the cluster, and the caller announces the kind `transfer`. `acceptPeer` at the other end checks both, and the caller's
+ * certificate.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { connect } from "../../os/network/endpoint.ts";

@@ -30,7 +30,7 @@ export class AskedOwners {
     if (readers?.size === 0) this.#readers.delete(owner);
   }
 
-  /** @returns what it was asked and has not answered */
+  /** Forgets an owner. @returns its unanswered questions */
   ownerGone(owner: ProcessId): Question[] {
     const readers = this.#readers.get(owner);
     this.#readers.delete(owner);

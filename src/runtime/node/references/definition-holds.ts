@@ -1,9 +1,8 @@
 /**
- * How long the definitions live that processes of this node made: as long as somebody holds their counted references.
+ * The lifetime of definitions that processes of this node made: until their counted references have no holder.
  *
- * A process that captures a function or class holds a reference which this daemon counts like that of an actor (`ref-service.ts`), and so do values
- * in which the function is, or an instance of the class, wherever they are. When nobody does, the head forgets the definition, and what it
- * had captured is let go of here.
+ * A process that captures a function or class holds a reference, which this daemon counts like an actor's (`ref-service.ts`). Values that contain the function or an
+ * instance of the class hold it, too, on any node. Without a holder the head forgets the definition, and its captured references are released here.
  */
 import type { ObjectId, ProcessId } from "../../base/ids.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";

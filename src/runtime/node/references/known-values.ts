@@ -8,7 +8,7 @@ import type { ObjectId } from "../../base/ids.ts";
 import { KNOWN_BYTES_MAX } from "../../objects/limits.ts";
 import type { RefValue } from "./ref-values.ts";
 
-/** What an entry takes besides the bytes of its value: its place, its id, the row. */
+/** Size of an entry besides the bytes of its value: place, id, row. */
 const ENTRY_BYTES = 512;
 
 export class KnownValues {

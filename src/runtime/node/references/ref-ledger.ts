@@ -1,10 +1,9 @@
 /**
- * Counts who holds which reference: where a ref is counted.
+ * Counts the holds of references on the node that counts them.
  *
- * A pure table in the node daemon. Whoever sends a ref to a process registers a hold for the receiver on its own ordered connection
- * before it could give up its own; the receiver releases it. So no message between two connections has to arrive in a given order,
- * and a count may be below zero for a moment. When nobody holds an object, its owner is told to free it. The daemon itself
- * is the owner of record for refs made inside workers, and then keeps their values (`values`).
+ * A pure table in the node daemon. The sender of a ref registers a hold for the receiver on its own ordered connection, before it could give up its own hold. The receiver
+ * releases it. So no message between two connections has to arrive in a given order, and a count may be below zero for a moment. When no process holds an object, its
+ * owner frees it. The daemon itself is the owner of record for refs made inside workers, and keeps their values (`values`).
  *
  * Events may be repeated for processes that are gone: their holds are dropped and later ones ignored.
  */
@@ -15,7 +14,7 @@ interface Row {
   readonly counts: Map<ProcessId, number>;
 }
 
-/** One process holds a ref so many times more, or fewer. */
+/** A change in the number of holds of one process. */
 export interface RefCount {
   readonly id: ObjectId;
   readonly owner: ProcessId;
@@ -42,7 +41,7 @@ export class RefLedger {
     return this.#rows.get(id)?.owner;
   }
 
-  /** Everybody for whom a ref is counted. */
+  /** Returns all processes for which a ref is counted. */
   holders(): Set<ProcessId> {
     return new Set(Array.from(this.#rows.values()).flatMap(({ counts }) => Array.from(counts.keys())));
   }
@@ -52,7 +51,7 @@ export class RefLedger {
     const { id, owner, holder, count } = change;
     let row = this.#rows.get(id);
     if (row === undefined) {
-      // Such a hold says nothing of others, whose holds may be on the way by other connections: who waits for the value would be forgotten with what seems to be freed.
+      // Such a hold says nothing of other processes, whose holds may be on the way: freeing now would forget readers that wait for the value.
       if (this.isGone(holder)) return undefined;
       row = { owner: undefined, counts: new Map() };
       this.#rows.set(id, row);
@@ -92,7 +91,7 @@ export class RefLedger {
     return freed;
   }
 
-  /** What is held for it counts no more. */
+  /** Tells whether a process is gone, so that its holds count no more. */
   isGone(holder: ProcessId): boolean {
     return this.#gone.has(holder) || (this.#goneNodes.size > 0 && this.#goneNodes.has(nodeTagOf(holder)));
   }

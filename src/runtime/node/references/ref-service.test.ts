@@ -18,7 +18,7 @@ interface World {
   from: (process: ProcessId, type: number, header: unknown) => void;
   /** The maker tells a value that contains a ref of the driver's, which it holds for the daemon. */
   provide: (inner: ObjectId, offset: number) => void;
-  /** What goes straight to a peer. */
+  /** Messages that went straight to a peer. */
   sent: { to: ProcessId; type: number; header: unknown }[];
   freed: ObjectId[];
   /** The objects that the maker is to make again. */

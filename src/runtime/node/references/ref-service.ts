@@ -1,9 +1,8 @@
 /**
  * References in the node daemon: the shell around the ledger of holds (`ref-ledger.ts`) and the values of refs that the node owns (`ref-values.ts`).
  *
- * Turns what processes report of their holds into frees. Routes requests for a value, and the values, to and from the process that owns the ref, and answers
- * for refs that the daemon owns. Called by `runtime/node/daemon.ts` with messages and with the ends of processes. Whoever is sent a value holds what the value
- * contains from the moment of sending.
+ * Turns processes' reports of holds into frees. Routes requests for a value, and the values, to and from the ref's owner, and answers for refs that the daemon owns.
+ * `runtime/node/daemon.ts` passes messages and the ends of processes. The receiver of a value holds the refs inside it from the moment of sending.
  */
 import { copyBytes } from "../../base/bytes.ts";
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
@@ -40,11 +39,11 @@ interface RefPeers {
 
 /** The bytes of values, on whichever node. */
 interface RefObjects {
-  /** They are this daemon's to free, from now on. */
+  /** Takes over the duty to free an object. */
   adopt(location: WireLocation): void;
-  /** Nobody needs them. `reused`: their writer has the pages back already. */
+  /** Frees an object that no process needs. `reused`: its writer has the pages back already. */
   free(location: WireLocation, options: { reused: boolean }): void;
-  /** They are gone. */
+  /** Reports lost bytes. */
   arenaLost(location: WireLocation): void;
 }
 
@@ -76,7 +75,7 @@ export class RefService {
     this.#definitions = new DefinitionHolds({ processId, count: (change) => this.count(change), forget });
   }
 
-  /** What processes say of references, those of this node and of others. */
+  /** Handlers of messages about references, from this node's processes and from others. */
   get handlers(): Handlers<Pick<MessagesOfProcess, ReferenceMessage>, [peer: HeadPeer, message: Message]> {
     return {
       [MESSAGE.REF_HOLD]: (rows, peer) => {
@@ -133,7 +132,7 @@ export class RefService {
     for (const id of orphaned) this.#known.forget(id);
     this.#freeAll(freed);
     this.#unacknowledged.receiversGone((receiver) => receiver === process);
-    // What one of another node has said may still be on the way: its daemon tells when that was all.
+    // Messages of another node's process may still be on the way: its daemon reports when all have arrived.
     if (nodeTagOf(process) === nodeTagOf(this.#options.processId)) this.#allSaid(this.#unacknowledged.linksOf(process));
   }
 
@@ -164,7 +163,7 @@ export class RefService {
     for (const ref of refs) this.#freed(ref);
   }
 
-  /** A process holds a ref once more, or once less; it is counted on the node of its owner. */
+  /** Counts a change in a process's holds, on the node of the ref's owner. */
   count({ id, owner, holder, count }: RefCount): void {
     const { remote } = this.#options.peers;
     if (remote.isHere(owner)) this.#add({ id, owner, holder, count });
@@ -190,7 +189,7 @@ export class RefService {
     if (this.#definitions.unheld(ref.id)) return;
     const freed = this.#values.free(ref.id);
     if (freed === undefined) return;
-    // Its maker keeps how it was made.
+    // The maker keeps the object's lineage.
     if (freed.values.some(({ header: { stored, refs } }) => stored !== undefined || refs.length > 0))
       this.#options.peers.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
     for (const value of freed.values) {
@@ -200,7 +199,7 @@ export class RefService {
     }
   }
 
-  /** The daemon keeps a value no more, and so not what it contains. */
+  /** Drops a value and the holds of the refs inside it. */
   #letGoOf(value: RefValue): void {
     for (const [id, owner] of value.header.refs) this.count({ id, owner, holder: this.#options.processId, count: -1 });
   }
@@ -274,7 +273,7 @@ export class RefService {
     for (const watcher of watchers) this.#deliver(id, watcher, value);
   }
 
-  /** The owner of these objects tells their values. What nobody holds would stay for good, and what another owns is not believed. */
+  /** Takes values from their owner. Values without a holder are dropped, because they would stay for good; another owner's are not believed. */
   #told(peer: HeadPeer, rows: MessagesOfProcess[typeof MESSAGE.REF_KNOWN], body: Uint8Array): void {
     let at = 0;
     for (const [id, header] of rows) {
@@ -285,7 +284,7 @@ export class RefService {
     }
   }
 
-  /** What the value contains is held for the reader from now on. */
+  /** Sends a value to its reader, which from now on holds the refs inside it. */
   #deliver(id: ObjectId, receiver: ProcessId, value: RefValue): void {
     for (const [inner, owner] of value.header.refs) this.count({ id: inner, owner, holder: receiver, count: 1 });
     this.#options.peers.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });

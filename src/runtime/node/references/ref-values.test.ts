@@ -1,4 +1,4 @@
-/** The values of refs made in workers: who is told what, when a maker dies and when bytes are lost. */
+/** The values of refs made in workers: their messages, the death of a maker, and lost bytes. */
 import { expect, test } from "vitest";
 import type { ObjectId, ProcessId } from "../../base/ids.ts";
 import type { PayloadHeader, WireLocation } from "../../wire/messages.ts";
@@ -43,7 +43,7 @@ test("lost bytes are made again by the maker, once for all readers", () => {
   expect(values.bytesLost(ID, "other" as ProcessId, placeOf(first))).toEqual({ kind: "wait" });
   const second = stored(4096);
   expect(values.provide(ID, maker, second)).toEqual({ watchers: [reader, "other"], isKept: true });
-  // One that comes late with the old place gets the new one.
+  // A late report with the old place gets the new value.
   expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "deliver", value: second });
 });
 
@@ -59,7 +59,7 @@ test("lost bytes of a dead maker, and those that it cannot make again, are lost 
   const orphaned = valuesWith(value);
   orphaned.makerGone(maker);
   expect(orphaned.bytesLost(ID, reader, placeOf(value))).toEqual({ kind: "lost", gone: value });
-  // What it contained is let go of once.
+  // The refs inside it are released once.
   expect(orphaned.bytesLost(ID, reader, placeOf(value))).toEqual({ kind: "lost", gone: undefined });
   expect(orphaned.watch(ID, reader)).toBe("lost");
 

@@ -1,12 +1,11 @@
 /**
  * The values of refs whose owner of record is this daemon (those made inside workers), and the watchers of all refs.
  *
- * Decides where a question for a value goes: to what is kept here, to the driver that owns it, or, when its owner is gone, to an
- * error that says so. Values that lie in the store are kept as their location only. What a value contains is held for the daemon until the value
- * goes: a value that is lost or not kept is handed back, so that its caller lets go of that.
+ * Decides the answer to a question for a value: the value kept here, the owning driver's answer, or an error if the owner is gone. For a stored value only its location is
+ * kept. The daemon holds the refs inside a value until the value goes: a lost or rejected value is returned to the caller, which releases these refs.
  *
- * The maker may tell several values of an object, where it makes one again that is not lost, or not yet known to be. All are kept: readers get the oldest, and when that is lost
- * the next. Only when all are lost is the maker asked, so it knows that whatever it has told is gone, and always owes an answer.
+ * The maker may send several values of an object when it makes one again that is not lost, or not yet known as lost. All are kept: readers get the oldest, and after its
+ * loss the next. Only when all are lost is the maker asked. So it knows that all its values are gone, and always owes an answer.
  */
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import type { PayloadHeader, WireLocation } from "../../wire/messages.ts";
@@ -28,7 +27,7 @@ interface Row {
   watchers: ProcessId[];
 }
 
-/** The answer to a report that a value is lost. `gone`: which of those here that was, to be forgotten with what it contains. */
+/** The answer to a report of a lost value. `gone`: the value kept here, to be forgotten with the refs inside it. */
 type LostValueEffect = { gone: RefValue | undefined } & LostValueAnswer;
 
 type LostValueAnswer =
@@ -36,13 +35,13 @@ type LostValueAnswer =
   | { kind: "deliver"; value: RefValue }
   /** The maker is to make the object again; the reader is told when it has. By the place the maker sees whether something that it has told is still on the way. */
   | { kind: "remake"; maker: ProcessId; toldAt: WireLocation }
-  /** That is under way. */
+  /** The maker is already making the value again. */
   | { kind: "wait" }
   | { kind: "lost" };
 
-/** What became of a value that arrived. */
+/** The outcome of a value that arrived. */
 interface ProvidedValue {
-  /** Those who asked for it before it was here. */
+  /** Processes that had asked for it before. */
   readonly watchers: readonly ProcessId[];
   /** Not where it lies in a place that is known already. */
   readonly isKept: boolean;
@@ -85,7 +84,7 @@ export class RefValues {
     return undefined;
   }
 
-  /** Who is at work on it: undefined once the value is here, or its maker is gone. */
+  /** Returns the process that makes the value; undefined once the value is here, or its maker is gone. */
   makerOf(id: ObjectId): ProcessId | undefined {
     const row = this.#rows.get(id);
     return row === undefined || row.values.length > 0 || row.lost ? undefined : row.maker;
@@ -112,7 +111,7 @@ export class RefValues {
     return (this.#rows.get(id)?.values.length ?? 0) > 0;
   }
 
-  /** Its maker cannot make it again. @returns who waits for it */
+  /** Gives up a value that its maker cannot make again. @returns the waiting processes */
   giveUp(id: ObjectId): ProcessId[] {
     const row = this.#rows.get(id);
     if (row === undefined || row.values.length > 0) return [];
@@ -120,7 +119,7 @@ export class RefValues {
     return row.watchers.splice(0);
   }
 
-  /** Nobody holds it any more. */
+  /** Frees an object without a holder. */
   free(id: ObjectId): { maker: ProcessId; values: readonly RefValue[] } | undefined {
     const row = this.#rows.get(id);
     this.#rows.delete(id);
@@ -142,7 +141,7 @@ export class RefValues {
     return lost;
   }
 
-  /** Those of a dead node ask no more. */
+  /** Forgets the watchers of a dead node. */
   watchersGone(tag: NodeTag): void {
     for (const row of this.#rows.values()) row.watchers = row.watchers.filter((watcher) => nodeTagOf(watcher) !== tag);
   }

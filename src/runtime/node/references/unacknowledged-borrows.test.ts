@@ -1,5 +1,5 @@
 /**
- * Which holds are given back when a link ends, or a process: those of messages that were never read, and no others.
+ * Holds that are given back at the end of a link or a process: only those of messages that were never read.
  */
 import { describe, expect, test } from "vitest";
 import { nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";

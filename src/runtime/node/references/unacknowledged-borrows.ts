@@ -87,7 +87,7 @@ export class UnacknowledgedBorrows {
     return Array.from(this.#links.keys()).flatMap((sender) => (nodeTagOf(sender) === tag ? this.linksOf(sender) : []));
   }
 
-  /** What a receiver held is dropped with it. */
+  /** Drops the holds of ended receivers. */
   receiversGone(isGone: (receiver: ProcessId) => boolean): void {
     for (const [sender, links] of this.#links) {
       for (const receiver of links.keys()) if (isGone(receiver)) links.delete(receiver);

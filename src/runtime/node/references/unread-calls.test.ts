@@ -1,4 +1,4 @@
-/** Holds for messages that did not arrive, in the daemon that counts them: whom it asks when, and what it gives back. */
+/** Holds for messages that did not arrive: the counting daemon's questions, and the holds that it gives back. */
 import { expect, test } from "vitest";
 import type { NodeId, NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";

@@ -1,4 +1,4 @@
-/** How many workers start before the daemon does, who gets them, and that none is left. */
+/** Workers that start before the daemon: their number, their takers, and that none is left. */
 import { expect, test } from "vitest";
 import { EarlyWorkers } from "./early-workers.ts";
 

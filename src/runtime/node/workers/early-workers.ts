@@ -1,13 +1,13 @@
 /**
- * The first workers of a node of one machine, started before its daemon has loaded itself: on another processor they load the runtime in the meantime.
+ * The first workers of a single-machine node, started before its daemon has loaded: meanwhile they load the runtime on another processor.
  *
- * They are given to the first who start a worker of no special kind, in the order in which they began; what is left at the end of the daemon ends with it. One that has ended
- * is not given away. How one starts and ends is the owner's matter.
+ * The first requests for ordinary workers take them in the order in which they began. Remaining ones end with the daemon, and ended ones are not given away. The owner
+ * decides how a worker starts and ends.
  */
 import { PREWARMED_MAX } from "../leases/limits.ts";
 
 interface EarlyWorkersOptions<Worker> {
-  /** How many workers the node has when all of its CPUs are at work. */
+  /** Number of workers when all CPUs of the node are at work. */
   readonly cpus: number;
   /** Starts one; `gone` is called when it ends without having been taken. */
   readonly start: (gone: () => void) => Worker;

@@ -1,8 +1,8 @@
 /**
  * Watches the memory of the node and of its workers, and ends workers before the machine runs out of it.
  *
- * The shell around `memory-policy.ts`: it knows what each worker runs under which limit, looks a few times a second while anything runs, and ends the chosen
- * workers with a reason that names who used what. It does not look at an idle node, and does nothing on systems that do not report the memory of processes.
+ * The shell around `memory-policy.ts`: knows each worker's work and limit, looks a few times a second while work runs, and ends the chosen workers with a reason that
+ * names the users of memory. It does not look at an idle node, and does nothing on systems that do not report processes' memory.
  */
 import type { MemoryProbe } from "../../os/machine/memory-usage.ts";
 import type { ActorId, ProcessId } from "../../base/ids.ts";
@@ -33,7 +33,7 @@ interface MemoryGuardPorts {
 const LOOK_EVERY_MS = 250;
 /** After one was ended for the machine: the kernel needs a moment to have its pages back. */
 const SETTLE_LOOKS = 2;
-/** Of the session; and of whatever else runs on the machine. */
+/** Limit on listed processes: of the session, and of all others on the machine. */
 const LISTED_MAX = 10;
 const OTHERS_LISTED_MAX = 5;
 
@@ -79,7 +79,7 @@ export class MemoryGuard {
     this.#watch();
   }
 
-  /** What runs under this lease is ended last. */
+  /** Marks work under a lease that may not run twice: its worker is ended last. */
   runsOnce(leaseId: number): void {
     this.#onceLeases.add(leaseId);
   }

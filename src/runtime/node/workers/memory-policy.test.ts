@@ -1,4 +1,4 @@
-/** Who is ended for its memory, and who is not. */
+/** The choice of workers to end for their memory. */
 import { describe, expect, test } from "vitest";
 import type { ProcessId } from "../../base/ids.ts";
 import { VICTIM_MIN_BYTES } from "./limits.ts";

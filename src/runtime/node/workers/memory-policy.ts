@@ -1,9 +1,9 @@
 /**
- * Which worker is ended for its memory: a pure function of what each of them uses, and the words in which it is told.
+ * Chooses the worker to end for its memory, and writes the message: a pure function of all workers' use.
  *
- * A worker beyond its own limit is ended in any case. When the machine is nearly full one more is, before the kernel ends whatever it likes: an idle one first, then a
- * task that may run again, then one that may not, then an actor. Among such tasks it is the newest one of the owner with the most running, as in Ray: that loses the least work, and whoever
- * fills the machine with many tasks pays for it. Called by the memory guard at each look.
+ * A worker beyond its own limit is always ended. If the machine is nearly full, one more worker is ended, before the kernel kills an arbitrary process: first an idle one,
+ * then a task that may run again, then another task, then an actor. Among equal tasks it is the newest one of the owner with the most running tasks, as in Ray: that loses
+ * the least work, and an owner that fills the machine pays for it. The memory guard calls it at each look.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import { VICTIM_MIN_BYTES } from "./limits.ts";
@@ -11,16 +11,16 @@ import { VICTIM_MIN_BYTES } from "./limits.ts";
 export interface WorkerMemory {
   id: ProcessId;
   pid: number;
-  /** What it runs, for messages. */
+  /** Name of the worker's work, for messages. */
   name: string;
   kind: "idle" | "task" | "actor";
   owner: ProcessId | undefined;
   /** The larger the later it began. */
   order: number;
   usedBytes: number;
-  /** Of a task: nothing runs there, as far as is known, that may not run twice. */
+  /** Whether, as far as is known, all tasks there may run twice. */
   isRetriable: boolean;
-  /** What it may use, when `memoryBytes` was asked for. */
+  /** The worker's limit, if `memoryBytes` was requested. */
   limitBytes: number | undefined;
 }
 

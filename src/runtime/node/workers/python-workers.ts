@@ -1,8 +1,8 @@
 /**
- * Starts workers that speak Python: each by itself, or forked from a process of their environment that has imported what they need.
+ * Starts Python workers: single processes, or forks of a process of their environment with preloaded imports.
  *
- * The Python part of `process-launcher.ts`. Forks where the environment names imports and the system can; otherwise an interpreter is started for each, which takes it some
- * 50 ms and the imports of the code besides.
+ * The Python part of `process-launcher.ts`. Forks if the environment names imports and the system can fork. Otherwise it starts an interpreter for each worker, which
+ * takes some 50 ms and the time of the imports.
  */
 import { ForkedWorkers } from "../../os/processes/forked-workers.ts";
 import { Child, type ChildOptions } from "../../os/processes/worker-process.ts";
@@ -24,7 +24,7 @@ interface PythonStart {
   /** Key of the environment. */
   readonly environment: string;
   readonly settings: LaunchSettings & { readonly interpreter: string };
-  /** What the worker is told at its start. */
+  /** The worker's configuration at its start. */
   readonly configuration: { readonly address: string };
   readonly listeners: Pick<ChildOptions, "onLine" | "onExit">;
 }

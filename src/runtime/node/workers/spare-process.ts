@@ -1,8 +1,8 @@
 /**
- * A worker's process that has been started before it is known for whom: it loads the runtime and waits for its configuration.
+ * A worker's process that starts before its purpose is known: it loads the runtime and waits for its configuration.
  *
- * What it prints is kept, and its end nobody's, until it has a taker, who puts listeners of its own in place. Made by the launcher for jobs of a cluster, and by a daemon
- * that has only begun to load itself (`entry/daemon-start.ts`), for which reason this file imports little.
+ * Its output is kept, and its end ignored, until a taker sets listeners. The launcher makes spare processes for jobs of a cluster. A daemon that has only begun to load
+ * makes them, too (`entry/daemon-start.ts`), so this file imports little.
  */
 import { usableMemoryBytes, workerHeapFlags } from "../../os/machine/machine.ts";
 import { Child } from "../../os/processes/worker-process.ts";
@@ -12,7 +12,7 @@ export interface SpareConfiguration {
   isSpare: true;
 }
 
-/** What becomes of what a child prints and of its end: a spare one's are its taker's, once there is one. */
+/** Listeners for a child's output and end, which a spare process's taker sets. */
 export interface Listeners {
   onLine: ConstructorParameters<typeof Child>[0]["onLine"];
   onExit: ConstructorParameters<typeof Child>[0]["onExit"];
@@ -20,14 +20,14 @@ export interface Listeners {
 
 export interface SpareProcess {
   readonly child: Child;
-  /** From now on it is the taker's, who is told what it has printed: why it could not start, perhaps. */
+  /** Hands the process to a taker, together with its output so far, which may say why it could not start. */
   readonly take: (listeners: Listeners) => void;
 }
 
 interface SpareProcessOptions {
   readonly entry: string;
   readonly execArgv: readonly string[];
-  /** How many workers the node has when all of its CPUs are at work. */
+  /** Number of workers when all CPUs of the node are at work. */
   readonly cpus: number;
 }
 

@@ -1,4 +1,4 @@
-/** When spare workers start, who gets them, and that none is left. */
+/** Spare workers: their start, their takers, and that none is left. */
 import { expect, test } from "vitest";
 import { SpareWorkers } from "./spare-workers.ts";
 

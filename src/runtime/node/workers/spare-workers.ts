@@ -1,10 +1,10 @@
 /**
- * Worker processes that have started and belong to nobody yet: a job takes one instead of waiting for a process to start.
+ * Started worker processes without an owner: a job takes one instead of waiting for a process to start.
  *
- * They have loaded the runtime and no code of a user, have no name and no connection, and are told all of that when they are taken, with the folder in which they run from
- * then on. New ones start a while after one was taken, so as not to be in the way of the first work of the job that took it; takers in between do not put that off, or
- * jobs that follow each other closely would never find any. Where takers come so fast that several find none, what they need is this: from then on each that is
- * taken is replaced at once, until the takers have become few, so that who makes one actor after the other waits for none to start. They end before the daemon.
+ * They have loaded the runtime but no user code, and have no name or connection. Their taker sends all of that, with their working folder. New ones start some time after
+ * one was taken, so that they do not slow down the first work of its job. Later takers do not delay this, or quickly following jobs would never find a spare. If several
+ * takers find none, each taken worker is replaced at once until takers have become few: a program that makes one actor after the other then waits for no start. Spare
+ * workers end before the daemon.
  */
 
 interface SpareWorkersOptions<Spare> {
@@ -21,10 +21,10 @@ export class SpareWorkers<Spare> {
   readonly #spares = new Set<Spare>();
   /** Forgets that more will be started; undefined where none will. */
   #forget: (() => void) | undefined;
-  /** Takers since that was last done, and those of them who found none. */
+  /** Takers since the last count, and those that found no spare. */
   #takers = 0;
   #unserved = 0;
-  /** One that was taken is replaced at once. */
+  /** Whether each taken worker is replaced at once. */
   #isInDemand = false;
   #isClosed = false;
   readonly #allGone = Promise.withResolvers<void>();
@@ -33,7 +33,7 @@ export class SpareWorkers<Spare> {
     this.#options = options;
   }
 
-  /** Starts what is missing. */
+  /** Starts the missing spare workers. */
   fill(): void {
     const { count, start } = this.#options;
     while (!this.#isClosed && this.#spares.size < count) {

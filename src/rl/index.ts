@@ -6,12 +6,18 @@
 import "./well-known-exports.ts";
 
 export { Algorithm, DEFAULT_MODULE_ID } from "./algorithms/algorithm.ts";
-export { type ComputeActionOptions, Policy, type PolicyOptions } from "./algorithms/policy.ts";
+export { type ComputeActionOptions, Policy, type PolicyOptions, type PreviousStep } from "./algorithms/policy.ts";
 export { PPO, PPOConfig, PPOLearner, type PPOTraining } from "./algorithms/ppo.ts";
 export type { EnvRunnerResult, EpisodeStatistics, EvaluationResult, TrainResult } from "./algorithms/train-result.ts";
 export type { AlgorithmHandle, CallOptions } from "./config/algorithm-handle.ts";
 export { AlgorithmConfig } from "./config/algorithm-config.ts";
 export type { Callbacks } from "./config/callbacks.ts";
+export { ClipRewards, type ClipRewardsOptions } from "./connectors/clip-rewards.ts";
+export { Connector, type ConnectorColumns, type ConnectorContext, type ConnectorSetup } from "./connectors/connector.ts";
+export { FrameStack, type FrameStackOptions } from "./connectors/frame-stack.ts";
+export { MeanStdFilter, type MeanStdFilterOptions } from "./connectors/mean-std-filter.ts";
+export type { ConnectorMaker } from "./connectors/observation-pipeline.ts";
+export { PreviousActions, type PreviousActionsOptions } from "./connectors/previous-actions.ts";
 export type { BatchDistribution } from "./distributions/action-distribution.ts";
 export { EnvironmentError, RLError } from "./errors.ts";
 export type {

@@ -1,5 +1,11 @@
 /** Everything of `shoal/rl` that travels by name: the imports of environments, and the parts of runners. */
 import { registerExports } from "../core/internal.ts";
+import { madeConnectors } from "./connectors/built-in-connectors.ts";
+import { ClipRewards } from "./connectors/clip-rewards.ts";
+import { Connector } from "./connectors/connector.ts";
+import { FrameStack } from "./connectors/frame-stack.ts";
+import { MeanStdFilter } from "./connectors/mean-std-filter.ts";
+import { PreviousActions } from "./connectors/previous-actions.ts";
 import { EnvironmentError, RLError } from "./errors.ts";
 import { makeEnv, makeVectorEnv } from "./environments/make-env.ts";
 import { RLModule } from "./modules/rl-module.ts";
@@ -14,13 +20,19 @@ import { Text } from "./spaces/text.ts";
 
 registerExports("shoal/rl", {
   Box,
+  ClipRewards,
+  Connector,
   Dict,
   Discrete,
   EnvironmentError,
+  FrameStack,
+  madeConnectors,
   makeEnv,
   makeVectorEnv,
+  MeanStdFilter,
   MultiBinary,
   MultiDiscrete,
+  PreviousActions,
   receivedSpace,
   RLError,
   RLModule,

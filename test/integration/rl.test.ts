@@ -5,7 +5,20 @@ import { mkdtempSync, rmSync, writeFileSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { actors, init, shutdown } from "shoal";
-import { Algorithm, Box, Discrete, type Env, Policy, PPOConfig, PPOLearner, RLModule, type ModuleInput, type TrainResult } from "shoal/rl";
+import {
+  Algorithm,
+  Box,
+  Discrete,
+  type Env,
+  MeanStdFilter,
+  Policy,
+  PPOConfig,
+  PPOLearner,
+  PreviousActions,
+  RLModule,
+  type ModuleInput,
+  type TrainResult,
+} from "shoal/rl";
 import { Mlp, type Tensor } from "shoal/tensor";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { learn, LEARNING_RUNS } from "../learning/runs.ts";
@@ -64,6 +77,26 @@ test.each([0, 1])("a restored run goes on as one without interruption, with %i r
   const observation = Float32Array.of(0.01, 0, 0.1, 0);
   expect(policy.computeAction(observation)).toBe(algorithm.computeAction(observation));
   expect(timeless(await algorithm.train())).toEqual(expected[0]);
+});
+
+test("a mean-std filter gives one curve with any number of runners, and comes back with a checkpoint", async () => {
+  const filtered = (numEnvRunners: number, numEnvsPerEnvRunner: number): PPOConfig =>
+    cartPole(numEnvRunners, numEnvsPerEnvRunner).envRunners({
+      envToModuleConnector: () => [new MeanStdFilter(), new PreviousActions()],
+    });
+  const expected = await curve(filtered(0, 4), 4);
+  expect(await curve(filtered(2, 2), 4)).toEqual(expected);
+  expect(await curve(cartPole(0, 4), 4)).not.toEqual(expected);
+  const path = join(folder, "filtered");
+  await using algorithm = await filtered(0, 4).buildAlgo();
+  await algorithm.train();
+  await algorithm.train();
+  await algorithm.save(path);
+  await using restored = await Algorithm.fromCheckpoint(path);
+  expect([timeless(await restored.train()), timeless(await restored.train())]).toEqual(expected.slice(2));
+  const observation = Float32Array.of(0.01, 0, 0.1, 0);
+  await algorithm.restore(path);
+  expect((await Policy.fromCheckpoint(path)).computeAction(observation)).toBe(algorithm.computeAction(observation));
 });
 
 test("killed runners are replaced, also all at once, and training goes on", async () => {

@@ -10,6 +10,7 @@ import type { Checkpoint } from "../../runs/checkpoint.ts";
 import { type AlgorithmFile, readAlgorithmFile, readStates, readWeights, writeCheckpoint } from "../checkpoints/algorithm-checkpoint.ts";
 import type { AlgorithmHandle, CallOptions } from "../config/algorithm-handle.ts";
 import type { AlgorithmConfig, ConfigValues } from "../config/algorithm-config.ts";
+import { builtInConnectors } from "../connectors/built-in-connectors.ts";
 import { vectorEnvOf } from "../environments/make-env.ts";
 import { RLError } from "../errors.ts";
 import { BREATH_MS } from "../limits.ts";
@@ -32,6 +33,8 @@ interface AlgorithmParts<Training extends object> {
   readonly built: BuiltModule;
   readonly seed: number;
 }
+
+const CONNECTORS = "envRunners.envToModuleConnector";
 
 const CALL = { of: "a call of an algorithm", options: { signal: SIGNAL } };
 
@@ -185,12 +188,15 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     const weights = this.built.module.parameters.data.slice();
     const isAuto = rolloutFragmentLength === "auto";
     const length = isAuto ? Math.ceil(steps / (Math.max(1, numEnvRunners) * numEnvsPerEnvRunner)) : rolloutFragmentLength;
-    const request = { steps: length * numEnvsPerEnvRunner, explore, exploration: this.exploration };
+    const { encoder } = this.built;
+    const connectors = encoder.connectors.length === 0 ? {} : { connectors: encoder.getStates() };
+    const request = { steps: length * numEnvsPerEnvRunner, explore, exploration: this.exploration, ...connectors };
     const fragments: Fragment[] = [];
     // With "auto", one round is a batch, also where a runner was lost.
     const wanted = isAuto ? 1 : steps;
     for (let rows = 0; rows < wanted; ) {
-      for (const { fragment, returns, lengths } of await this.#runners.sample(weights, request, signal)) {
+      for (const { fragment, returns, lengths, increments } of await this.#runners.sample(weights, request, signal)) {
+        encoder.merge(increments);
         fragments.push(fragment);
         rows += fragment.rows;
         this.#count(fragment.rows, returns, lengths);
@@ -278,6 +284,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
             seed: this.seed,
             config: this.config.toCheckpoint(),
             spaces: { observation: this.built.observationSpace.toJSON(), action: this.built.actionSpace.toJSON() },
+            connectors: this.built.encoder.toSaved(),
             progress: { ...this.#progress, returns: this.#returns, lengths: this.#lengths },
             training: this.getState(),
           },
@@ -303,6 +310,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       } catch (cause) {
         throw new RLError(`Cannot restore ${path}: ${messageOf(cause)}. Use the configuration that it was saved with`, { cause });
       }
+      this.built.encoder.fromSaved(file.connectors ?? []);
       await this.restoreState(path, file.save, file.training ?? {});
       await this.#runners.setStates(runners);
       const { returns, lengths, ...progress } = file.progress;
@@ -380,14 +388,18 @@ export abstract class Algorithm<Training extends object = object> implements Alg
 }
 
 /** The configuration in a checkpoint. @throws RLError where classes or functions belong to it */
-function savedConfig({ algorithm, config }: AlgorithmFile, path: string): AnyConfig {
+function savedConfig(file: AlgorithmFile, path: string): AnyConfig {
+  const { algorithm, config } = file;
   const made = configOf(algorithm, path).fromCheckpoint(config.given);
   try {
     made.environment(config.env);
   } catch (cause) {
     throw missing(path, config.code, cause);
   }
-  const others = config.code.filter((each) => each !== "environment");
+  const connectors = builtInConnectors(file.connectors ?? []);
+  if (config.code.includes(CONNECTORS) && connectors !== undefined) made.envRunners({ envToModuleConnector: connectors });
+  const isGiven = (each: string): boolean => each === "environment" || (each === CONNECTORS && connectors !== undefined);
+  const others = config.code.filter((each) => !isGiven(each));
   if (others.length > 0) throw missing(path, others, undefined);
   return made;
 }

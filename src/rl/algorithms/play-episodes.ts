@@ -28,8 +28,8 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Evaluation
   const { built, episodes, explore, seed, signal, numEnvs } = request;
   const env = vectorEnvOf(request.env, { ...request, workerIndex: 0, autoresetMode: "sameStep" });
   const policy = new Policy(built, new Random(seed, "evaluation actions"));
-  const { encoder } = built;
-  const obs = new Float32Array(numEnvs * encoder.size);
+  const observer = built.encoder.observe(numEnvs, { training: false });
+  const obs = new Float32Array(numEnvs * built.encoder.size);
   const actions = columnLayout(env.actionSpace).allocate(numEnvs);
   const shares = Array.from({ length: numEnvs }, (_, index) => Math.floor(episodes / numEnvs) + (index < episodes % numEnvs ? 1 : 0));
   const running = { returns: new Float64Array(numEnvs), lengths: new Int32Array(numEnvs), ended: new Uint8Array(numEnvs) };
@@ -37,11 +37,13 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Evaluation
   let steps = 0;
   let breathedAt = performance.now();
   try {
-    encoder.encodeColumn((await env.reset({ seed: new Random(seed, "evaluation").integer(2 ** 31) })).observations, numEnvs, obs);
+    observer.begin((await env.reset({ seed: new Random(seed, "evaluation").integer(2 ** 31) })).observations, obs);
     while (over.returns.length < episodes) {
-      policy.act(obs, { rows: numEnvs, explore, into: actions, isActing: (index) => running.ended[index] === 0 });
+      const drawn = policy.act(obs, { rows: numEnvs, explore, into: actions, isActing: (index) => running.ended[index] === 0 });
       const { observations, rewards, terminateds, truncateds } = await env.step(actions);
-      encoder.encodeColumn(observations, numEnvs, obs);
+      const starts =
+        env.autoresetMode === "nextStep" ? running.ended : terminateds.map((flag, index) => flag | (truncateds[index] as number));
+      observer.step(observations, { actions: drawn, rewards, starts, finals: [] }, obs);
       for (let index = 0; index < numEnvs; index += 1) {
         // The step that resets an environment is no step of an episode.
         if (running.ended[index] !== 0 || shares[index] === 0) {

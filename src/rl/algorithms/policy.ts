@@ -12,12 +12,28 @@ import { configOf } from "../config/algorithm-registry.ts";
 import { checkMasks } from "../modules/masked-module.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import { actionInputs } from "../modules/rl-module.ts";
+import { builtInConnectors } from "../connectors/built-in-connectors.ts";
+import { Discrete } from "../spaces/discrete.ts";
+import type { NumericArray } from "../spaces/dtype.ts";
+import { MultiDiscrete } from "../spaces/multi-discrete.ts";
+import type { Space } from "../spaces/space.ts";
 import { type ColumnData, columnLayout } from "../spaces/columns.ts";
 import { spaceFromJson } from "../spaces/space-json.ts";
 
 export interface ComputeActionOptions {
   /** Whether the action is drawn; else it is the likeliest. Default: false. */
   readonly explore?: boolean | undefined;
+  /** The steps of the episode before this observation, oldest first, for connectors that look back: `FrameStack`, `PreviousActions`. Default: none, the episode begins. */
+  readonly previous?: readonly PreviousStep[] | undefined;
+}
+
+/** An observation, the action on it, and the reward. */
+export interface PreviousStep {
+  readonly observation: unknown;
+  /** Discrete or MultiDiscrete. Default: none, which counts as zeros. */
+  readonly action?: unknown;
+  /** Default: 0. */
+  readonly reward?: number | undefined;
 }
 
 export interface PolicyOptions {
@@ -50,9 +66,14 @@ export class Policy {
     const moduleClass = config?.values.rlModule.moduleClass;
     if (moduleClass === undefined && code.includes("rlModule.moduleClass"))
       throw new RLError(`Cannot read a policy: the module of ${path} is of a class of its user's. Give the configuration: { config }`);
-    const { moduleSpec } = config ?? configOf(file.algorithm, path).fromCheckpoint(given);
+    const connectors = config?.values.envRunners.envToModuleConnector ?? builtInConnectors(file.connectors ?? []);
+    if (connectors === undefined)
+      throw new RLError(`Cannot read a policy: connectors of ${path} are of a class of its user's. Give the configuration: { config }`);
+    const { moduleSpec: saved } = config ?? configOf(file.algorithm, path).fromCheckpoint(given);
+    const moduleSpec = config === undefined ? { ...saved, connectors } : saved;
     const spaces = { observationSpace: spaceFromJson(file.spaces.observation), actionSpace: spaceFromJson(file.spaces.action) };
     const built = buildModule(moduleSpec, spaces);
+    built.encoder.fromSaved(file.connectors ?? []);
     await readWeights(path, file, { moduleId, module: built.module });
     return new Policy(built);
   }
@@ -64,39 +85,64 @@ export class Policy {
   }
 
   /** The actions for several observations, in one pass. */
-  computeActions<Action = unknown>(observations: readonly unknown[], { explore = false }: ComputeActionOptions = {}): Action[] {
-    const { encoder, observationSpace, actionSpace } = this.#built;
+  computeActions<Action = unknown>(
+    observations: readonly unknown[],
+    { explore = false, previous = [] }: ComputeActionOptions = {},
+  ): Action[] {
+    const { encoder, actionSpace } = this.#built;
     const rows = observations.length;
     const obs = new Float32Array(rows * encoder.size);
-    for (const [row, observation] of observations.entries()) {
-      const misfit = observationSpace.misfit(observation);
-      if (misfit !== undefined)
-        throw new RangeError(`Cannot compute an action: the observation is not in the observation space: ${misfit}`);
-      encoder.encode(observation, obs, row * encoder.size);
-    }
+    if (rows > 0) this.#observe(observations, previous, obs);
     const layout = columnLayout(actionSpace);
     const actions = layout.allocate(rows);
     if (rows > 0) this.act(obs, { rows, explore, into: actions });
     return Array.from({ length: rows }, (_, row) => layout.read(actions, row) as Action);
   }
 
-  /** Writes actions of the environment for encoded observations. `isActing` says whose actions count. */
+  /** Encodes observations as runners do, behind the steps before them. */
+  #observe(observations: readonly unknown[], previous: readonly PreviousStep[], into: Float32Array): void {
+    const { encoder, observationSpace, actionSpace } = this.#built;
+    const rows = observations.length;
+    if (previous.length > 0 && rows !== 1)
+      throw new RangeError(`Cannot compute actions: previous steps go with one observation: received ${rows}`);
+    const column = (values: readonly unknown[]): ColumnData => {
+      const layout = columnLayout(observationSpace);
+      const data = layout.allocate(values.length);
+      for (const [row, value] of values.entries()) {
+        const misfit = observationSpace.misfit(value);
+        if (misfit !== undefined)
+          throw new RangeError(`Cannot compute an action: the observation is not in the observation space: ${misfit}`);
+        layout.write(data, row, value);
+      }
+      return data;
+    };
+    const observer = encoder.observe(rows, { training: false });
+    const [first, ...others] = [...previous.map(({ observation }) => [observation]), observations];
+    observer.begin(column(first as readonly unknown[]), into);
+    for (const [index, { action, reward = 0 }] of previous.entries()) {
+      const step = { actions: drawnAction(action, actionSpace), rewards: Float64Array.of(reward), starts: new Uint8Array(1), finals: [] };
+      observer.step(column(others[index] as readonly unknown[]), step, into);
+    }
+  }
+
+  /** Writes actions of the environment for encoded observations. `isActing` says whose actions count. @returns the actions in the policy's range */
   act(
     obs: Float32Array,
     { rows, explore, into, isActing }: { rows: number; explore: boolean; into: ColumnData; isActing?: (row: number) => boolean },
-  ): void {
+  ): NumericArray {
     const { module, encoder, distribution, maskedChoices } = this.#built;
     checkMasks(obs, { rows, choices: maskedChoices }, isActing);
     const inputs = this.#withOwnNoise(() =>
       scope(() => noGrad(() => actionInputs(module.forward({ obs: tensor(obs, { shape: [rows, encoder.size] }), explore })).toArray())),
     );
-    const drawn = distribution.actions.allocate(rows);
+    const drawn = distribution.actions.allocate(rows) as NumericArray;
     for (let row = 0; row < rows; row += 1) {
       const draw = { inputs, row, actions: drawn };
       if (explore) distribution.sample(draw, this.#random);
       else distribution.choose(draw);
     }
     distribution.toEnvironment(drawn, into);
+    return drawn;
   }
 
   /** Runs `f` with this policy's streams in noisy layers: the module may be one that learns, whose streams go on undisturbed. */
@@ -113,4 +159,16 @@ export class Policy {
       for (const [index, stream] of noise.entries()) stream.setState(before[index] as RandomState);
     }
   }
+}
+
+/** An action of the environment as the policy draws it. */
+function drawnAction(action: unknown, space: Space): NumericArray {
+  if (action === undefined) return columnLayout(space).allocate(1) as NumericArray;
+  const misfit = space.misfit(action);
+  if (misfit !== undefined) throw new RangeError(`Cannot compute an action: a previous action is not in the action space: ${misfit}`);
+  if (space instanceof Discrete) return Int32Array.of((action as number) - space.start);
+  if (space instanceof MultiDiscrete) return Int32Array.from(action as ArrayLike<number>);
+  throw new RLError(
+    "Cannot compute an action: previous actions are of a Discrete or MultiDiscrete space: received those of a Box. Leave action out",
+  );
 }

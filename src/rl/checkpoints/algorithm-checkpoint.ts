@@ -32,6 +32,13 @@ interface Progress {
   readonly lengths: readonly number[];
 }
 
+/** A connector by class name, with options and state. */
+export interface SavedConnector {
+  readonly name: string;
+  readonly options: unknown;
+  readonly state: unknown;
+}
+
 /** The contents of `algorithm.json`. */
 export interface AlgorithmFile {
   readonly format: "shoal-rl";
@@ -42,6 +49,8 @@ export interface AlgorithmFile {
   readonly seed: number;
   readonly config: { readonly env: string; readonly given: Readonly<Record<string, object>>; readonly code: readonly string[] };
   readonly spaces: { readonly observation: SpaceJson; readonly action: SpaceJson };
+  /** Between the observations and the module. */
+  readonly connectors?: readonly SavedConnector[];
   readonly progress: Progress;
   readonly learner: LearnerState["data"];
   /** Numbers of the training step. */

@@ -177,10 +177,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   /** How each process makes the module. */
   get moduleSpec(): ModuleSpec {
-    const { environment, rlModule } = this.values;
-    const { normalizeActions, clipActions } = environment;
+    const { environment, envRunners, rlModule } = this.values;
+    const { normalizeActions, clipActions, clipRewards } = environment;
     const modelConfig = { ...this.modelOptions, ...rlModule.modelConfig };
-    return { moduleClass: rlModule.moduleClass, modelConfig, normalizeActions, clipActions, policyKind: this.policyKind };
+    const ways = { normalizeActions, clipActions, clipRewards, connectors: envRunners.envToModuleConnector };
+    return { moduleClass: rlModule.moduleClass, modelConfig, ...ways, policyKind: this.policyKind };
   }
 
   /** A configuration of the same values, which is not frozen. */

@@ -17,6 +17,7 @@ import {
   type OptionSet,
   plainObject,
 } from "../../core/internal.ts";
+import type { ConnectorMaker } from "../connectors/observation-pipeline.ts";
 import type { ModelConfig, ModuleClass } from "../modules/rl-module.ts";
 import type { LearnerClass } from "../learners/learner.ts";
 import { schedule } from "../learners/schedule.ts";
@@ -51,6 +52,10 @@ export const ENVIRONMENT = {
   of: "environment()",
   options: {
     envConfig: custom<object>("an object is needed", {}, (value) => (isPlainObject(value) ? "ok" : "wrong type")),
+    /** Learns from the signs of rewards, or from rewards between minus and plus this number. */
+    clipRewards: custom<boolean | number>("true, false, or a number above 0 is needed", false, (value) =>
+      typeof value === "boolean" ? "ok" : typeof value !== "number" ? "wrong type" : value > 0 ? "ok" : "out of range",
+    ),
     normalizeActions: flag(true),
     clipActions: flag(false),
     disableEnvChecking: flag(false),
@@ -78,6 +83,8 @@ export const ENV_RUNNERS = {
     ),
     sampleTimeoutMs: milliseconds(60_000),
     explore: flag(true),
+    /** Makes the connectors between observations and the module. */
+    envToModuleConnector: callable<ConnectorMaker>("a function that returns connectors is needed"),
   },
 };
 

@@ -6,13 +6,13 @@
 import { Random, withRandom } from "../../tensor/index.ts";
 import type { ActionDistribution } from "../distributions/action-distribution.ts";
 import { actionDistribution, type ActionOptions, type PolicyKind } from "../distributions/choose-distribution.ts";
-import { ObservationEncoder } from "../spaces/observation-encoder.ts";
+import { ObservationPipeline, type PipelineOptions } from "../connectors/observation-pipeline.ts";
 import type { Space } from "../spaces/space.ts";
 import { QModule } from "./q-module.ts";
 import { MaskedModule, maskedChoices } from "./masked-module.ts";
 import { DefaultModule, type ModelConfig, type ModuleClass, type RLModule } from "./rl-module.ts";
 
-export interface ModuleSpec extends ActionOptions {
+export interface ModuleSpec extends ActionOptions, PipelineOptions {
   /** Default: the module of the kind of policy. */
   readonly moduleClass: ModuleClass | undefined;
   readonly modelConfig: ModelConfig;
@@ -23,7 +23,7 @@ const DEFAULT_MODULES: Readonly<Record<PolicyKind, ModuleClass>> = { stochastic:
 /** A module with everything that turns observations into actions. */
 export interface BuiltModule {
   readonly module: RLModule;
-  readonly encoder: ObservationEncoder;
+  readonly encoder: ObservationPipeline;
   readonly distribution: ActionDistribution;
   readonly observationSpace: Space;
   readonly actionSpace: Space;
@@ -36,7 +36,7 @@ export function buildModule(
   { observationSpace, actionSpace }: { observationSpace: Space; actionSpace: Space },
   seed = 0,
 ): BuiltModule {
-  const encoder = new ObservationEncoder(observationSpace);
+  const encoder = new ObservationPipeline({ observationSpace, actionSpace }, spec);
   const distribution = actionDistribution(actionSpace, spec);
   const moduleClass = spec.moduleClass ?? DEFAULT_MODULES[spec.policyKind ?? "stochastic"];
   const { maskSize } = encoder;

@@ -6,8 +6,9 @@
  */
 import { isThenable } from "../../core/internal.ts";
 import { noGrad, Random, type RandomState, scope, tensor } from "../../tensor/index.ts";
+import type { Increments, Observer } from "../connectors/observation-pipeline.ts";
 import { RLError } from "../errors.ts";
-import type { Info, VectorEnv, VectorStepResult } from "../environments/env.ts";
+import type { VectorEnv, VectorStepResult } from "../environments/env.ts";
 import { vectorEnvOf } from "../environments/make-env.ts";
 import type { EnvSpec } from "../environments/registry.ts";
 import { BREATH_MS } from "../limits.ts";
@@ -38,6 +39,8 @@ export interface SampleRequest {
   /** Whether actions are drawn, or the likeliest ones taken. */
   readonly explore: boolean;
   readonly exploration?: Exploration;
+  /** The states of connectors, merged over all runners. */
+  readonly connectors?: readonly unknown[];
 }
 
 /** A fragment with the episodes that ended in it. */
@@ -45,6 +48,8 @@ export interface Sample {
   readonly fragment: Fragment;
   readonly returns: Float64Array;
   readonly lengths: Int32Array;
+  /** New numbers of connectors. */
+  readonly increments: Increments;
 }
 
 /** Everything from which a runner goes on as if it had not stopped, in JSON. */
@@ -58,6 +63,8 @@ export interface RunnerState {
   readonly ended: readonly number[];
   readonly returns: readonly number[];
   readonly lengths: readonly number[];
+  /** The memory of connectors. */
+  readonly memory?: readonly unknown[];
 }
 
 export class EnvRunner {
@@ -74,7 +81,7 @@ export class EnvRunner {
   readonly #actions: NumericArray;
   readonly #envActions: ColumnData;
   readonly #logp: Float32Array;
-  readonly #finalObs: Float32Array;
+  readonly #observer: Observer;
   #isBegun = false;
 
   /** @throws EnvironmentError where the environments cannot be made */
@@ -88,7 +95,7 @@ export class EnvRunner {
     const { encoder, distribution } = this.built;
     this.#streams = Array.from({ length: numEnvs }, (_, index) => new Random(seed, "actions", firstEnv + index));
     this.#obs = new Float32Array(numEnvs * encoder.size);
-    this.#finalObs = new Float32Array(encoder.size);
+    this.#observer = encoder.observe(numEnvs, { training: true, firstEnv });
     this.#ended = new Uint8Array(numEnvs);
     this.#returns = new Float64Array(numEnvs);
     this.#lengths = new Int32Array(numEnvs);
@@ -102,9 +109,10 @@ export class EnvRunner {
   }
 
   /** Samples at least so many steps. Lets other work of the process go on now and then. */
-  async sample({ steps, explore, exploration }: SampleRequest, signal?: AbortSignal): Promise<Sample> {
+  async sample({ steps, explore, exploration, connectors }: SampleRequest, signal?: AbortSignal): Promise<Sample> {
     const { encoder, distribution } = this.built;
     const { numEnvs, firstEnv } = this.#spec;
+    if (connectors !== undefined) this.#observer.setStates(connectors);
     await this.#begin();
     const writer = new FragmentWriter(numEnvs, steps, {
       sizes: { obs: encoder.size, actions: this.#actions.length / numEnvs, actionDistInputs: distribution.inputSize },
@@ -131,16 +139,17 @@ export class EnvRunner {
       fragment: writer.finish(),
       returns: Float64Array.from(episodes, (episode) => episode.return),
       lengths: Int32Array.from(episodes, ({ length }) => length),
+      increments: this.#observer.increments(),
     };
   }
 
   /** Resets all environments, once. */
   async #begin(): Promise<void> {
     if (this.#isBegun) return;
-    const { seed, firstEnv, numEnvs } = this.#spec;
+    const { seed, firstEnv } = this.#spec;
     const base = new Random(seed, "environments").integer(2 ** 31);
     const { observations } = await this.env.reset({ seed: base + firstEnv });
-    this.built.encoder.encodeColumn(observations, numEnvs, this.#obs);
+    this.#observer.begin(observations, this.#obs);
     this.#isBegun = true;
   }
 
@@ -161,25 +170,27 @@ export class EnvRunner {
   }
 
   /** Takes the outcome of a step: rewards, ends of episodes and the next observations. */
-  #take({ observations, rewards, terminateds, truncateds, infos }: VectorStepResult, writer: FragmentWriter, over: Over): void {
-    const { encoder } = this.built;
+  #take(result: VectorStepResult, writer: FragmentWriter, over: Over): void {
+    const { rewards, terminateds, truncateds } = result;
+    const { size } = this.built.encoder;
     const { numEnvs } = this.#spec;
     const isNextStep = this.env.autoresetMode === "nextStep";
-    encoder.encodeColumn(observations, numEnvs, this.#obs);
+    const finals = isNextStep ? [] : this.#finalsOf(result);
+    const step = { actions: this.#actions, rewards, starts: this.#ended, finals };
+    const learnt = this.#observer.step(result.observations, step, this.#obs);
     for (let env = 0; env < numEnvs; env += 1) {
       if (this.#ended[env] !== 0) {
         this.#ended[env] = 0;
         continue;
       }
       const reward = rewards[env] as number;
-      writer.reward(env, reward);
+      writer.reward(env, learnt[env] as number);
       this.#returns[env] = (this.#returns[env] as number) + reward;
       this.#lengths[env] = (this.#lengths[env] as number) + 1;
       if (terminateds[env] === 0 && truncateds[env] === 0) continue;
       // Where both are set, the world has ended: nothing is left to bootstrap from.
       const end = terminateds[env] !== 0 ? SEQUENCE_END.TERMINATED : SEQUENCE_END.TRUNCATED;
-      if (isNextStep) writer.close(env, end, this.#obs, env * encoder.size);
-      else this.#closeWithFinal(env, end, writer, infos[env]);
+      writer.close(env, end, isNextStep ? this.#obs : this.#observer.finals, env * size);
       if (isNextStep) this.#ended[env] = 1;
       over[env]?.push({ return: this.#returns[env] as number, length: this.#lengths[env] as number });
       this.#returns[env] = 0;
@@ -187,13 +198,19 @@ export class EnvRunner {
     }
   }
 
-  #closeWithFinal(env: number, end: number, writer: FragmentWriter, info: Info | undefined): void {
-    if (info?.["finalObservation"] === undefined)
-      throw new RLError(
-        `Cannot use ${this.#spec.env.name}: in mode "sameStep" infos[i].finalObservation has the last observation of an episode`,
-      );
-    this.built.encoder.encode(info["finalObservation"], this.#finalObs, 0);
-    writer.close(env, end, this.#finalObs, 0);
+  /** The last observations of the episodes that have ended in a step. */
+  #finalsOf({ terminateds, truncateds, infos }: VectorStepResult): { env: number; observation: unknown }[] {
+    const finals: { env: number; observation: unknown }[] = [];
+    for (let env = 0; env < this.#spec.numEnvs; env += 1) {
+      if (terminateds[env] === 0 && truncateds[env] === 0) continue;
+      const observation = infos[env]?.["finalObservation"];
+      if (observation === undefined)
+        throw new RLError(
+          `Cannot use ${this.#spec.env.name}: in mode "sameStep" infos[i].finalObservation has the last observation of an episode`,
+        );
+      finals.push({ env, observation });
+    }
+    return finals;
   }
 
   getState(): RunnerState {
@@ -205,15 +222,17 @@ export class EnvRunner {
       ended: Array.from(this.#ended),
       returns: Array.from(this.#returns),
       lengths: Array.from(this.#lengths),
+      memory: this.#observer.getMemory(),
     };
   }
 
   /** Goes on from a state. Environments without a state begin new episodes. */
-  setState({ environment, streams, noise = [], observations, ended, returns, lengths }: RunnerState): void {
+  setState({ environment, streams, noise = [], memory = [], observations, ended, returns, lengths }: RunnerState): void {
     for (const [index, state] of streams.entries()) this.#streams[index]?.setState(state);
     for (const [index, state] of noise.entries()) this.built.module.noise[index]?.setState(state);
     if (environment === undefined || this.env.setState === undefined) return;
     this.env.setState(environment as never);
+    this.#observer.setMemory(memory);
     this.#obs.set(observations);
     this.#ended.set(ended);
     this.#returns.set(returns);

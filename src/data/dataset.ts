@@ -82,6 +82,9 @@ import {
   trainTestSteps,
   type TrainTestSplitOptions,
 } from "./splits.ts";
+import type { SqlConnect } from "./sql/connection.ts";
+import { checkSql } from "./sql/arguments.ts";
+import { readWriteSql, writeBySql, type WriteSqlOptions } from "./sql/write-sql.ts";
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics, type RunState } from "./statistics.ts";
@@ -929,6 +932,25 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    */
   writeImages(folder: string, options: WriteImagesOptions): Promise<WriteResult> {
     return this.#write("writeImages", folder, imagesWrite(options));
+  }
+
+  /**
+   * Runs a statement for each row, in one transaction of one connection: all rows are written, or none. The rows come through this process.
+   *
+   * @param sql - such as `INSERT INTO rides VALUES (?, ?)`, with the placeholders of the driver
+   * @param connect - makes a connection: `DatabaseSync` of `node:sqlite`, better-sqlite3, a connected `Client` of pg, `PGlite`, or mysql2/promise
+   * @throws TypeError for wrong arguments; DataError with the message of the driver
+   * @example
+   * await rides.writeSql("INSERT INTO rides VALUES ($1, $2)", connect, { columns: ["id", "km"] });
+   */
+  async writeSql(
+    sql: string,
+    connect: SqlConnect,
+    options: WriteSqlOptions<keyof R & string> = {},
+  ): Promise<{ readonly rowCount: number }> {
+    checkSql("writeSql", sql, connect);
+    const columns = readWriteSql(options);
+    return { rowCount: await writeBySql(sql, connect, this.#blocks({ signal: options.signal }), columns) };
   }
 
   /**

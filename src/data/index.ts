@@ -59,6 +59,9 @@ export type {
   WriteRecordsOptions,
   WriteRowsOptions,
 } from "./write-options.ts";
+export type { SqlConnect, SqlConnection } from "./sql/connection.ts";
+export { readSql, type ReadSqlOptions } from "./sql/read-sql.ts";
+export type { WriteSqlOptions } from "./sql/write-sql.ts";
 export { readAvro, type ReadAvroOptions } from "./readers/avro.ts";
 export { readTfrecords, type ReadTfrecordsOptions } from "./readers/tfrecords.ts";
 export { readWebdataset, type ReadWebdatasetOptions } from "./readers/webdataset.ts";

@@ -60,6 +60,7 @@ import { readWebdatasetFile } from "./formats/tar/webdataset-reader.ts";
 import { readTfrecordFile, tfrecordFields } from "./formats/tensorflow/example-reader.ts";
 import { avroFields, readAvroFile } from "./formats/avro/avro-reader.ts";
 import { readAvro } from "./readers/avro.ts";
+import { readSql, readSqlShard } from "./sql/read-sql.ts";
 import { readTfrecords } from "./readers/tfrecords.ts";
 import { readWebdataset } from "./readers/webdataset.ts";
 import { Chain } from "./preprocessors/chain.ts";
@@ -187,6 +188,8 @@ registerExports("shoal/data", {
   avroFields,
   readAvro,
   readAvroFile,
+  readSql,
+  readSqlShard,
   readTfrecordFile,
   readTfrecords,
   tfrecordFields,

@@ -38,6 +38,7 @@ from ._limits import (
     TURN_AFTER_SECONDS,
 )
 from ._network import NetworkListener
+from ._open_files import flush_all
 from ._outbox import Outboxes
 from ._outbound import OutboundCalls
 from ._output import mark_output, restore_output
@@ -676,6 +677,7 @@ class Worker:
         watch = threading.Timer(EXIT_WITHIN_SECONDS, lambda: os._exit(0))
         watch.daemon = True
         watch.start()
+        flush_all()
         sys.exit(0)
 
     def _send_all(self):

@@ -9,6 +9,7 @@ import { joinPath } from "../storage/paths.ts";
 import { toFileNames } from "./automatic-metrics.ts";
 import { csvCell, csvRow, parseCsvRows } from "./csv-rows.ts";
 import { flatMetrics, type JsonValue, type Metrics } from "./metrics.ts";
+import { lastResultOf, missedResults } from "./missed-results.ts";
 import type { TrackedRun, TrackedRunInfo, Tracker } from "./tracker.ts";
 
 const PROGRESS_FILE = "progress.csv";
@@ -18,6 +19,17 @@ export class CSVLoggerCallback implements Tracker {
 
   async open({ folder, isResumed }: TrackedRunInfo): Promise<TrackedRun> {
     return await openProgress(await openAppended(joinPath(folder, PROGRESS_FILE), { isNew: !isResumed }));
+  }
+
+  async catchUp({ folder }: TrackedRunInfo, results: readonly Metrics[]): Promise<void> {
+    const file = await openAppended(joinPath(folder, PROGRESS_FILE));
+    const { rows } = parseCsvRows(Buffer.from(await file.contents()).toString("utf8"));
+    const [columns = []] = rows;
+    const last = rows.length < 2 ? undefined : Object.fromEntries(columns.map((name, i) => [name, rows.at(-1)?.[i]]));
+    const missed = missedResults(results, lastResultOf(last));
+    const run = await openProgress(file);
+    if (missed.length > 0) await run.log(missed);
+    await run.close("finished");
   }
 }
 

@@ -24,6 +24,11 @@ export interface TrackedRunInfo {
 export interface Tracker {
   readonly name: string;
   open(run: TrackedRunInfo): TrackedRun | Promise<TrackedRun>;
+  /**
+   * Called before a run that was interrupted goes on, with the last results that its log has, in order: writes those that its file lacks.
+   * Trackers without it keep no file that could be compared.
+   */
+  catchUp?(run: TrackedRunInfo, results: readonly Metrics[]): Promise<void>;
 }
 
 export interface TrackedRun {

@@ -5,7 +5,7 @@
  * The contents of `Result` come from here: the last report of rank 0, and the checkpoints that were kept.
  */
 import { processBoard, type ShownWork, showsProgress } from "../progress/progress-board.ts";
-import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
+import { JsonLoggerCallback, lastWrittenResult } from "../runs/json-lines-tracker.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import { durationText, metricsLine } from "../runs/progress-lines.ts";
 import { Result } from "../runs/result.ts";
@@ -67,6 +67,7 @@ export class FollowedRun implements ShownWork {
     const callbacks = runConfig.callbacks.filter((each): each is TrainCallback => !isTracker(each));
     const trackers = [new JsonLoggerCallback(), ...runConfig.callbacks.filter(isTracker)];
     await this.#store.open();
+    if (isResumed) this.#iterations = Number((await lastWrittenResult(folder))?.["training_iteration"] ?? 0);
     const warn = (text: string): void => this.#messages.warn(text);
     const logs = new RankLogs(folder, warn);
     const trackedConfig = trackable(config);
@@ -135,16 +136,15 @@ export class FollowedRun implements ShownWork {
   }
 
   /**
-   * Sends the run's files together with a stored checkpoint. S3 otherwise gets files every few seconds, so a crash could lose rows older than the checkpoint. Does
-   * not wait for a slow tracker.
+   * Writes the rows up to a stored checkpoint: a killed driver would lose them, and its successor begins after the checkpoint. On S3 the
+   * run's files are sent, too. Does not wait for a slow tracker.
    */
   async #sendAlong(written: readonly { flush(): Promise<void> }[]): Promise<void> {
     const { folder, sentAlongMs = SENT_ALONG_MS } = this.#options;
-    if (schemeOf(folder) === "file") return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => (timer = setTimeout(resolve, sentAlongMs)));
     await Promise.race([Promise.all(written.map((each) => each.flush())), late]);
-    await Promise.race([uploadSchedule.sendNow(folder), late]);
+    if (schemeOf(folder) !== "file") await Promise.race([uploadSchedule.sendNow(folder), late]);
     clearTimeout(timer);
   }
 

@@ -177,9 +177,10 @@ export class Experiment {
     this.#spent = new SpentTime(state.spentMs);
   }
 
-  /** Repeats the events of earlier sessions: machine and searcher are then as they were. */
-  async replay(records: readonly JsonValue[]): Promise<void> {
+  /** Repeats the events of earlier sessions: machine and searcher are then as they were. @returns the results that they reported, by trial */
+  async replay(records: readonly JsonValue[]): Promise<ReadonlyMap<Trial, readonly TrialResult[]>> {
     const { machine, decisions, searcher, codec, policies } = this.#parts;
+    const results = new Map<Trial, TrialResult[]>();
     for (const record of records) {
       const event = codec.readEvent(record);
       await this.#replayStopper(event);
@@ -190,11 +191,17 @@ export class Experiment {
         else if (effect.type === "tellComplete") await searcher.onTrialComplete(effect.trialId, effect.result, effect.isError);
         else if (effect.type === "removeCheckpoints") this.#removeCheckpoints(effect.paths);
         else if (effect.type === "exploited") policies.add(effect);
+        else if (effect.type === "notify" && effect.what === "result" && effect.result !== undefined) {
+          const known = results.get(effect.trial);
+          if (known === undefined) results.set(effect.trial, [effect.result]);
+          else known.push(effect.result);
+        }
       }
     }
     policies.write();
     decisions?.take();
     this.#endSession();
+    return results;
   }
 
   /** Brings the stopper's state, and the time that is spent, to where they were after an event. The stopper's answers, and its errors, are in the log. */

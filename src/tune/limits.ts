@@ -71,3 +71,6 @@ export const CAUSES_MAX = 5;
 
 /** The files of a run's log begin so. */
 export const EXPERIMENT_LOG = "experiment_state";
+
+/** Files of trials that a restore compares with the log at a time: enough to hide the time of a storage that is far away. */
+export const CAUGHT_UP_AT_A_TIME = 32;

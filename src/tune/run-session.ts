@@ -7,7 +7,7 @@
  */
 import { describeValue, messageOf } from "../core/internal.ts";
 import { showsProgress } from "../progress/progress-board.ts";
-import { listCheckpoints, removeCheckpoint } from "../runs/stored-checkpoints.ts";
+import { listCheckpoints, removeCheckpoint, removeUnfinishedCheckpoints } from "../runs/stored-checkpoints.ts";
 import { CSVLoggerCallback } from "../runs/csv-tracker.ts";
 import { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
@@ -238,7 +238,7 @@ export class Session {
   async #restore(experiment: Experiment, { snapshot, records, options }: NonNullable<SessionPlan["restored"]>): Promise<void> {
     this.#files.restored();
     if (snapshot !== undefined) await experiment.restore(snapshot as unknown as ExperimentState);
-    await experiment.replay(records);
+    await this.#files.catchUp(await experiment.replay(records));
     // Before they end here: the files of a trial that was being stopped as the driver died stand.
     for (const trial of this.#machine.endingTrials) this.#files.resume(trial);
     experiment.prepare({ type: "opened" });
@@ -268,7 +268,9 @@ export class Session {
   /** Checkpoints that were completed and not logged: the log is the truth, and their names are used again. */
   async #removeUnknownCheckpoints(trial: LiveTrial, inUse: ReadonlySet<string>): Promise<void> {
     const known = new Set([...inUse, ...trial.finished("terminated").checkpoints.map(({ path }) => path)]);
-    for (const { checkpoint } of await listCheckpoints(this.#files.folderOf(trial)))
+    const folder = this.#files.folderOf(trial);
+    if (await this.#paths.isRemovable(folder)) await removeUnfinishedCheckpoints(folder);
+    for (const { checkpoint } of await listCheckpoints(folder))
       if (!known.has(checkpoint.path) && (await this.#paths.isRemovable(checkpoint.path))) await removeCheckpoint(checkpoint);
   }
 

@@ -7,10 +7,10 @@
 import { messageOf } from "../core/internal.ts";
 import { removeRunError, writeRunError } from "../runs/run-error-file.ts";
 import { Tracking } from "../runs/tracking.ts";
-import type { Tracker } from "../runs/tracker.ts";
+import type { TrackedRunInfo, Tracker } from "../runs/tracker.ts";
 import { joinPath } from "../storage/paths.ts";
 import { makeFolder, removeFolder } from "../storage/places.ts";
-import { TRIALS_WRITTEN_MAX } from "./limits.ts";
+import { CAUGHT_UP_AT_A_TIME, TRIALS_WRITTEN_MAX } from "./limits.ts";
 import type { Metrics, Trial, TrialResult } from "./trial.ts";
 
 interface TrialFilesOptions {
@@ -59,6 +59,27 @@ export class TrialFiles {
     this.#resumed.add(id);
   }
 
+  /** Writes the results of an earlier session that its driver had logged, and was killed before its trackers wrote them. */
+  async catchUp(results: ReadonlyMap<Trial, readonly TrialResult[]>): Promise<void> {
+    const { trackers } = this.#options;
+    const work = [...results].flatMap(([trial, ofTrial]) => trackers.map((tracker) => ({ trial, ofTrial, tracker })));
+    for (let start = 0; start < work.length; start += CAUGHT_UP_AT_A_TIME) {
+      const some = work.slice(start, start + CAUGHT_UP_AT_A_TIME).map(async ({ trial, ofTrial, tracker }) => {
+        const run = { ...this.#runOf(trial), isResumed: true };
+        await makeFolder(run.folder)
+          .then(() => tracker.catchUp?.(run, ofTrial.map(metricsOf)))
+          .catch((error: unknown) => this.#problem(tracker.name, `${tracker.name} of trial ${trial.id}: ${messageOf(error)}`));
+      });
+      await Promise.all(some);
+    }
+  }
+
+  #runOf(trial: Trial): Omit<TrackedRunInfo, "isResumed"> {
+    const { experimentName, shownConfig } = this.#options;
+    const { id, name } = trial;
+    return { id, name, experimentName, folder: this.folderOf(trial), config: shownConfig(trial.config) };
+  }
+
   start(trial: Trial): void {
     if (this.#open.has(trial.id)) return;
     const folder = this.folderOf(trial);
@@ -72,19 +93,12 @@ export class TrialFiles {
       .catch(() => {})
       .finally(() => this.#making.delete(trial.id));
     this.#making.set(trial.id, making);
-    const { experimentName, trackers, shownConfig } = this.#options;
+    const { trackers } = this.#options;
     const after = trackers.map((tracker) => ({
       name: tracker.name,
       open: async (run: Parameters<Tracker["open"]>[0]) => (await made.catch(() => makeFolder(folder)), await tracker.open(run)),
     }));
-    const run = {
-      id: trial.id,
-      name: trial.name,
-      experimentName,
-      folder,
-      config: shownConfig(trial.config),
-      isResumed,
-    };
+    const run = { ...this.#runOf(trial), isResumed };
     this.#begun.add(trial.id);
     this.#open.set(
       trial.id,
@@ -107,8 +121,7 @@ export class TrialFiles {
   }
 
   log(trial: Trial, result: TrialResult): void {
-    const { config: _, ...metrics } = result;
-    this.#open.get(trial.id)?.log(metrics as unknown as Metrics);
+    this.#open.get(trial.id)?.log(metricsOf(result));
   }
 
   /** A paused trial keeps no file open. */
@@ -152,4 +165,9 @@ export class TrialFiles {
     this.#problems.add(key);
     this.#options.onProblem(`cannot write ${text}`);
   }
+}
+
+/** Returns a result as trackers get it: a separate file has the configuration. */
+function metricsOf({ config: _, ...metrics }: TrialResult): Metrics {
+  return metrics as unknown as Metrics;
 }

@@ -548,6 +548,19 @@ describe("restoring", () => {
     }
   });
 
+  test("a revived trial keeps what it had reported until it reports again", () => {
+    const bench = new Bench({ samplesMax: 1 }).begin().report(0, { loss: 1 }, { checkpoint: "c0" });
+    const fail = (): void => void bench.apply({ type: "failed", trialId: idOf(0), failure: { name: "Error", message: "no" } });
+    fail();
+    const before = bench.machine.finishedTrials[0];
+    bench
+      .apply({ type: "opened" })
+      .apply({ type: "revived", trialId: idOf(0), fromCheckpoint: true })
+      .begin();
+    fail();
+    expect(bench.machine.finishedTrials[0]).toMatchObject({ metrics: { loss: 1 }, iteration: before?.iteration, failures: 1 });
+  });
+
   test("a snapshot of ten thousand ended trials takes two kilobytes each at most", () => {
     const bench = new Bench({ samplesMax: 200, concurrentMax: 1 }).begin();
     for (let n = 0; n < 100; n += 1) {

@@ -396,7 +396,10 @@ export class TrialMachine {
     if (finished === undefined) return;
     this.#isFinished = false;
     this.#isStopping = false;
-    const state = { lastResult: null, start: null, awaitedDonor: null, isSaving: false, isReleasing: false, hasEnded: false } as const;
+    // The last report stays the trial's result until the next one.
+    const { iteration, timeThisIterMs = 0, timeTotalMs, timestampMs } = finished;
+    const lastResult = { trainingIteration: iteration, timeThisIterMs, timeTotalMs, timestampMs, done: false };
+    const state = { lastResult, start: null, awaitedDonor: null, isSaving: false, isReleasing: false, hasEnded: false } as const;
     const trial = fromCheckpoint
       ? LiveTrial.restore({ ...finished, status: "pending", failure: undefined, failures: 0, ...state }, this.#options.keep)
       : new LiveTrial(finished, this.#options.keep);

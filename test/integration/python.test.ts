@@ -1,4 +1,5 @@
 /** Functions and classes of Python, called from TypeScript: values, errors, streams, cancellation, retries, environments, output, the ends of processes. */
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -291,6 +292,25 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
       expect(isAlive(pid)).toBe(false);
       await terminate(died);
       await kill(counter);
+    });
+
+    test("write what they have in open files, whichever way they end in order", async () => {
+      const Notes = python.actor<{ write(text: string): number; leave(): void }, [path: string]>(THINGS, "Notes");
+      for (const end of ["terminate", "leave"] as const) {
+        const file = newFile();
+        const notes = Notes.remote(file);
+        await notes.write.remote("kept");
+        if (end === "terminate") await terminate(notes);
+        else await failureOf(notes.leave.remote());
+        await until(() => readFileSync(file, "utf8") === "kept", "the text to be in the file");
+      }
+    });
+
+    test("start programs of the virtual environment that they run in", async () => {
+      const venv = newFile();
+      execFileSync("python3", ["-m", "venv", "--without-pip", venv]);
+      const found = python.task<() => string[]>(THINGS, "found_python", { runtimeEnv: { python: venv } });
+      expect(await found.remote()).toEqual([join(venv, "bin", "python3"), venv]);
     });
 
     test("leave by themselves and when told to", async () => {

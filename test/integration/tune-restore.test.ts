@@ -108,10 +108,22 @@ test("a run whose driver is killed again and again ends with the same trials, an
   // Steps that were not logged before a kill are computed once more, at most two steps of each of two trials.
   expect(linesOf().length).toBeGreaterThanOrEqual(6 * samples);
   expect(linesOf().length).toBeLessThanOrEqual(6 * samples + 12);
-  const checkpoints = readdirSync(path).flatMap((name) =>
-    name.startsWith("train_") ? readdirSync(join(path, name)).filter((one) => one.startsWith("checkpoint_")) : [],
-  );
-  expect(checkpoints).toHaveLength(samples);
+  const trials = readdirSync(path).filter((name) => name.startsWith("train_"));
+  const names = trials.flatMap((name) => readdirSync(join(path, name)));
+  expect(names.filter((one) => one.startsWith("checkpoint_"))).toHaveLength(samples);
+  expect(names.filter((one) => one.endsWith(".partial"))).toEqual([]);
+  for (const trial of trials) {
+    const rows = readFileSync(join(path, trial, "result.json"), "utf8")
+      .trim()
+      .split("\n");
+    const steps = rows.map((row) => (JSON.parse(row) as { at: number }).at);
+    expect(new Set(steps)).toEqual(new Set([1, 2, 3, 4, 5, 6]));
+    expect(
+      readFileSync(join(path, trial, "progress.csv"), "utf8")
+        .trim()
+        .split("\r\n"),
+    ).toHaveLength(rows.length + 1);
+  }
 });
 
 test("a copy of a run goes on in its own folder, and the original keeps its checkpoints", async () => {

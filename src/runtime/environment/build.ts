@@ -10,7 +10,7 @@ import type { ForeignCode } from "../closure/foreign-code.ts";
 import { copyDirectory, linkDirectory } from "../os/files/directory-copy.ts";
 import { DamagedContentsError } from "../os/files/package-files.ts";
 import { installPackages, packageCacheFolder, PackageInstallError } from "../os/package-install.ts";
-import { isDirectory, joinPath, resolvePath } from "../os/files/paths.ts";
+import { isDirectory, isFile, joinPath, resolvePath } from "../os/files/paths.ts";
 import { foldersOf, type ObtainedFolders } from "./environment-folders.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX, SETUP_TIMEOUT_MS } from "./limits.ts";
 import { unpackDirectory } from "./pack-directory.ts";
@@ -61,13 +61,27 @@ export async function buildEnvironment(spec: RuntimeEnvSpec, options: BuildOptio
     const interpreter =
       spec.language === "python" ? { interpreter: await interpreterOf(spec, variables), preload: spec.pythonPreload ?? [] } : {};
     const program = spec.language !== undefined || spec.execPath === undefined ? {} : { program: await checkedNode(spec.execPath) };
-    const envVars = expandedVariables(spec.envVars ?? {}, variables);
+    const given = expandedVariables(spec.envVars ?? {}, variables);
+    const envVars = "interpreter" in interpreter ? activated(interpreter.interpreter, given, variables) : given;
     return { built: { description: spec, envVars, packageFolder, ...working, ...interpreter, ...program } };
   } catch (error) {
     const output = error instanceof PackageInstallError ? error.output : [];
     const isDamaged = error instanceof DamagedContentsError;
     return { failed: messageOf(error), output, ...(isDamaged ? { isDamaged } : {}) };
   }
+}
+
+/** In a virtual environment, programs that a worker starts find its `python` and its commands, as in an activated shell. */
+function activated(
+  interpreter: string,
+  envVars: Readonly<Record<string, string>>,
+  variables: BuildOptions["variables"],
+): Readonly<Record<string, string>> {
+  const programs = joinPath(interpreter, "..");
+  const folder = joinPath(programs, "..");
+  if (!isFile(joinPath(folder, "pyvenv.cfg"))) return envVars;
+  const path = envVars["PATH"] ?? variables["PATH"];
+  return { VIRTUAL_ENV: folder, ...envVars, PATH: path === undefined ? programs : `${programs}:${path}` };
 }
 
 function installedFolder(spec: RuntimeEnvSpec, { folder, variables, obtained }: BuildOptions): Promise<string> | undefined {

@@ -1,6 +1,7 @@
 """Functions and classes that the tests call from TypeScript."""
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -194,3 +195,20 @@ class Outer:
 class Where:
     def pid(self):
         return os.getpid()
+
+
+class Notes:
+    """Writes to a file that it never closes."""
+
+    def __init__(self, path):
+        self.file = open(path, "w")
+
+    def write(self, text):
+        self.file.write(text)
+
+    def leave(self):
+        shoal.exit_actor()
+
+
+def found_python():
+    return [shutil.which("python3"), os.environ.get("VIRTUAL_ENV")]

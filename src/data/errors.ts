@@ -1,10 +1,32 @@
-/** The errors of `shoal/data`. */
+/**
+ * The errors of `shoal/data`.
+ *
+ * Their texts quote names and values of files, which may be megabytes long. So texts beyond a limit lose their middle: the beginning says
+ * what failed, and the end often what to do.
+ */
 import { ShoalError } from "../core/index.ts";
 import { registerErrorClass } from "../core/internal.ts";
+import { ERROR_TEXT_MAX } from "./limits.ts";
 
 /** Data that cannot be read, do not fit their columns, or are asked for by a name that no column has. The message names the column, the row and the file as far as they are known. */
 export class DataError extends ShoalError {
   static override readonly code: string = "DATA_INVALID";
+
+  constructor(message: string, options: ConstructorParameters<typeof ShoalError>[1] = {}) {
+    const { reason, hint } = options;
+    super(bounded(message), {
+      ...options,
+      ...(reason === undefined ? {} : { reason: bounded(reason) }),
+      ...(hint === undefined ? {} : { hint: bounded(hint) }),
+    });
+  }
 }
 
 registerErrorClass(DataError);
+
+function bounded(text: string): string {
+  if (text.length <= ERROR_TEXT_MAX) return text;
+  const end = Math.floor(ERROR_TEXT_MAX / 4);
+  const leftOut = text.length - ERROR_TEXT_MAX;
+  return `${text.slice(0, ERROR_TEXT_MAX - end)} … (${leftOut} characters left out) … ${text.slice(-end)}`;
+}

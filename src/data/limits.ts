@@ -162,3 +162,6 @@ export const MEMORY_READ_MS = 20;
 
 /** Elements of no bytes, such as nulls, that one array of Avro may have. */
 export const EMPTY_AVRO_ELEMENTS_MAX = 1_000_000;
+
+/** Characters of an error's message, reason or hint: a screen. A file with 100,000 columns, or one cell of megabytes, is quoted in part. */
+export const ERROR_TEXT_MAX = 4000;

@@ -66,8 +66,7 @@ export class FollowedRun implements ShownWork {
     const { name, folder, runConfig, isResumed } = this.#options;
     const callbacks = runConfig.callbacks.filter((each): each is TrainCallback => !isTracker(each));
     const trackers = [new JsonLoggerCallback(), ...runConfig.callbacks.filter(isTracker)];
-    await this.#store.open();
-    if (isResumed) this.#iterations = Number((await lastWrittenResult(folder))?.["training_iteration"] ?? 0);
+    await this.#open();
     const warn = (text: string): void => this.#messages.warn(text);
     const logs = new RankLogs(folder, warn);
     const trackedConfig = trackable(config);
@@ -133,6 +132,13 @@ export class FollowedRun implements ShownWork {
       endWatch();
       await Promise.all([tracking.close(state, this.#retries), logs.close(this.#retries)]);
     }
+  }
+
+  /** Rows of a run that goes on are counted after those of the driver that was killed. */
+  async #open(): Promise<void> {
+    const { folder, isResumed } = this.#options;
+    await this.#store.open();
+    if (isResumed) this.#iterations = Number((await lastWrittenResult(folder))?.["training_iteration"] ?? 0);
   }
 
   /**

@@ -168,6 +168,7 @@ export class TrialFiles {
 }
 
 /** Returns a result as trackers get it: a separate file has the configuration. */
-function metricsOf({ config: _, ...metrics }: TrialResult): Metrics {
+function metricsOf(result: TrialResult): Metrics {
+  const { config: _, ...metrics } = result;
   return metrics as unknown as Metrics;
 }

@@ -45,12 +45,15 @@ export function isKey({ type }: Vector): boolean {
   return type.kind !== "list" && type.kind !== "struct" && type.kind !== "tensor";
 }
 
-/** A hash of 32 bits for each row. */
-export function hashRows(vectors: readonly Vector[], rowCount: number): Uint32Array {
+/** A hash of 32 bits for each row. Without a seed, all processes have the same hashes: they choose partitions. */
+export function hashRows(vectors: readonly Vector[], rowCount: number, seed = 0): Uint32Array {
   const hashes = new Uint32Array(rowCount);
-  for (const vector of vectors) addHashes(vector, hashes);
+  for (const vector of vectors) addHashes(vector, hashes, seed);
   return hashes;
 }
+
+/** For tables, which never leave their process. Without it, files with keys chosen for one hash make a table's work grow with their square. */
+const TABLE_SEED = Math.floor(Math.random() * 2 ** 32) | 0;
 
 /** A hash of 32 bits for each row of all columns, in whatever order they are. A null counts no more than a column that is not there: blocks without it have nulls once they meet others. */
 export function hashWholeRows({ names, vectors, rowCount }: Block): Uint32Array {
@@ -76,16 +79,16 @@ function mix(value: number): number {
   return h ^ (h >>> 16);
 }
 
-function addHashes(vector: Vector, hashes: Uint32Array): void {
+function addHashes(vector: Vector, hashes: Uint32Array, seed: number): void {
   const own = new Uint32Array(hashes.length);
-  fillHashes(vector, own);
+  fillHashes(vector, own, seed);
   if (vector.nullCount > 0) for (let row = 0; row < own.length; row += 1) if (isNull(vector, row)) own[row] = NULL_HASH;
   for (let row = 0; row < own.length; row += 1) hashes[row] = mix(Math.imul(hashes[row] as number, 31) + (own[row] as number));
   freeArrays([own]);
 }
 
 /** The hash of each row in one column; whatever for nulls. */
-function fillHashes(vector: Vector, hashes: Uint32Array): void {
+function fillHashes(vector: Vector, hashes: Uint32Array, seed: number): void {
   const { type, values, offsets, bitOffset } = vector;
   switch (type.kind) {
     case "null":
@@ -95,23 +98,23 @@ function fillHashes(vector: Vector, hashes: Uint32Array): void {
       return;
     case "string":
     case "binary":
-      return hashBytes(values as Uint8Array, offsets as Int32Array, hashes);
+      return hashBytes({ bytes: values as Uint8Array, offsets: offsets as Int32Array }, hashes, seed);
     case "int64":
     case "uint64":
     case "timestamp":
     case "time64":
     case "duration":
-      return hashNumbers(hashes, (from, to, numbers) => readWide(values as BigInt64Array, from, to, numbers));
+      return hashNumbers(hashes, seed, (from, to, numbers) => readWide(values as BigInt64Array, from, to, numbers));
     case "decimal":
-      return hashDecimals(values as BigUint64Array, type, hashes);
+      return hashDecimals(unscaledTexts(values as BigUint64Array, type), hashes, seed);
     case "dictionary": {
-      if (hasMoreWordsThanRows(vector)) return fillHashes(decodeVector(vector), hashes);
+      if (hasMoreWordsThanRows(vector)) return fillHashes(decodeVector(vector), hashes, seed);
       const own = new Uint32Array(dictionaryOf(vector).length);
-      fillHashes(dictionaryOf(vector), own);
+      fillHashes(dictionaryOf(vector), own, seed);
       return gatherElements(hashes, own, codesOf(vector));
     }
     default:
-      return hashNumbers(hashes, (from, to, numbers) => numbers.set((values as Float64Array).subarray(from, to)));
+      return hashNumbers(hashes, seed, (from, to, numbers) => numbers.set((values as Float64Array).subarray(from, to)));
   }
 }
 
@@ -119,21 +122,21 @@ function fillHashes(vector: Vector, hashes: Uint32Array): void {
 const NUMBERS_AT_A_TIME = 2048;
 
 /** @param read - brings the numbers of some rows to the beginning of an array */
-function hashNumbers(hashes: Uint32Array, read: (from: number, to: number, numbers: Float64Array) => void): void {
+function hashNumbers(hashes: Uint32Array, seed: number, read: (from: number, to: number, numbers: Float64Array) => void): void {
   const numbers = new Float64Array(NUMBERS_AT_A_TIME);
   const halves = new Uint32Array(numbers.buffer);
   for (let from = 0; from < hashes.length; from += NUMBERS_AT_A_TIME) {
     const to = Math.min(hashes.length, from + NUMBERS_AT_A_TIME);
     read(from, to, numbers);
-    for (let row = from, i = 0; row < to; row += 1, i += 2) hashes[row] = hashNumber(halves[i + 1] as number, halves[i] as number);
+    for (let row = from, i = 0; row < to; row += 1, i += 2) hashes[row] = hashNumber(halves[i + 1] as number, halves[i] as number, seed);
   }
 }
 
 /** Both zeros have one hash, and so have all NaN. */
-function hashNumber(high: number, low: number): number {
+function hashNumber(high: number, low: number, seed: number): number {
   const size = high & 0x7fffffff;
   if (size === 0 && low === 0) return 0;
-  return size > 0x7ff00000 || (size === 0x7ff00000 && low !== 0) ? 0x7ff80000 : mix(low) ^ high;
+  return size > 0x7ff00000 || (size === 0x7ff00000 && low !== 0) ? 0x7ff80000 : mix(low ^ seed) ^ high;
 }
 
 /** Whole numbers within 2^53 as the float64 of the same value. */
@@ -142,22 +145,30 @@ function readWide(values: BigInt64Array, from: number, to: number, numbers: Floa
   for (let i = 0; i < to - from; i += 1) numbers[i] = (words[2 * i + 1] as number) * 4294967296 + ((words[2 * i] as number) >>> 0);
 }
 
-/** Values that are equal have one hash, however many zeros they end with. */
-function hashDecimals(values: BigUint64Array, type: DecimalType, hashes: Uint32Array): void {
+/** Returns the text of each row's decimal without the zeros that it ends with. */
+function unscaledTexts(values: BigUint64Array, type: DecimalType): (row: number) => string {
   const read = unscaledReader(values, type);
-  for (let row = 0; row < hashes.length; row += 1) {
+  return (row) => {
     const text = decimalText(read(row), type.scale);
-    const significant = text.includes(".") ? text.replace(/\.?0+$/, "") : text;
-    let h = 0x811c9dc5;
+    return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  };
+}
+
+/** Values that are equal have one hash, however many zeros they end with. */
+function hashDecimals(textOf: (row: number) => string, hashes: Uint32Array, seed: number): void {
+  for (let row = 0; row < hashes.length; row += 1) {
+    const significant = textOf(row);
+    let h = 0x811c9dc5 ^ seed;
     for (let i = 0; i < significant.length; i += 1) h = Math.imul(h ^ significant.charCodeAt(i), 0x01000193);
     hashes[row] = h;
   }
 }
 
 /** FNV-1a. */
-function hashBytes(bytes: Uint8Array, offsets: Int32Array, hashes: Uint32Array): void {
+function hashBytes({ bytes, offsets }: { bytes: Uint8Array; offsets: Int32Array }, hashes: Uint32Array, seed: number): void {
+  const basis = 0x811c9dc5 ^ seed;
   for (let row = 0; row < hashes.length; row += 1) {
-    let h = 0x811c9dc5;
+    let h = basis;
     for (let i = offsets[row] as number; i < (offsets[row + 1] as number); i += 1) h = Math.imul(h ^ (bytes[i] as number), 0x01000193);
     hashes[row] = h;
   }
@@ -252,14 +263,14 @@ interface KeyHashes {
   readonly isExact: boolean;
 }
 
-/** Hashes for tables. Keys of the same types have the same ones in each block. */
+/** Hashes for tables. Keys of the same types have the same ones in each block of this process. */
 export function keyHashes(vectors: readonly Vector[], rowCount: number): KeyHashes {
   const [key] = vectors;
   if (vectors.length !== 1 || key === undefined || !SMALL_KINDS.has(key.type.kind))
-    return { hashes: hashRows(vectors, rowCount), isExact: false };
+    return { hashes: hashRows(vectors, rowCount, TABLE_SEED), isExact: false };
   const hashes = new Uint32Array(rowCount);
   hashes.set((key.values as Int32Array).subarray(0, rowCount));
-  for (let row = 0; row < rowCount; row += 1) hashes[row] = mix(hashes[row] as number);
+  for (let row = 0; row < rowCount; row += 1) hashes[row] = mix((hashes[row] as number) ^ TABLE_SEED);
   // The element under a null is any number.
   if (key.nullCount > 0) for (let row = 0; row < rowCount; row += 1) if (isNull(key, row)) hashes[row] = NULL_HASH;
   return { hashes, isExact: key.nullCount === 0 };

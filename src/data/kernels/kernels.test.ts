@@ -7,7 +7,7 @@ import { mergeAggregates, partialAggregate } from "../aggregates/group-aggregate
 import { type Block, blockOfRows, concatBlocks, type Row, rowsOf, sliceBlock, takeBlock } from "../blocks/block.ts";
 import type { DataType } from "../blocks/data-type.ts";
 import { newValueArray, type ValueArray, type Vector } from "../blocks/vector.ts";
-import { groupRows, hashRows, keyVectors, NO_GROUP } from "./hash.ts";
+import { groupRows, hashRows, keyHashes, keyVectors, NO_GROUP } from "./hash.ts";
 import { KeyTable } from "./key-table.ts";
 import { binBlocks } from "./partition.ts";
 import { hashNumber, Random } from "./random.ts";
@@ -35,6 +35,20 @@ function blockOf(given: readonly Row[], dictionaries: number | null = null) {
   const plain = blockOfRows(given, "the test");
   const block = dictionaries === null ? plain : withDictionaries(plain, dictionaries);
   return { block, own: rowsOf(block).map((one, place) => ({ ...one, place })) };
+}
+
+/** Returns numbers of one hash in `hashRows`; everybody can compute them from its source. */
+function numbersOfOneHash(length: number): Vector {
+  const values = new Float64Array(length);
+  const halves = new Uint32Array(values.buffer);
+  for (let i = 0; i < length; i += 1) {
+    let h = i;
+    h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+    h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+    halves[2 * i] = i;
+    halves[2 * i + 1] = h ^ (h >>> 16) ^ 0x12345678;
+  }
+  return { type: { kind: "float64" }, length, nullCount: 0, bitOffset: 0, values };
 }
 
 function wholeNumbers(values: Uint32Array): Vector {
@@ -411,4 +425,14 @@ describe("random numbers", () => {
     }
     for (const rowsOfPart of parts) expect(Math.abs(rowsOfPart - 1000)).toBeLessThan(150);
   });
+});
+
+test("keys that are chosen for one hash have others in a table", () => {
+  const numbers = numbersOfOneHash(2000);
+  expect(new Set(hashRows([numbers], 2000)).size).toBeLessThan(10);
+  expect(new Set(keyHashes([numbers], 2000).hashes).size).toBeGreaterThan(1900);
+  const texts = keyVectors(blockOf([{ t: "a" }, { t: "b" }]).block, ["t"], "group by");
+  expect(keyHashes(texts, 2).hashes).not.toEqual(hashRows(texts, 2));
+  const zero = wholeNumbers(new Uint32Array(1));
+  expect(keyHashes([zero], 1).hashes[0]).not.toBe(0);
 });

@@ -1,5 +1,5 @@
 /**
- * Connectors: what happens to encoded observations and to rewards between an environment and a module.
+ * Connectors: steps that change encoded observations and rewards between an environment and a module.
  *
  * A connector takes the columns of a step, one row an environment, and returns others. It may remember something of each environment, such as its last frames, and it may learn
  * something of all of them, such as a mean. Increments are kept by environment and are merged in their order, so a run does not depend on the number of runners.
@@ -41,22 +41,22 @@ export abstract class Connector {
 
   abstract call(columns: ConnectorColumns, context: ConnectorContext): ConnectorColumns;
 
-  /** What was learnt of all environments, in JSON. */
+  /** Returns the knowledge of all environments, such as means, in JSON. */
   getState(): unknown {
     return undefined;
   }
 
   setState(_state: never): void {}
 
-  /** Takes away what is new since the last call, by environment, in JSON. */
+  /** Takes the increments since the last call, by environment, in JSON. */
   increments(): readonly (readonly [environment: number, increment: unknown])[] {
     return [];
   }
 
-  /** Adds increments to what was learnt. */
+  /** Adds increments to the knowledge. */
   merge(_increments: readonly (readonly [environment: number, increment: never])[]): void {}
 
-  /** What is remembered of environments, in JSON. */
+  /** Returns the memory of single environments, in JSON. */
   getMemory(): unknown {
     return undefined;
   }

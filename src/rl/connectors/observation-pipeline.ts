@@ -1,7 +1,7 @@
 /**
  * The way of observations from an environment to a module: the encoder, then the connectors.
  *
- * A pipeline belongs to a module, and knows what its connectors have learnt. An `Observer` is made of it for each vector of environments, and remembers what they need of the steps before.
+ * A pipeline belongs to a module, and has its connectors' knowledge. Each vector of environments has an `Observer`, which remembers earlier steps.
  * Action masks pass by the connectors, and are the last numbers of a row.
  */
 import { describeValue } from "../../core/internal.ts";
@@ -25,7 +25,7 @@ export interface PipelineOptions {
   readonly clipRewards?: boolean | number | undefined;
 }
 
-/** What is new in each connector, by environment. */
+/** Increments of each connector, by environment. */
 export type Increments = readonly (readonly (readonly [number, unknown])[])[];
 
 export class ObservationPipeline {
@@ -78,7 +78,7 @@ export class ObservationPipeline {
     return observer;
   }
 
-  /** What the connectors have learnt. */
+  /** Returns the knowledge of all connectors. */
   getStates(): readonly unknown[] {
     return this.connectors.map((connector) => connector.getState());
   }
@@ -192,7 +192,7 @@ export class Observer {
     return encoded;
   }
 
-  /** Runs the connectors over rows, and writes what modules get. @returns the rewards */
+  /** Runs the connectors over rows, and writes the modules' input. @returns the rewards */
   #connect(
     given: { encoded: Float32Array; actions: Float32Array; rewards: Float64Array; starts: Uint8Array; envs: readonly number[] },
     into: Float32Array,

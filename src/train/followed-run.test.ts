@@ -1,5 +1,5 @@
 /** Shows a run while it is followed, by a line a rank and one at its end; and decides how long its end waits for a storage that is away. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -48,6 +48,30 @@ test("there is a line a rank with its metrics, of which attempt they are, and a 
     ["mine, attempt 2: rank 0  report 2  loss 0.125, step 7"],
   ]);
   expect(run.summary("done", 1500)).toBe("mine: done in 1.5 s, 2 reports, loss 0.125, step 7");
+});
+
+test("a run that goes on counts its rows after those of the driver that was killed, and writes them before it goes on from a checkpoint", async () => {
+  const own = mkdtempSync(join(folder, "counted-"));
+  const runConfig = await readRunConfig<never>({ storagePath: own, loggingConfig: { logLevel: "ERROR" } }, "train");
+  const rows = (): number[] =>
+    readFileSync(join(own, "result.json"), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { training_iteration: number }).training_iteration);
+  const session = async (isResumed: boolean): Promise<number[]> => {
+    const run = new FollowedRun({ name: "mine", folder: own, runConfig, isResumed, signal: new AbortController().signal });
+    let written: number[] = [];
+    const events = async (observer: RunObserver): Promise<void> => {
+      observer.started(1, 1);
+      await observer.reported({ metrics: [{ loss: 1 }], checkpoint: undefined });
+      await observer.reported({ metrics: [{ loss: 2 }], checkpoint: Checkpoint.fromDirectory(join(own, "checkpoint_000000")) });
+      written = rows();
+    };
+    await run.follow((observer) => training(() => events(observer)), {});
+    return written;
+  };
+  expect(await session(false)).toEqual([1, 2]);
+  expect(await session(true)).toEqual([1, 2, 3, 4]);
 });
 
 const realTimeout = setTimeout;

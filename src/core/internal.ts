@@ -108,10 +108,11 @@ export {
   type NodeContext,
   type NodeParts,
   type RunningCall,
+  withBytes,
   type WorkerParts,
 } from "../runtime/extension/extension.ts";
 export { registerExtension } from "../runtime/extension/load-extensions.ts";
-export { type ExtensionClient, extensionClient, ExtensionRefusal } from "./extensions.ts";
+export { type ExtensionClient, extensionClient, type ExtensionPlace, ExtensionRefusal } from "./extensions.ts";
 export * as shape from "../runtime/wire/header-shape.ts";
 
 // Events and counters.

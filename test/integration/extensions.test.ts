@@ -94,6 +94,18 @@ console.log(JSON.stringify(await counter.total()));
 await shutdown();
 `;
 
+const PLACES_PROGRAM = `
+import { init, nodes, shutdown } from "shoal";
+import { placeOf } from "shoal-counter";
+
+await init({ address: process.argv[2] });
+const all = (await nodes()).map(({ nodeId }) => nodeId);
+const answers = await Promise.all(all.map((node) => placeOf({ node })));
+const gone = await placeOf({ node: "f".repeat(32) }).catch((error) => error.message);
+console.log(JSON.stringify({ all, answers: answers.map(({ node }) => node), sizes: answers.map(({ text }) => text.length), gone }));
+await shutdown();
+`;
+
 async function run(program: string, ...args: readonly string[]): Promise<unknown> {
   const file = join(directory, "main.mjs");
   writeFileSync(file, program);
@@ -110,6 +122,20 @@ test("the sample library has less than 200 lines", () => {
 
 test.each(["process", "inProcess"])("a program counts with it in mode %s", async (mode) => {
   expect(await run(PROGRAM, mode)).toEqual(EXPECTED);
+});
+
+test("the daemon of every node answers later and with bytes, and a missing node is named as gone", { timeout: 60_000 }, async () => {
+  const cluster = await TestCluster.start({ head: { numCpus: 1 }, extensions: [pathToFileURL(join(library, "extension.ts"))] });
+  try {
+    await cluster.addNode({ numCpus: 1 });
+    const { all, answers, sizes, gone } = (await run(PLACES_PROGRAM, cluster.address)) as Record<string, unknown[]>;
+    expect(all).toHaveLength(2);
+    expect(answers).toEqual(all);
+    expect(sizes).toEqual([2_000, 2_000]);
+    expect(gone).toBe("Cannot ask placeLater of extension counter: its node is gone");
+  } finally {
+    await cluster.shutdown();
+  }
 });
 
 describeNats("a cluster that loads it", () => {

@@ -10,7 +10,8 @@ import type { Message } from "../rpc/peer-connection.ts";
 import { problemOf } from "../wire/header-shape.ts";
 import type { ExtensionHeader } from "../wire/extension-messages.ts";
 import { WireError } from "../wire/wire-error.ts";
-import type { ExtensionCaller, ExtensionTable } from "./extension.ts";
+import { bytesOf, type ExtensionCaller, type ExtensionTable } from "./extension.ts";
+import { ANSWER_BYTES_MAX, LATER_ANSWERS_MAX } from "./limits.ts";
 
 /** The members of an extension that all places treat alike. */
 interface Parts {
@@ -27,6 +28,8 @@ export class ExtensionHost<P extends Parts> {
   /** The messages of each extension, or why it has not begun. */
   readonly #open = new Map<string, ExtensionTable | Error>();
   readonly #timers: NodeJS.Timeout[] = [];
+  /** Answers that handlers have promised. */
+  #laterAnswers = 0;
   protected readonly parts: P[] = [];
 
   constructor(place: string) {
@@ -34,13 +37,47 @@ export class ExtensionHost<P extends Parts> {
   }
 
   receive(asked: ExtensionHeader, { id, connection }: HeadPeer, { callId }: Message): void {
-    try {
-      const answer = this.#answerOf(asked, { process: id, question: `${id}/${callId}` });
-      // What is told has no number.
-      if (callId !== 0) connection.reply(callId, answer);
-    } catch (error) {
+    const reply = (answer: unknown): void => {
+      // A message that expects no answer has no number.
+      if (callId === 0) return;
+      const bytes = bytesOf(answer);
+      if (bytes === undefined) connection.reply(callId, answer);
+      else if (bytes.byteLength > ANSWER_BYTES_MAX)
+        refuse(new RangeError(`its answer has ${bytes.byteLength} bytes: ${ANSWER_BYTES_MAX} are the most`));
+      else connection.reply(callId, (answer as { header: unknown }).header, [bytes]);
+    };
+    const refuse = (error: unknown): void => {
       if (callId !== 0) connection.replyError(callId, error instanceof WireError ? error : refusal(error));
       else console.error(`shoal: extension ${asked.extension} refused ${asked.message}: ${(error as Error).message}`);
+    };
+    try {
+      const { answer, withinMs } = this.#answerOf(asked, { process: id, question: `${id}/${callId}` });
+      if (answer instanceof Promise) this.#later(asked, { answer, withinMs }).then(reply).catch(refuse);
+      else reply(answer);
+    } catch (error) {
+      refuse(error);
+    }
+  }
+
+  /** Bounds the number of promised answers and the time of each. */
+  async #later(
+    { extension, message }: ExtensionHeader,
+    { answer, withinMs }: { answer: Promise<unknown>; withinMs: number },
+  ): Promise<unknown> {
+    if (this.#laterAnswers >= LATER_ANSWERS_MAX) {
+      answer.catch(() => {});
+      throw new WireError("failed", `${this.#place} has promised ${LATER_ANSWERS_MAX} answers already`);
+    }
+    this.#laterAnswers += 1;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      late.reject(new WireError("failed", `the extension ${extension} of ${this.#place} did not answer ${message} within ${withinMs} ms`));
+    }, withinMs).unref();
+    try {
+      return await Promise.race([answer, late.promise]);
+    } finally {
+      clearTimeout(timer);
+      this.#laterAnswers -= 1;
     }
   }
 
@@ -68,7 +105,7 @@ export class ExtensionHost<P extends Parts> {
     this.#timers.push(setInterval(body, periodMs).unref());
   }
 
-  #answerOf({ extension, message, header }: ExtensionHeader, from: ExtensionCaller): unknown {
+  #answerOf({ extension, message, header }: ExtensionHeader, from: ExtensionCaller): { answer: unknown; withinMs: number } {
     const table = this.#open.get(extension);
     if (table === undefined) throw new WireError("notFound", `${this.#place} has no extension ${JSON.stringify(extension)}`);
     if (table instanceof Error)
@@ -78,7 +115,7 @@ export class ExtensionHost<P extends Parts> {
       throw new WireError("malformed", `the extension ${extension} of ${this.#place} has no message ${JSON.stringify(message)}`);
     if (!row.asks(header))
       throw new WireError("malformed", `the message ${message} of ${extension} is malformed: ${problemOf(row.asks, header)}`);
-    return row.answer(header, from);
+    return { answer: row.answer(header, from), withinMs: row.withinMs };
   }
 }
 

@@ -4,7 +4,7 @@ import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import { fields, number, text } from "../wire/header-shape.ts";
 import type { WireError } from "../wire/wire-error.ts";
-import { answering, type ExtensionTable, type HeadParts, requireExtension } from "./extension.ts";
+import { answering, type ExtensionTable, type HeadParts, requireExtension, withBytes } from "./extension.ts";
 import { ExtensionHost } from "./extension-host.ts";
 import { loadExtensions, registerExtension } from "./load-extensions.ts";
 
@@ -69,6 +69,50 @@ describe("a question", () => {
       "the extension broken of the head has not begun: no disk",
       {},
     ]);
+  });
+});
+
+describe("an answer that is given later", () => {
+  const later = {
+    wait: { asks: text, answers: number, withinMs: 20 },
+    bytes: { asks: number, answers: number },
+  };
+  const waiting = Promise.withResolvers<number>();
+  const open = new Map([
+    [
+      "later",
+      answering(later, {
+        wait: (how) =>
+          how === "never" ? waiting.promise : how === "fails" ? Promise.reject(new RangeError("no disk")) : Promise.resolve(7),
+        bytes: (size) => withBytes(size, new Uint8Array(size)),
+      }),
+    ],
+  ]);
+  const askLater = async (message: string, header: unknown): Promise<unknown> => {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const connection = {
+      reply: (_callId: number, answer: unknown, parts: readonly Uint8Array[] = []) =>
+        resolve([answer, parts.map((part) => part.byteLength)]),
+      replyError: (_callId: number, error: WireError) => resolve(error.message),
+    };
+    new Host(open).receive(
+      { extension: "later", message, header },
+      { id: "p", holderId: "p", connection } as unknown as HeadPeer,
+      { callId: 3 } as Message,
+    );
+    return await promise;
+  };
+
+  test("reaches its asker", async () => expect(await askLater("wait", "7")).toEqual([7, []]));
+
+  test("that fails is a refusal", async () => expect(await askLater("wait", "fails")).toBe("no disk"));
+
+  test("that never comes ends at the limit of its message", async () =>
+    expect(await askLater("wait", "never")).toBe("the extension later of the head did not answer wait within 20 ms"));
+
+  test("carries bytes up to a limit", async () => {
+    expect(await askLater("bytes", 1_048_576)).toEqual([1_048_576, [1_048_576]]);
+    expect(await askLater("bytes", 1_048_577)).toBe("its answer has 1048577 bytes: 1048576 are the most");
   });
 });
 

@@ -7,9 +7,14 @@
 import { describeValue } from "../base/describe.ts";
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
 import type { Shape } from "../wire/header-shape.ts";
+import { ANSWERS_WITHIN_MS } from "./limits.ts";
 
-/** The messages of an extension by their names, each with its answer, by their shapes. Headers are plain data of less than 4 KB of bytes each. */
-export type ExtensionMessages = Readonly<Record<string, { readonly asks: Shape; readonly answers: Shape }>>;
+/**
+ * The messages of an extension by their names, each with its answer, by their shapes. Headers are plain data of less than 4 KB of bytes each.
+ *
+ * `withinMs` limits the time of an answer that is given later (default: 30 s).
+ */
+export type ExtensionMessages = Readonly<Record<string, { readonly asks: Shape; readonly answers: Shape; readonly withinMs?: number }>>;
 
 export type AskedOf<M> = M extends { asks: Shape<infer Asked> } ? Asked : never;
 export type AnsweredOf<M> = M extends { answers: Shape<infer Answered> } ? Answered : never;
@@ -22,21 +27,47 @@ export interface ExtensionCaller {
   readonly question: string;
 }
 
+/** An answer with bytes behind its header, 1 MiB of them at most; made by `withBytes`. */
+interface AnswerWithBytes<Header> {
+  readonly header: Header;
+  readonly [BYTES]: Uint8Array;
+}
+
+/** Registered by its name: the extension may have been loaded with another copy of this module. */
+const BYTES: unique symbol = Symbol.for("shoal.answerWithBytes") as never;
+
+/** Adds up to 1 MiB of bytes to an answer. The askers get them from `askForBytes`. */
+export function withBytes<Header>(header: Header, bytes: Uint8Array): AnswerWithBytes<Header> {
+  return { header, [BYTES]: bytes };
+}
+
+/** Returns the bytes of an answer that `withBytes` made; undefined for a plain answer. */
+export function bytesOf(answer: unknown): Uint8Array | undefined {
+  return typeof answer === "object" && answer !== null ? (answer as Partial<AnswerWithBytes<unknown>>)[BYTES] : undefined;
+}
+
+type Given<Answered> = Answered | AnswerWithBytes<Answered>;
+
 /** Messages with what answers them; made by `answering`. */
-export type ExtensionTable = ReadonlyMap<string, { readonly asks: Shape; answer(asked: unknown, from: ExtensionCaller): unknown }>;
+export type ExtensionTable = ReadonlyMap<
+  string,
+  { readonly asks: Shape; readonly withinMs: number; answer(asked: unknown, from: ExtensionCaller): unknown }
+>;
 
 /**
- * Joins messages with their handlers. A handler returns its answer at once. What it throws reaches the one who asked as a refusal with the error's name, message
- * and `details` (`ExtensionRefusal`).
+ * Joins messages with their handlers. A handler returns its answer, or a promise where the answer depends on others; it never computes for long. An error that it
+ * throws reaches the asker as a refusal with the error's name, message and `details` (`ExtensionRefusal`).
  */
 export function answering<M extends ExtensionMessages>(
   messages: M,
-  handlers: { readonly [N in keyof M]: (asked: AskedOf<M[N]>, from: ExtensionCaller) => AnsweredOf<M[N]> },
+  handlers: {
+    readonly [N in keyof M]: (asked: AskedOf<M[N]>, from: ExtensionCaller) => Given<AnsweredOf<M[N]>> | Promise<Given<AnsweredOf<M[N]>>>;
+  },
 ): ExtensionTable {
   return new Map(
-    Object.entries(messages).map(([name, { asks }]) => {
+    Object.entries(messages).map(([name, { asks, withinMs = ANSWERS_WITHIN_MS }]) => {
       const handler = handlers[name] as (asked: unknown, from: ExtensionCaller) => unknown;
-      return [name, { asks, answer: (asked: unknown, from: ExtensionCaller) => handler(asked, from) }];
+      return [name, { asks, withinMs, answer: (asked: unknown, from: ExtensionCaller) => handler(asked, from) }];
     }),
   );
 }
@@ -92,7 +123,7 @@ export interface NodeContext extends ExtensionContext {
 
 /** The parts of an extension of a daemon. */
 export interface NodeParts {
-  /** What processes of this node may ask. */
+  /** Questions that processes of this node, and of other nodes of the cluster, may ask. */
   readonly messages?: ExtensionTable;
   processJoined?(process: ProcessId, kind: "driver" | "worker", job: JobId): void;
   processGone?(process: ProcessId): void;

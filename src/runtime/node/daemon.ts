@@ -204,7 +204,7 @@ export class NodeDaemon {
     this.#state.driverGone(peer.id);
     this.#processGone(peer.id);
     for (const node of this.#workers.environments.driverGone(peer.jobId)) remote.tell(nodeTagOf(node), MESSAGE.JOB_ENDED, peer.jobId);
-    if (this.#peers.drivers.length === 0) this.#options.onAbandoned();
+    if (peer.kind === "driver" && this.#peers.drivers.length === 0) this.#options.onAbandoned();
   }
 
   #processGone(process: ProcessId): void {

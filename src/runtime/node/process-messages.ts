@@ -44,7 +44,7 @@ function lengthOf({ inBand, buffers }: PayloadHeader): number {
 const hello = shape.fields({
   processId: shape.processId,
   holderId: shape.processId,
-  kind: shape.exactly("driver", "worker"),
+  kind: shape.exactly("driver", "worker", "internal"),
   pid: shape.count,
   address: shape.text,
   remoteAddress: shape.optional(shape.text),

@@ -200,7 +200,7 @@ export const hello = fields({
    * `transfer`: a daemon that fetches objects; only frames of a transfer follow the hello. `service`: a library that connects to an actor;
    * only the library's own frames follow.
    */
-  kind: exactly("driver", "worker", "daemon", "head", "transfer", "service"),
+  kind: exactly("driver", "worker", "internal", "daemon", "head", "transfer", "service"),
   pid: number,
   /** Where this process listens for direct calls; empty where it does not. */
   address: text,

@@ -47,7 +47,7 @@ const ALL = Symbol("all nodes");
 type Route = string | readonly string[] | typeof ALL;
 
 /** Messages that are not here are this node's, or the head's. */
-const ROUTES: HeaderExtractors<MessagesOfProcess, Route> = {
+const ROUTES: HeaderExtractors<MessagesOfProcess, Route | undefined> = {
   // A ref counts where its owner is.
   [MESSAGE.REF_HOLD]: (rows) => rows.map(([, owner]) => owner),
   [MESSAGE.REF_RELEASE]: (rows) => rows.map(([, , owner]) => owner),
@@ -55,6 +55,7 @@ const ROUTES: HeaderExtractors<MessagesOfProcess, Route> = {
   [MESSAGE.REF_LOST]: ([, owner]) => owner,
   [MESSAGE.CANCEL_REF]: ({ owner }) => owner,
   [MESSAGE.WHY_REF]: ({ owner }) => owner,
+  [MESSAGE.NODE_EXTENSION]: ({ node }) => node,
   [MESSAGE.NODE_STATE]: ({ node }) => node,
   [MESSAGE.HELD_READ]: ([sender, , , asker]) => asker ?? sender,
   // The holds of messages are counted where the owners of the refs are.

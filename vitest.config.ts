@@ -23,6 +23,7 @@ const RULES = [
   "test/mutants.test.ts",
   "test/options-page.test.ts",
   "test/protocol-tables.test.ts",
+  "test/rest-page.test.ts",
   "test/tools.test.ts",
   "test/types.test.ts",
   "test/reporter/*.test.ts",

@@ -79,12 +79,19 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // The processes of a cluster, wherever they are started. They name the entry points of what they start.
   "ops/providers": { layer: 11, mayImport: [...RUNTIME, "entry"] },
   // The process that keeps those of one machine running after `shoal start` has ended.
-  "ops/supervisor": { layer: 12, mayImport: [...RUNTIME, "entry", "ops/providers"] },
+  "ops/supervisor": { layer: 13, mayImport: [...RUNTIME, "entry", "ops/providers", "ops/connection", "ops/http"] },
+  // A connection to a cluster as commands and the HTTP server have it, without the programming model.
+  "ops/connection": { layer: 11, mayImport: RUNTIME },
+  // The HTTP server of a cluster: REST and the page.
+  "ops/http": { layer: 12, mayImport: [...RUNTIME, "ops/connection", "ops/state"] },
   // Lists and summaries of a cluster. Published as `shoal/state`.
   "ops/state": { layer: 8, mayImport: [...RUNTIME, "core"] },
   // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `os`, so it imports no `node:*` itself.
   // Commands of libraries read what those have left in files; they load the libraries by `import()`, so that no other command does.
-  "ops/cli": { layer: 13, mayImport: [...RUNTIME, "ops/providers", "ops/state", "ops/supervisor", "runs", "tune"] },
+  "ops/cli": {
+    layer: 14,
+    mayImport: [...RUNTIME, "ops/connection", "ops/http", "ops/providers", "ops/state", "ops/supervisor", "runs", "tune"],
+  },
   // Published as `shoal/tensor`. It runs in browsers, too.
   tensor: { layer: 0, mayImport: [] },
   // Clusters for tests, on one machine. Published as `shoal/testing`.
@@ -102,6 +109,7 @@ export const MAY_IMPORT_NODE: readonly string[] = [
   "storage",
   "serve",
   "entry",
+  "ops/http",
   "ops/supervisor",
 ];
 

@@ -68,7 +68,7 @@ console.log("null");
     await until(async () => (await shoal("status")).stdout.includes("CPU 1/3"), "the head to hear that the CPU is in use");
     const { stdout, stderr } = await shoal("status");
     expect(stderr).toBe("");
-    expect(stdout).toMatch(/^Cluster at 127\.0\.0\.1:\d+, whose head has run for \d+ s\n\nNodes\n/);
+    expect(stdout).toMatch(/^Cluster at 127\.0\.0\.1:\d+, whose head has run for \d+ s\nDashboard at http:\/\/127\.0\.0\.1:\d+\n\nNodes\n/);
     expect(stdout).toMatch(new RegExp(`^ {2}${head.nodeId.slice(0, 12)} {2}\\S+ +alive {2}CPU [01]/1, memory .*\\(this machine\\)$`, "m"));
     expect(stdout).toMatch(/^In use\n {2}CPU 1\/3, memory/m);
     expect(stdout).toMatch(/^Actors\n {2}1 alive$/m);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { get, getRuntimeContext, init, kill, nodes, type ObjectRef, type PreemptionInfo, python, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
-import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { connectToCluster } from "../../src/ops/connection/cluster-connection.ts";
 import { findNode } from "../../src/runtime/os/files/local-node.ts";
 import type { ClusterStatusHeader, NodeDrainHeader } from "../../src/runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";

@@ -7,7 +7,7 @@
 import { type ActorHandle, actors, get, getActor, init, nodes, ready, remote, shutdown } from "shoal";
 import { TestCluster } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { connectToCluster } from "../../src/ops/connection/cluster-connection.ts";
 import type { JobId, NodeId, NodeTag, ProcessId } from "../../src/runtime/base/ids.ts";
 import { checkNode } from "../../src/runtime/head/nodes/message-validation.ts";
 import { checkRouted } from "../../src/runtime/node/membership/message-validation.ts";

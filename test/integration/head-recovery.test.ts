@@ -25,7 +25,7 @@ import {
   shutdown,
 } from "shoal";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { connectToCluster } from "../../src/ops/connection/cluster-connection.ts";
 import { type LocalHead, type LocalNodeProcess, startHead, startNode } from "../../src/ops/providers/local-processes.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { NatsServers } from "../control-plane/nats-servers.ts";

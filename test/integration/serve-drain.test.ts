@@ -10,7 +10,7 @@ import * as serve from "shoal/serve";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { connectToCluster } from "../../src/ops/connection/cluster-connection.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { ask, CountingClient, startAwayFromDriver } from "./serve-client.ts";
 import { failureOf, Log, until, useFolder } from "./session.ts";

@@ -7,7 +7,7 @@ import { init, shutdown } from "shoal";
 import * as serve from "shoal/serve";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
-import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { connectToCluster } from "../../src/ops/connection/cluster-connection.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { ask, CountingClient } from "./serve-client.ts";
 import { failureOf, Log, until, useFolder } from "./session.ts";

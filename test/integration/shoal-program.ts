@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect } from "vitest";
+import { afterAll, afterEach, expect } from "vitest";
 import { type ProgramRun, runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, until, useFolder } from "./session.ts";
@@ -19,6 +19,7 @@ interface Facts {
   joinToken: string;
   isContinued?: boolean;
   logs: string;
+  dashboardUrl: string;
 }
 
 interface RunFile {
@@ -45,8 +46,11 @@ interface ShoalProgram {
   processes(): number[];
 }
 
-/** @param env variables besides; without any there is no nats-server. */
-export function useShoal(env: Record<string, string> = {}): ShoalProgram {
+/**
+ * @param env variables besides; without any there is no nats-server
+ * @param options.endsAfterAll whether all tests of the file share what one of them starts; default: each ends its own
+ */
+export function useShoal(env: Record<string, string> = {}, { endsAfterAll = false }: { endsAfterAll?: boolean } = {}): ShoalProgram {
   const folder = useFolder();
   const temporary = join(folder, "t");
   mkdirSync(temporary);
@@ -109,7 +113,7 @@ export function useShoal(env: Record<string, string> = {}): ShoalProgram {
     }
   }
 
-  afterEach(async () => {
+  (endsAfterAll ? afterAll : afterEach)(async () => {
     await run("stop", "--force", "--all");
     await until(() => processes().length === 0, "all processes to end");
     const left = [

@@ -6,7 +6,7 @@ import * as data from "shoal/data";
 import { TestCluster } from "shoal/testing";
 import { allReduce, DataParallelTrainer, getContext, getDatasetShard, type PreemptionInfo, report } from "shoal/train";
 import { expect, test } from "vitest";
-import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { connectToCluster } from "../../src/ops/connection/cluster-connection.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { count, type CountConfig } from "./counting-loop.ts";
 import { PYTHON_FOLDER, unless, WITHOUT_PYTHON } from "./python-places.ts";

@@ -4,7 +4,7 @@ import { getRuntimeContext, init, placementGroupTable, shutdown } from "shoal";
 import * as serve from "shoal/serve";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
-import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { connectToCluster } from "../../src/ops/connection/cluster-connection.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { CountingClient, loses } from "../integration/serve-client.ts";
 import { Log, until, useFolder } from "../integration/session.ts";

@@ -6,7 +6,7 @@
  */
 import type { DrainReason, NodeDrainHeader } from "../../runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import { connectToCluster } from "./cluster-connection.ts";
+import { connectToCluster } from "../connection/cluster-connection.ts";
 import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
 
 const LOOK_EVERY_MS = 500;

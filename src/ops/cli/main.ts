@@ -2,6 +2,7 @@
 /** The program `shoal`: its commands, and the exit code of the requested one. */
 import { processTerminal } from "../../runtime/os/terminal.ts";
 import type { Command } from "./command.ts";
+import { dashboardCommands } from "./dashboard-commands.ts";
 import { drainCommand } from "./drain-command.ts";
 import { natsInstallCommand } from "./nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
@@ -19,6 +20,7 @@ const COMMANDS: readonly Command[] = [
   statusCommand,
   drainCommand,
   stopCommand,
+  ...dashboardCommands,
   tokenCreateCommand,
   tokenListCommand,
   tokenRevokeCommand,

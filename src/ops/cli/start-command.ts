@@ -31,6 +31,7 @@ import { newLogFolder, stateFolder } from "../../runtime/os/files/state-folder.t
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { type Command, defineCommand, type OptionSpecs, type OptionValues, UsageError } from "./command.ts";
 import { natsOf, refuseUnsafeNats } from "./nats-options.ts";
+import { DASHBOARD_OPTIONS, dashboardOf } from "./dashboard-options.ts";
 import { misused, NODE_OPTIONS, nodeOptions, port } from "./node-options.ts";
 import { startedText } from "./started-text.ts";
 
@@ -71,6 +72,7 @@ const OPTIONS = {
   "nats-port": { valueName: "PORT", help: "of the nats-server under the head (default: the head's port and 1)" },
   "no-nats": { help: "keep the head's tables in its memory: they end with it" },
   name: { valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
+  ...DASHBOARD_OPTIONS,
   ...NODE_OPTIONS,
   block: { help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
   json: { help: "print the started processes as JSON" },
@@ -133,11 +135,13 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     const directory = joinPath(stateFolder(environment), "heads", name);
     const nats = await natsFor(values, { terminal, headAddress });
     await assertOwnHost(headHost, "--host");
-    const head = { name, address: headAddress, directory, hasRivals: values.ha, nats };
+    const dashboard = await dashboardOf(values);
+    const head = { name, address: headAddress, directory, hasRivals: values.ha, nats, dashboard };
     const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
     return { id, logs: newLogFolder(environment, id), head, join: undefined, listenAddress, node, isForeground: values.block };
   }
-  refuse(values, ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"], "is for --head");
+  const ofHead = ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"] as const;
+  refuse(values, [...ofHead, ...(Object.keys(DASHBOARD_OPTIONS) as (keyof typeof DASHBOARD_OPTIONS)[])], "is for --head");
   const token = joinTokenOf(values, environment);
   if (host !== undefined) await assertOwnHost(host, "--host");
   const addresses = readNetworkAddresses(address);
@@ -149,7 +153,10 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
 }
 
 function givenOf(values: Values, options: readonly (keyof Values)[]): (keyof Values)[] {
-  return options.filter((option) => values[option] !== undefined && values[option] !== false);
+  return options.filter((option) => {
+    const value = values[option];
+    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+  });
 }
 
 /** @throws UsageError where one of the options is given */

@@ -23,6 +23,10 @@ export interface StartedFacts {
   readonly logs: string;
   /** How many files a process of this machine may have open, where that is limited. */
   readonly openFilesMax: number | undefined;
+  /** Where the dashboard listens. */
+  readonly dashboardUrl?: string | undefined;
+  /** Whether its default port was taken. */
+  readonly isDashboardMoved?: boolean | undefined;
   /** By which other machines may reach this one. */
   readonly otherAddresses: readonly string[];
 }
@@ -41,10 +45,17 @@ export function startedText(facts: StartedFacts, { isForeground }: { isForegroun
     ...(isHead ? [...joinLines(facts), ""] : []),
     ...(isHead && !facts.hasNats ? [...MEMORY_LINES, ""] : []),
     ...fewFilesLines(facts.openFilesMax),
+    ...dashboardLines(facts),
     "See what runs:  shoal status",
     isForeground ? "End it:         Ctrl-C" : "End it:         shoal stop",
     `Logs:           ${logs}`,
   ].join("\n");
+}
+
+function dashboardLines({ dashboardUrl, isDashboardMoved }: StartedFacts): string[] {
+  if (dashboardUrl === undefined) return [];
+  const moved = isDashboardMoved === true ? " (the default port is taken)" : "";
+  return [`Dashboard:      ${dashboardUrl}${moved}; \`shoal dashboard\` logs you in`];
 }
 
 /** Where a node can have fewer workers than people ask for. */

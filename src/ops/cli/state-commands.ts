@@ -88,7 +88,10 @@ const summaryCommand: Command = defineCommand({
 export const stateCommands: readonly Command[] = [listCommand, getCommand, summaryCommand];
 
 async function withReader<T>(address: string | undefined, read: (reader: StateReader) => Promise<T>): Promise<T> {
-  const [{ connectToCluster }, { LiveReader }] = await Promise.all([import("./cluster-connection.ts"), import("../state/live-reader.ts")]);
+  const [{ connectToCluster }, { LiveReader }] = await Promise.all([
+    import("../connection/cluster-connection.ts"),
+    import("../state/live-reader.ts"),
+  ]);
   using cluster = await connectToCluster(address);
   return await read(new LiveReader((type, header, options) => cluster.ask(type, header, options)));
 }

@@ -4,8 +4,9 @@
  */
 import { formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import { connectToCluster } from "./cluster-connection.ts";
+import { connectToCluster } from "../connection/cluster-connection.ts";
 import { ADDRESS, type Command, defineCommand } from "./command.ts";
+import { dashboardOfCluster } from "./dashboard-client.ts";
 import { statusText } from "./status-text.ts";
 
 export const statusCommand: Command = defineCommand({
@@ -24,6 +25,7 @@ export const statusCommand: Command = defineCommand({
       cluster.ask(MESSAGE.GROUPS, undefined),
     ]);
     const facts = {
+      dashboardUrl: dashboardOfCluster(cluster.node.clusterAddress)?.url,
       address: formatAddresses(cluster.node.clusterAddress.split(",")),
       thisNodeId: cluster.node.nodeId,
       ...status,

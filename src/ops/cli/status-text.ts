@@ -9,6 +9,8 @@ import type { ClusterStatusHeader } from "../../runtime/wire/cluster-messages.ts
 
 export interface StatusFacts extends ClusterStatusHeader {
   readonly address: string;
+  /** Known on the head's machine. */
+  readonly dashboardUrl?: string | undefined;
   readonly thisNodeId: string;
   readonly actors: Readonly<Record<string, number>>;
   readonly groups: Readonly<Record<string, number>>;
@@ -20,6 +22,7 @@ export function statusText(facts: StatusFacts, nowMs: number): string {
   const { nodes, waiting, gone } = facts;
   return [
     `Cluster at ${facts.address}, whose head has run for ${duration(nowMs - facts.startedMs)}`,
+    ...(facts.dashboardUrl === undefined ? [] : [`Dashboard at ${facts.dashboardUrl}`]),
     ...part(
       "Heads",
       (facts.heads ?? []).map((address, index) => `${formatAddress(address)}   ${index === 0 ? "leads" : "stands by"}`),

@@ -6,7 +6,11 @@
  */
 import type { JoinTokensHeader, JoinTokensReply } from "../../runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import { connectToCluster } from "./cluster-connection.ts";
+import { connectToCluster } from "../connection/cluster-connection.ts";
+import { HTTP_TOKENS_NAMESPACE, type HttpTokenRecord } from "../connection/http-tokens.ts";
+import { sha256Hex } from "../../runtime/os/digest.ts";
+import { randomHex } from "../../runtime/os/random.ts";
+import type { Terminal } from "../../runtime/os/terminal.ts";
 import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
 
 type Listed = Extract<JoinTokensReply, { kind: "list" }>["tokens"][number];
@@ -21,11 +25,14 @@ export const tokenCreateCommand: Command = defineCommand({
 joined can run programs on all nodes. A node needs its token again when its supervisor starts it anew.`,
   options: {
     "expires-after": { valueName: "TIME", help: "how long it is good: 90s, 30m, 12h, 7d (default: until it is revoked)" },
+    for: { valueName: "USE", help: "join, or http for the dashboard and the REST interface (default: join)" },
+    role: { valueName: "ROLE", help: "with --for http: view, which changes nothing, or admin (default: view)" },
     address: ADDRESS,
     json: { help: "print the token as JSON" },
   },
   run: async ({ options, terminal }) => {
     const ageMaxMs = duration(options["expires-after"]);
+    if (isForHttp(options)) return await createHttpToken({ ...options, role: options.role ?? "view", ageMaxMs }, terminal);
     const made = await ask("new", { do: "new", ageMaxMs }, options.address);
     if (options.json) terminal.print(JSON.stringify({ id: made.id, joinToken: made.joinToken, expiresAtMs: made.expiresAtMs }));
     else {
@@ -76,6 +83,40 @@ end. ID is the token's id as \`shoal token list\` shows it, or its first digits,
       );
   },
 });
+
+/** @throws UsageError */
+function isForHttp({ for: use = "join", role }: { for: string | undefined; role: string | undefined }): boolean {
+  const wrong = (problem: string): UsageError =>
+    new UsageError(`Cannot run shoal token create: ${problem}. See \`shoal token create --help\`.`);
+  if (use !== "join" && use !== "http") throw wrong(`--for takes join or http: received ${use}`);
+  if (use === "join" && role !== undefined) throw wrong("--role is for --for http");
+  if (role !== undefined && role !== "view" && role !== "admin") throw wrong(`--role takes view or admin: received ${role}`);
+  return use === "http";
+}
+
+interface HttpTokenWords {
+  readonly role: string;
+  readonly ageMaxMs: number | undefined;
+  readonly address: string | undefined;
+  readonly json: boolean;
+}
+
+/** The head keeps the hash alone. */
+async function createHttpToken({ role, ageMaxMs, address, json }: HttpTokenWords, terminal: Terminal): Promise<void> {
+  using cluster = await connectToCluster(address);
+  const token = randomHex(64);
+  const nowMs = Date.now();
+  const record: HttpTokenRecord = {
+    role: role === "admin" ? "admin" : "view",
+    createdAtMs: nowMs,
+    ...(ageMaxMs === undefined ? {} : { expiresAtMs: nowMs + ageMaxMs }),
+  };
+  const put = { namespace: HTTP_TOKENS_NAMESPACE, key: sha256Hex(token), form: "json", overwrite: false };
+  await cluster.ask(MESSAGE.KV_PUT, put, { timeoutMs: 10_000, parts: [new TextEncoder().encode(JSON.stringify(record))] });
+  if (json) return terminal.print(JSON.stringify({ token, role, expiresAtMs: record.expiresAtMs }));
+  terminal.tell(`Token of the role ${role}, good ${untilText(record.expiresAtMs)}:`);
+  terminal.print(token);
+}
 
 async function ask<Kind extends JoinTokensReply["kind"]>(
   kind: Kind,

@@ -4,6 +4,8 @@ import { EXIT_WITHIN_MS, SHUTDOWN_WITHIN_MS } from "../../runtime/worker/limits.
 /** Time for a node to end its workers, which let the user's code finish, and to read their last output. Beyond it the node is killed. */
 export const NODE_ENDS_WITHIN_MS = EXIT_WITHIN_MS + SHUTDOWN_WITHIN_MS;
 export const HEAD_ENDS_WITHIN_MS = 5_000;
+/** The dashboard has nothing to finish. */
+export const DASHBOARD_ENDS_WITHIN_MS = 2_000;
 /** A head and a node are ready within seconds; a large state of NATS, or a busy machine, takes longer. */
 export const STARTS_WITHIN_MS = 60_000;
 /** A process that is ended before it was ready has nothing to finish but its folders. */

@@ -86,7 +86,7 @@ export async function startHead({ onLine, onChange, networkFaults, signal, ...op
   let leadsSinceMs = options.hasRivals === true ? undefined : performance.now();
   const configuration: HeadConfiguration = { headId: newNodeId(randomHex), ...options };
   const { child, message, ended } = await startChild({
-    entry: "head",
+    module: "entry/head",
     what: "the head",
     configuration,
     onLine,
@@ -138,12 +138,45 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     // A daemon was killed, and its file has the cluster's token.
     removeNodeFile(nodeId);
   };
-  const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, networkFaults, signal, clean });
+  const { child, ended } = await startChild({
+    module: "entry/daemon",
+    what: "the node",
+    configuration,
+    onLine,
+    networkFaults,
+    signal,
+    clean,
+  });
   return { ...child, nodeId, ended };
 }
 
+/**
+ * Starts a process beside head and node, and resolves with the first message that it sends to its parent.
+ *
+ * @throws ShoalError when it ends before
+ */
+export async function startBeside({
+  module,
+  what,
+  configuration,
+  onLine,
+  signal,
+}: Pick<ChildStart, "module" | "what" | "configuration" | "onLine" | "signal">): Promise<{ process: LocalProcess; message: string }> {
+  const { child, message, ended } = await startChild({
+    module,
+    what,
+    configuration,
+    onLine,
+    signal,
+    networkFaults: undefined,
+    clean: () => {},
+  });
+  return { process: { ...child, ended }, message };
+}
+
 interface ChildStart {
-  entry: "head" | "daemon";
+  /** Main module of the process, below the folder of the code. */
+  module: string;
   what: string;
   configuration: unknown;
   networkFaults: NetworkFaultsPlace | undefined;
@@ -160,14 +193,14 @@ interface StartedChild {
   ended: Promise<string>;
 }
 
-function startChild({ entry, what, configuration, networkFaults, onLine, onLater, signal, clean }: ChildStart): Promise<StartedChild> {
+function startChild({ module, what, configuration, networkFaults, onLine, onLater, signal, clean }: ChildStart): Promise<StartedChild> {
   const lines: string[] = [];
   let failure: ShoalError | undefined;
   let hasStarted = false;
   const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
   return new Promise((resolve, reject) => {
     const child = new Child({
-      entry: ownModule(`entry/${entry}`),
+      entry: ownModule(module),
       execArgv: ["--disable-warning=ExperimentalWarning"],
       configuration,
       env: networkFaults === undefined ? {} : networkFaultsEnvironment(networkFaults),

@@ -1,6 +1,6 @@
 /**
- * The process that `shoal start` leaves behind: it keeps a head and a node running (`ops/supervisor/supervisor.ts`) until it is asked to
- * end.
+ * The process that `shoal start` leaves behind: it keeps a head, a node and a dashboard running (`ops/supervisor/supervisor.ts`) until it is
+ * asked to end.
  *
  * Reports to its parent, as JSON, which processes have started, or why none has. After that it lives on without its parent, unless the
  * parent stays in the foreground (`--block`). Owns the logs and the file by which `shoal stop` and `shoal status` find it. It runs no user
@@ -8,9 +8,11 @@
  */
 import { join } from "node:path";
 import type { LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
-import { startHead, startNode } from "../providers/local-processes.ts";
+import { type LocalProcess, startBeside, startHead, startNode } from "../providers/local-processes.ts";
+import type { DashboardConfiguration, DashboardOptions, DashboardStart } from "../http/dashboard-process.ts";
 import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
 import { Supervisor } from "./supervisor.ts";
+import { httpTokenFileName } from "../connection/http-tokens.ts";
 import type { NatsProcessEvent } from "../../runtime/nats/server/nats-process.ts";
 import { parseNetworkAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
 import type { NatsPlace } from "../../runtime/nats/open-control-plane.ts";
@@ -42,6 +44,8 @@ export interface SupervisedHead {
   readonly directory: string;
   /** Whether other heads may take over (`--ha`). */
   readonly hasRivals: boolean;
+  /** Undefined: no HTTP server (`--no-dashboard`). */
+  readonly dashboard: DashboardOptions | undefined;
   /** Undefined: it keeps its tables in its memory. */
   readonly nats: OwnNats | OtherNats | undefined;
 }
@@ -67,7 +71,13 @@ export interface SupervisorStarted {
   readonly nodeId: string;
   /** With it other machines join. */
   readonly joinToken: string | undefined;
+  /** Where the HTTP server listens. */
+  readonly dashboardUrl: string | undefined;
+  /** Whether the default port of the dashboard was taken. */
+  readonly isDashboardMoved: boolean;
 }
+
+interface LocalDashboard extends LocalProcess, DashboardStart {}
 
 let isStarted = false;
 let stop: (reason: string) => void = () => process.exit(1);
@@ -79,14 +89,17 @@ const { id, logs, head, join: joins, listenAddress, node: offer } = configuratio
 const log = new RotatingLog(join(logs, "supervisor.log"));
 const headLog = new RotatingLog(join(logs, "head.log"));
 const nodeLog = new RotatingLog(join(logs, "node.log"));
+const dashboardLog = new RotatingLog(join(logs, "dashboard.log"));
 const startedMs = Date.now();
 // A head that is started again has to be where nodes look for it, also when the system chose the port.
 let address = head?.address ?? "";
 let heads: readonly string[] = joins?.addresses ?? [];
 let nats: SupervisedNats | undefined;
+/** A dashboard that is started again has to be where browsers look for it. */
+let dashboardPort = head?.dashboard?.port;
 let lock: Awaited<ReturnType<typeof lockFolder>> | undefined;
 
-const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
+const supervisor = new Supervisor<LocalHead, LocalNodeProcess, LocalDashboard>({
   startStore: head?.nats?.kind === "own" ? (signal) => startNats(head, signal) : undefined,
   startHead:
     head === undefined
@@ -116,6 +129,7 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
       listenAddress,
       onLine: (line) => nodeLog.write(line),
     }),
+  startDashboard: head?.dashboard === undefined ? undefined : (signal) => startDashboard(head, head.dashboard as DashboardOptions, signal),
   log: (text) => log.write(text),
   onChange: writeFile,
   onLeft: () => stop("its node has left the cluster"),
@@ -129,6 +143,31 @@ async function startNats({ name, directory, nats: wanted }: SupervisedHead, sign
   const { host } = parseNetworkAddress(address);
   nats = await startSupervisedNats({ program, cluster: name, directory, host, port, onEvent: natsEvent, signal });
   return nats.server;
+}
+
+async function startDashboard(
+  { name, directory, hasRivals }: SupervisedHead,
+  options: DashboardOptions,
+  signal: AbortSignal,
+): Promise<LocalDashboard> {
+  const wanted: DashboardConfiguration = {
+    ...options,
+    port: dashboardPort,
+    clusterName: name,
+    headAddress: address,
+    directory,
+    hasRivals,
+  };
+  const started = await startBeside({
+    module: "ops/http/dashboard-process",
+    what: "the dashboard",
+    configuration: wanted,
+    onLine: (line) => dashboardLog.write(line),
+    signal,
+  });
+  const facts = JSON.parse(started.message) as DashboardStart;
+  dashboardPort = facts.port;
+  return { ...started.process, ...facts };
 }
 
 function otherPlane({ name, nats: wanted }: SupervisedHead): HeadConfiguration["controlPlane"] {
@@ -176,6 +215,7 @@ function writeFile(): void {
     ...(natsPid === undefined ? [] : [runProcess("the nats-server", natsPid)]),
     ...(supervisor.head === undefined ? [] : [runProcess("the head", supervisor.head.pid)]),
     ...(supervisor.node === undefined ? [] : [runProcess(`the node ${supervisor.node.nodeId}`, supervisor.node.pid)]),
+    ...(supervisor.dashboard === undefined ? [] : [runProcess("the dashboard", supervisor.dashboard.pid)]),
   ];
   writeRunFile({
     id,
@@ -185,6 +225,10 @@ function writeFile(): void {
     address: head === undefined ? heads.join(",") : address,
     startedMs,
     logs,
+    dashboard:
+      supervisor.dashboard === undefined || head === undefined
+        ? undefined
+        : { url: supervisor.dashboard.url, tokenFile: join(head.directory, httpTokenFileName) },
     processes: running,
   });
 }
@@ -201,6 +245,8 @@ try {
     heads,
     nodeId: supervisor.node?.nodeId ?? "",
     joinToken: supervisor.head?.joinToken,
+    dashboardUrl: supervisor.dashboard?.url,
+    isDashboardMoved: supervisor.dashboard?.isMoved === true,
   };
   log.write(`Runs: node ${started.nodeId} of the cluster at ${formatAddresses(heads)}.`);
   isStarted = true;

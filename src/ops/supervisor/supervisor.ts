@@ -1,5 +1,5 @@
 /**
- * Keeps the processes of `shoal start` running (the store's server, the head, a node), and ends them in order.
+ * Keeps the processes of `shoal start` running (the store's server, the head, a node, the dashboard), and ends them in order.
  *
  * A head that ends is started again with growing pauses, for ever, at the same address: nodes look for it there. A node that ends is
  * replaced by a *new* one, under a new id: the cluster may have declared the old one dead, which is never taken back. A node that ended in
@@ -8,14 +8,16 @@
  */
 import { RestartBackoff } from "../../runtime/os/processes/restart-backoff.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../providers/limits.ts";
+import { DASHBOARD_ENDS_WITHIN_MS, HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../providers/limits.ts";
 import { ENDED_IN_ORDER, type LocalProcess } from "../providers/local-processes.ts";
 
-interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> {
+interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess, Dashboard extends LocalProcess> {
   /** Starts the storage of the head's tables, which restarts by itself. */
   readonly startStore?: ((signal: AbortSignal) => Promise<{ close(): Promise<void> }>) | undefined;
   readonly startHead?: ((signal: AbortSignal) => Promise<Head>) | undefined;
   readonly startNode: (head: Head | undefined, signal: AbortSignal) => Promise<Node>;
+  /** Starts the HTTP server, which needs the head's address and asks the node later. */
+  readonly startDashboard?: ((signal: AbortSignal) => Promise<Dashboard>) | undefined;
   readonly log: (text: string) => void;
   /** Called when the set of running processes has changed. */
   readonly onChange: () => void;
@@ -25,11 +27,12 @@ interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> 
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
-  readonly #parts: SupervisorParts<Head, Node>;
+export class Supervisor<Head extends LocalProcess, Node extends LocalProcess, Dashboard extends LocalProcess = LocalProcess> {
+  readonly #parts: SupervisorParts<Head, Node, Dashboard>;
   #store: { close(): Promise<void> } | undefined;
   #head: Head | undefined;
   #node: Node | undefined;
+  #dashboard: Dashboard | undefined;
   #isStopping = false;
   #stopped: Promise<void> | undefined;
   readonly #ended = new Set<LocalProcess>();
@@ -40,7 +43,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
   /** Names the step that `start` waits for. */
   #awaited = "";
 
-  constructor(parts: SupervisorParts<Head, Node>) {
+  constructor(parts: SupervisorParts<Head, Node, Dashboard>) {
     this.#parts = parts;
   }
 
@@ -52,9 +55,13 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
     return this.#node;
   }
 
+  get dashboard(): Dashboard | undefined {
+    return this.#dashboard;
+  }
+
   /** Resolves when the node has joined. @throws the error of the failed start, after everything else has been ended */
   async start(): Promise<void> {
-    const { startStore, startHead, startNode, sleep } = this.#parts;
+    const { startStore, startHead, startNode, startDashboard, sleep } = this.#parts;
     const { signal } = this.#abort;
     let isLate = false;
     void sleep(STARTS_WITHIN_MS).then(() => {
@@ -71,6 +78,9 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
       this.#awaited = "the node";
       signal.throwIfAborted();
       this.#keepNode(await this.#track(startNode(this.#head, signal)));
+      signal.throwIfAborted();
+      this.#awaited = "the dashboard";
+      if (startDashboard !== undefined) this.#keepDashboard(await this.#track(startDashboard(signal)), () => startDashboard(signal));
       signal.throwIfAborted();
       this.#awaited = "";
     } catch (error) {
@@ -92,11 +102,13 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
   async #stop(): Promise<void> {
     this.#isStopping = true;
     this.#abort.abort();
+    await this.#end(this.#dashboard, DASHBOARD_ENDS_WITHIN_MS);
     await this.#end(this.#node, NODE_ENDS_WITHIN_MS);
     await this.#end(this.#head, HEAD_ENDS_WITHIN_MS);
     // A start that was under way when this began.
     while (this.#starting.size > 0) {
       await Promise.allSettled(this.#starting);
+      await this.#end(this.#dashboard, DASHBOARD_ENDS_WITHIN_MS);
       await this.#end(this.#node, NODE_ENDS_WITHIN_MS);
       await this.#end(this.#head, HEAD_ENDS_WITHIN_MS);
     }
@@ -128,6 +140,20 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
       await watch(next);
     };
     void watch(head);
+  }
+
+  #keepDashboard(dashboard: Dashboard, start: () => Promise<Dashboard>): void {
+    this.#dashboard = dashboard;
+    this.#parts.onChange();
+    const backoff = new RestartBackoff();
+    const watch = async (watched: Dashboard): Promise<void> => {
+      const next = await this.#replaced(watched, { what: "dashboard", backoff, start });
+      if (next === undefined) return;
+      this.#dashboard = next;
+      this.#parts.onChange();
+      await watch(next);
+    };
+    void watch(dashboard);
   }
 
   #keepNode(node: Node): void {

@@ -1,0 +1,40 @@
+/** Bounds of the HTTP server: a client that is slow, greedy or hostile must not take it from the others. */
+
+/** Default port, that of Ray's dashboard. */
+export const DASHBOARD_PORT = 8_265;
+/** Bytes of a request's line and headers. Cookies and proxies need some; more is an attack. */
+export const HTTP_HEADER_BYTES_MAX = 16_384;
+/** Bytes of a JSON body. */
+export const JSON_BYTES_MAX = 1_048_576;
+/** A request's head and body are here within this time, or the connection ends. */
+export const REQUEST_WITHIN_MS = 30_000;
+/** Open connections. Idle ones cost some 10 KB each. */
+export const CONNECTIONS_MAX = 4_096;
+/** Requests that are answered at once; further ones are refused with 503. */
+export const REQUESTS_MAX = 256;
+/** Questions to the cluster that run at once; further ones are refused with 429. */
+export const STATE_QUERIES_MAX = 16;
+/** Equal questions of several viewers within this time share one answer. */
+export const SHARED_ANSWER_MS = 500;
+/** Time in which the cluster answers a question of a route. */
+export const CLUSTER_ANSWERS_WITHIN_MS = 30_000;
+/** A one-time link is good for this time. */
+export const LOGIN_CODE_MS = 60_000;
+/** Open one-time links; the oldest one makes room. */
+export const LOGIN_CODES_MAX = 16;
+/** A browser's session. */
+export const SESSION_MS = 12 * 3_600_000;
+/** A revoked token may be taken for this time, for which its state is remembered. */
+export const TOKEN_STATE_MS = 2_000;
+/** Remembered states of made tokens. */
+export const TOKEN_STATES_MAX = 64;
+/** Bodies above this size are compressed. */
+export const COMPRESSED_FROM_BYTES = 1_024;
+/** Time for the rest of a refused body, so that its client reads the answer. */
+export const REFUSED_BODY_MS = 1_000;
+/** Answers that are kept for several viewers. */
+export const SHARED_ANSWERS_MAX = 64;
+/** Time in which the head answers a question about its health. */
+export const HEALTHY_WITHIN_MS = 5_000;
+/** Age up to which an answer about the head's health is given again. */
+export const HEALTH_SHARED_MS = 1_000;

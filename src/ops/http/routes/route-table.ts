@@ -1,0 +1,37 @@
+/**
+ * All routes of the HTTP server.
+ *
+ * The server matches requests with this table, and `/api/openapi.json` and docs/rest.md are made from it, so none of the three can differ.
+ */
+import { packageVersion } from "../../../runtime/os/own-files.ts";
+import type { ClusterLink } from "../../connection/cluster-link.ts";
+import type { StateReader } from "../../state/state-reader.ts";
+import type { LoginCodes } from "../access/login-codes.ts";
+import type { SessionKey } from "../access/session-cookie.ts";
+import { jsonAnswer } from "../http-answers.ts";
+import { openApiDocument } from "../open-api.ts";
+import type { Route } from "../router.ts";
+import { accessRoutes } from "./access-routes.ts";
+import { clusterRoutes } from "./cluster-routes.ts";
+import { stateRoutes } from "./state-routes.ts";
+
+interface RouteParts {
+  readonly codes: LoginCodes;
+  readonly session: SessionKey;
+  readonly link: ClusterLink;
+  readonly clusterName: string;
+  readonly reader: StateReader;
+}
+
+export function routeTable(parts: RouteParts): Route[] {
+  const table: Route[] = [...accessRoutes(parts), ...clusterRoutes(parts), ...stateRoutes(parts.reader)];
+  table.push({
+    method: "GET",
+    path: "/api/openapi.json",
+    role: "view",
+    summary: "This list of routes, for programs.",
+    answers: "An OpenAPI 3.1 document.",
+    handle: () => jsonAnswer(openApiDocument(table, packageVersion())),
+  });
+  return table;
+}

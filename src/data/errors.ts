@@ -1,8 +1,8 @@
 /**
  * The errors of `shoal/data`.
  *
- * Their texts quote names and values of files, which may be megabytes long. So texts beyond a limit lose their middle: the beginning says
- * what failed, and the end often what to do.
+ * Messages quote names and values of files, which may be megabytes long. So long messages lose their middle: the beginning names the
+ * failure, and the end often has the remedy.
  */
 import { ShoalError } from "../core/index.ts";
 import { registerErrorClass } from "../core/internal.ts";

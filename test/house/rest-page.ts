@@ -10,7 +10,7 @@ const HEAD = `# The HTTP interface
 
 <!-- Made from the table of routes by test/rest-page.test.ts; \`-u\` writes it anew. -->
 
-The server beside the head answers these routes ([cluster.md](cluster.md) says how it is started and who gets a token). Paths and
+The server beside the head answers these routes ([cluster.md](cluster.md) has its start and its tokens). Paths and
 JSON are those of Ray 2.60 where Ray has them.
 
 | role | who may call |

@@ -3,7 +3,12 @@
  *
  * The seed decides which faults come and what is submitted; the machine decides what they meet.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { init, shutdown } from "shoal";
 import { OptionError, runTool, type ToolValues, wholeNumber } from "../scripts/tool.ts";
+import { DEATHS, dieInBulk, OF_PYTHON, WORKS } from "./deaths.ts";
 import { FAULT_KINDS, type FaultKind } from "./faults.ts";
 import { runChaos } from "./run.ts";
 
@@ -18,6 +23,7 @@ twice, nothing acknowledged is lost, every ref ends and nothing is left behind. 
   --nats N        servers of NATS under the head: 1, or 3 with TLS, or 0 (default 1)
   --heads N       of which one leads and the others take over; more than 1 with NATS only (default 1)
   --kinds A,B     only these: ${FAULT_KINDS.join(", ")}
+  --deaths N      end N workers in each way under each kind of work, and nothing else
   --help          this text
 `;
 
@@ -28,9 +34,11 @@ const OPTIONS = {
   nats: { type: "string", default: "1" },
   heads: { type: "string", default: "1" },
   kinds: { type: "string" },
+  deaths: { type: "string" },
 } as const;
 
 async function chaos(values: ToolValues<typeof OPTIONS>): Promise<number> {
+  if (values.deaths !== undefined) return await inBulk(wholeNumber("deaths", values.deaths, { min: 1 }));
   const settings = {
     faults: wholeNumber("faults", values.faults),
     seed: wholeNumber("seed", values.seed),
@@ -49,6 +57,27 @@ async function chaos(values: ToolValues<typeof OPTIONS>): Promise<number> {
   for (const line of summary) print(line);
   print(problems.length === 0 ? "chaos passed" : `chaos failed: ${problems.length} problems (seed ${settings.seed})`);
   return problems.length === 0 ? 0 : 1;
+}
+
+/** Ends workers with 1,000 calls under way. */
+async function inBulk(deaths: number): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), "shoal-deaths-"));
+  let count = 0;
+  await init({ numCpus: 2, logToDriver: false });
+  try {
+    for (const work of WORKS) {
+      for (const death of work === "Python" ? OF_PYTHON : DEATHS) {
+        const problems = await dieInBulk({ work, death, deaths, calls: 1000, folder });
+        count += problems.length;
+        process.stdout.write(`${work}, ${death}: ${deaths} deaths, ${problems.length} problems\n`);
+        for (const problem of problems.slice(0, 10)) process.stdout.write(`  ${problem}\n`);
+      }
+    }
+  } finally {
+    await shutdown();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return count === 0 ? 0 : 1;
 }
 
 /** Without NATS a head that dies takes its tables with it; one server is all of them. */

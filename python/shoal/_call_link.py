@@ -12,7 +12,7 @@ from ._limits import EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS, EXIT_REPORT_WITHIN_SE
 
 class Call:
     __slots__ = (
-        "sequence", "target", "is_task", "group", "name", "args", "deps", "results", "made", "num_returns", "shape", "retries_left", "retry_on",
+        "sequence", "target", "is_task", "group", "name", "args", "deps", "results", "made", "num_returns", "shape", "retries_left", "free_retries", "retry_on",
         "retry_delay", "max_calls", "parent", "is_ended", "has_parked", "stream", "keeps", "definition", "client", "link",
     )  # fmt: skip
 
@@ -34,6 +34,8 @@ class Call:
         self.shape = ""
         #: -1: without end.
         self.retries_left = 0
+        #: How often it runs again after another task ended the process in which it waited.
+        self.free_retries = 0
         #: Which errors of the code itself are tried again: True, False, or classes.
         self.retry_on = False
         self.retry_delay = 0.0

@@ -149,7 +149,8 @@ class Job:
         """Runs code of the user's so that it can be stopped; calls of actors never are, as others rely on their state."""
         if self.is_actor_call:
             return self.worker.side_stack.outside(body) if self.wants_thread else body()
-        return self.worker.interrupts.run(self.server.caller_id, self.call_id, body)
+        shared_name = self.name if self.worker.executor.has_parked else None
+        return self.worker.interrupts.run(self.server.caller_id, self.call_id, body, shared_name)
 
     def _arguments(self):
         codec = self.worker.codec

@@ -38,6 +38,11 @@ class Executor:
     def _is_reserved(self):
         return self._parked > 0 and not self._is_shared
 
+    @property
+    def has_parked(self):
+        """Whether tasks that have begun wait in this process."""
+        return self._parked > 0
+
     def enqueue(self, job):
         self._queue.append(job)
         if self._is_reserved:

@@ -19,6 +19,9 @@ _REQUEST_AT = 64
 _NOTHING = bytes(_CALL_SIZE)
 _NO_REQUEST = bytes(_CALL_SIZE + 1)
 _call = struct.Struct("<I32s")
+#: Which call runs in a process that tasks share: a flag, the call, and its name.
+_SHARED_AT = 4244
+_SHARED_NAME_MAX = 120
 
 
 class TaskInterrupted(KeyboardInterrupt):
@@ -35,6 +38,8 @@ class Interrupts:
         finally:
             os.close(file)
         self._running = None
+        #: What the slot says of tasks that began while others waited in this process, by their calls.
+        self._sharing = {}
         self._thread = None
         self._is_inside = False
         self._has_come = False
@@ -55,25 +60,40 @@ class Interrupts:
         self._running = None
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def run(self, caller, call_id, body):
-        """@raises TaskInterrupted when it was stopped; otherwise what the body raises"""
+    def _enter(self, name):
+        self._slot[0:_CALL_SIZE] = name
+        sharing = self._sharing.get(name)
+        if sharing is not None:
+            self._slot[_SHARED_AT + 4 : _SHARED_AT + 4 + len(sharing)] = sharing
+            self._slot[_SHARED_AT] = 1
+
+    def _leave(self):
+        # A forked process that comes here has a copy of its own (`detach`).
+        self._slot[0:_CALL_SIZE] = _NOTHING
+        if self._sharing:
+            self._slot[_SHARED_AT] = 0
+
+    def run(self, caller, call_id, body, shared_name=None):
+        """``shared_name``: how the task is called, where others wait in this process. @raises TaskInterrupted when it was stopped; otherwise what the body raises"""
         if signal.getsignal(signal.SIGINT) is not self._handler and threading.get_ident() == self._main_thread:
             # A task before has set one of its own.
             signal.signal(signal.SIGINT, self._handler)
-        slot = self._slot
         name = _call.pack(call_id, caller.encode("ascii"))
         self._running = name
         self._thread = threading.get_ident()
         self._has_come = False
         self._is_inside = True
-        slot[0:_CALL_SIZE] = name
+        if shared_name is not None:
+            text = shared_name.encode()[:_SHARED_NAME_MAX]
+            self._sharing[name] = name + len(text).to_bytes(4, "little") + text
+        self._enter(name)
         try:
             return body()
         finally:
             self._is_inside = False
-            # A forked process that comes here has a copy of its own (`detach`).
+            self._leave()
+            self._sharing.pop(name, None)
             slot = self._slot
-            slot[0:_CALL_SIZE] = _NOTHING
             if slot[_REQUEST_AT : _REQUEST_AT + _CALL_SIZE] == name:
                 self._await_signal(name)
 
@@ -83,7 +103,7 @@ class Interrupts:
         if name is None:
             return None
         self._is_inside = False
-        self._slot[0:_CALL_SIZE] = _NOTHING
+        self._leave()
         if self._slot[_REQUEST_AT : _REQUEST_AT + _CALL_SIZE] == name:
             self._await_signal(name)
         return name
@@ -95,7 +115,7 @@ class Interrupts:
         self._thread = threading.get_ident()
         self._has_come = False
         self._is_inside = True
-        self._slot[0:_CALL_SIZE] = name
+        self._enter(name)
 
     def _await_signal(self, name):
         """The call has ended as it was to be stopped: the signal must not meet the next one."""

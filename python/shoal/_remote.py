@@ -13,6 +13,7 @@ from . import _runtime
 from . import _tags as tags
 from ._api import ActorHandle
 from ._call_options import actor_options, camel_case, task_options
+from ._limits import SHARED_DEATHS_FREE_MAX
 from ._targets import PREFIX
 from ._stacks import Waiter
 from .errors import ActorDiedError
@@ -143,6 +144,7 @@ def submit(worker, target, name, args, options, environment=None, definition=Non
     call.definition = definition
     call.shape = shape_of(worker, {"CPU": options["num_cpus"], **_amounts(options)}, options, environment)
     call.retries_left = options["max_retries"]
+    call.free_retries = SHARED_DEATHS_FREE_MAX if call.retries_left != 0 else 0
     call.retry_on = options["retry_on"]
     call.retry_delay = options["retry_delay_ms"] / 1000
     call.max_calls = _max_calls(target, options)

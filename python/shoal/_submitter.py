@@ -348,6 +348,9 @@ class TaskSubmitter:
         if call.stream is not None and call.stream.is_stopped:
             self._worker.calls.fail(call, _lost_error(call, facts))
             return
+        if self._is_free(call, facts):
+            self._worker.calls.again(call)
+            return
         full = facts.get("outOfMemory")
         if call.retries_left != 0 and (full is None or full.get("because") != "machine"):
             # It was none of its doing when the worker was ended for a cancelled neighbour.
@@ -356,6 +359,14 @@ class TaskSubmitter:
             self._worker.calls.again(call)
             return
         self._worker.calls.fail(call, _lost_error(call, facts))
+
+    def _is_free(self, call, facts):
+        """Whether the call only waited in a process that another task ended: that is no attempt, so it runs again, if it may."""
+        sharing = facts.get("sharing")
+        if call.free_retries == 0 or sharing is None or (sharing["caller"] == self._worker.process_id and sharing["callId"] == call.call_id):
+            return False
+        call.free_retries -= 1
+        return True
 
     # ---- leases
 
@@ -453,7 +464,9 @@ def _how(facts):
 
 
 def _lost_error(call, facts):
-    reason = _how(facts)
+    sharing = facts.get("sharing") or {"callId": call.call_id}
+    shared = "" if sharing["callId"] == call.call_id else ", as task %s ran in the process that both shared" % sharing["name"]
+    reason = _how(facts) + shared
     last = "".join("\n    " + line for line in facts.get("lastOutput", [])[-5:])
     text = "Task %s failed: its worker (pid %s) died: %s%s" % (call.name, facts.get("pid", "unknown"), reason, "; the last it printed:" + last if last else "")
     fields = {"reason": reason, **{name: facts[name] for name in ("exitCode", "signal", "lastOutput", "pid") if facts.get(name) is not None}}

@@ -29,6 +29,9 @@ export const DEATH_OF_NODE_TOLD_WITHIN_MS = 2 * CLOSED_AFTER_MS;
 export const RECONNECT_MIN_MS = 100;
 export const RECONNECT_MAX_MS = 2000;
 
+/** How often a task runs again at no cost after another task ended their common process. Without a bound a child that always dies would run for ever. */
+export const SHARED_DEATHS_FREE_MAX = 3;
+
 /** Between the attempts to interrupt a call; the first comes after as long, the time to end by itself for code that pauses. */
 export const INTERRUPT_EVERY_MS = 50;
 /** After `CANCEL_GRACE_MS` a worker may go on without a task, where others have begun there; it has this long to say so. */

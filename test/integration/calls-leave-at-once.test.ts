@@ -1,14 +1,17 @@
 /**
  * Calls begin while their caller computes: what was submitted leaves before the caller's event loop turns again.
  */
-import { type ObjectRef, put, remote } from "shoal";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cancel, type ObjectRef, put, remote, why } from "shoal";
 import { expect, test } from "vitest";
-import { useSession } from "./session.ts";
+import { until, useFolder, useSession } from "./session.ts";
 
 const COMPUTES_MS = 1200;
 /** On a loaded machine a process may wait for its processor; a call that waits for its caller begins after `COMPUTES_MS`. */
 const BEGINS_WITHIN_MS = COMPUTES_MS / 2;
 
+const folder = useFolder();
 useSession({ numCpus: 2 });
 
 const begun = remote((_argument?: unknown) => Date.now());
@@ -25,8 +28,8 @@ class Clock {
 const ClockActor = remote(Clock);
 
 function compute(): void {
-  const until = Date.now() + COMPUTES_MS;
-  while (Date.now() < until);
+  const endMs = Date.now() + COMPUTES_MS;
+  while (Date.now() < endMs);
 }
 
 /** Submits, computes, and only then lets the event loop turn. @returns after how many milliseconds the call had begun */
@@ -68,4 +71,19 @@ test.for([
   await reading.remote([put(0)]);
   const ref = put<unknown>(value);
   expect(await delayOf(() => reading.remote([ref]))).toBeLessThan(BEGINS_WITHIN_MS);
+});
+
+test("why names an owner that computes", async () => {
+  const asks = remote(async ([ref]: [ObjectRef<unknown>], began: string): Promise<string> => {
+    writeFileSync(began, "");
+    return String(await why(ref));
+  });
+  const pending = remote(() => new Promise(() => {}), { numCpus: 0 }).remote();
+  const began = join(folder, "asks");
+  const answer = asks.remote([pending], began);
+  await until(() => existsSync(began), "the task to ask");
+  compute();
+  compute();
+  expect(await answer).toMatch(/its owner, process \d+, has computed for \d\.\d s at least/);
+  cancel(pending);
 });

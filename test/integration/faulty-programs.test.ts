@@ -111,6 +111,7 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.JOIN_TOKENS]: { do: "revoke", id: "x" },
     [MESSAGE.CANCEL_REF]: { id: object, owner: OTHER, force: false, recursive: true },
     [MESSAGE.CANCEL_RUNNING]: { worker: OTHER, callId: 1, recursive: true, kill: false },
+    [MESSAGE.CALL_DEADLINE]: [1, 0],
     [MESSAGE.GROUP_CREATE]: {
       id,
       name: "g",

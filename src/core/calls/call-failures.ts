@@ -21,7 +21,7 @@ import {
 } from "../../runtime/base/errors.ts";
 import type { ActorEnding, ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import type { LostCall } from "../actors/actor-client.ts";
-import { callName, type CallRecord } from "./call-record.ts";
+import { callIdOf, callName, type CallRecord } from "./call-record.ts";
 import { outOfMemoryError } from "./out-of-memory.ts";
 
 function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
@@ -85,6 +85,13 @@ function heapFullError(what: string, exit: WorkerExitedHeader): OutOfMemoryError
   });
 }
 
+/** Names the task with which a process ended that others shared. */
+function sharedText(record: CallRecord, { sharing }: WorkerExitedHeader): string {
+  if (sharing === undefined) return "";
+  const isOwn = sharing.callId === callIdOf(record.sequence) && sharing.name === callName(record);
+  return isOwn ? ", in a process that waiting tasks shared" : `, as task ${sharing.name} ran in the process that both shared`;
+}
+
 /** Why a task failed with its worker. */
 export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefined): Error {
   if (exit === undefined)
@@ -92,8 +99,9 @@ export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | u
       reason: describeExit(exit),
       hint: "The worker's node is gone or cut off: nodes() shows which are alive. With maxRetries above 0 the task runs again elsewhere.",
     });
-  const what = `Task ${callName(record)} failed: its worker (pid ${exit.pid}) died: ${describeExit(exit)}${lastWords(exit)}`;
-  const reason = describeExit(exit);
+  const shared = sharedText(record, exit);
+  const what = `Task ${callName(record)} failed: its worker (pid ${exit.pid}) died: ${describeExit(exit)}${shared}${lastWords(exit)}`;
+  const reason = `${describeExit(exit)}${shared}`;
   if (exit.outOfMemory !== undefined) return outOfMemoryError(what, exit.outOfMemory, { ...exitFields(exit), reason });
   if (ranOutOfMemory(exit)) return heapFullError(what, exit);
   const hint =

@@ -9,20 +9,37 @@ import { TaskCancelledError, TaskTimeoutError } from "../../runtime/base/errors.
 import type { CallLimits } from "../options/options.ts";
 import { callName, type CallRecord } from "./call-record.ts";
 
+interface LimitEnds {
+  onEnd: (error: Error) => void;
+  /** Keeps the time limit outside of this process as well; undefined: the call has ended. Absent where the event loop of this process turns. */
+  keepOutside?: ((timeoutMs: number | undefined) => void) | undefined;
+}
+
 /** Calls back with the error when the first limit is reached; at once where the signal has aborted already. */
-export function limitCall(record: CallRecord, limits: CallLimits, onEnd: (error: Error) => void): void {
+export function limitCall(record: CallRecord, limits: CallLimits, { onEnd, keepOutside }: LimitEnds): void {
   const { signal, timeoutMs } = limits;
   const onAbort = (): void => onEnd(abortedError(record, signal?.reason));
   if (signal?.aborted === true) {
     onAbort();
     return;
   }
+  const endsMs = performance.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
+  const onTime = (): void => onEnd(timeoutError(record, timeoutMs ?? 0));
   // Whoever waits for the result holds the process; a call that nobody waits for does not.
-  const takeBack = timeoutMs === undefined ? undefined : timeoutAfterIo(timeoutMs, () => onEnd(timeoutError(record, timeoutMs)));
+  const takeBack = timeoutMs === undefined ? undefined : timeoutAfterIo(timeoutMs, onTime);
+  if (timeoutMs !== undefined) keepOutside?.(timeoutMs);
   signal?.addEventListener("abort", onAbort, { once: true });
-  record.endLimits = () => {
-    takeBack?.();
-    signal?.removeEventListener("abort", onAbort);
+  record.limits = {
+    close: () => {
+      takeBack?.();
+      if (timeoutMs !== undefined) keepOutside?.(undefined);
+      signal?.removeEventListener("abort", onAbort);
+    },
+    expire: () => {
+      if (performance.now() < endsMs) return false;
+      onTime();
+      return true;
+    },
   };
 }
 

@@ -48,6 +48,14 @@ export interface EncodedArguments {
   readonly pinned: readonly ObjectEntry[];
 }
 
+/** The time limit and the signal of one call that has not ended. */
+interface ActiveLimits {
+  /** The call has its result. */
+  close(): void;
+  /** Ends the call if its time is over, although this process was too busy to say so. @returns whether it was over */
+  expire(): boolean;
+}
+
 export interface CallRecord extends EncodedArguments {
   readonly sequence: number;
   readonly target: CallTarget;
@@ -71,8 +79,8 @@ export interface CallRecord extends EncodedArguments {
   isRemade: boolean;
   /** Whether it waits in a queue for a worker, or for its actor. */
   isQueued: boolean;
-  /** Ends its time limit and its listening to a signal. */
-  endLimits: (() => void) | undefined;
+  /** Ends the call at its time limit or by its signal. */
+  limits: ActiveLimits | undefined;
 }
 
 /** Frames have 32 bits for it. */

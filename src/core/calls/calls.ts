@@ -17,6 +17,7 @@ import {
   type ActorStateHeader,
   type GroupStateHeader,
   type LeaseRefusedHeader,
+  MESSAGE,
   STREAMING,
   type WorkerExitedHeader,
 } from "../../runtime/wire/messages.ts";
@@ -26,7 +27,7 @@ import { CallCancellation } from "./call-cancellation.ts";
 import { type ArgumentContext, encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
 import { limitCall } from "./call-limits.ts";
-import { callName, type CallRecord, type CallTarget, failedDependency, whenSettled } from "./call-record.ts";
+import { callIdOf, callName, type CallRecord, type CallTarget, failedDependency, whenSettled } from "./call-record.ts";
 import { OutOfMemoryRetries } from "./out-of-memory.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "../objects/object-ref.ts";
@@ -42,6 +43,7 @@ import type { Environments } from "../session/environments.ts";
 import { inheritedShape, placing } from "./inherited-place.ts";
 import { StreamReceiver } from "../streams/stream-receiver.ts";
 import { StreamReplay } from "../streams/stream-replay.ts";
+import { SharedDeaths } from "./shared-deaths.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
 
 interface CallParts {
@@ -56,6 +58,8 @@ interface CallParts {
 
 interface CallContext extends ArgumentContext, Pick<CallParts, "environments" | "streamReader"> {
   readonly lineage: Lineage;
+  /** Tells the daemon of a task's time limit; absent in a process that runs no tasks. */
+  readonly keepDeadline: ((record: CallRecord) => (timeoutMs: number | undefined) => void) | undefined;
 }
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
@@ -70,6 +74,7 @@ export class Calls {
   readonly actors = new Map<ActorId, ActorClient>();
   readonly #options: CallContext;
   readonly #outOfMemory: OutOfMemoryRetries;
+  readonly #sharedDeaths: SharedDeaths;
   readonly #failing: { record: CallRecord; dependency: ObjectEntry }[] = [];
   readonly #held = new Set<CallRecord>();
   readonly #removedGroups = new Map<string, string>();
@@ -79,9 +84,15 @@ export class Calls {
     const { processId, ids, nodeId, ownWorker, taskOomRetries } = options;
     const { daemon, objects, serializer, environments, recovery, streamReader, connectWorker } = parts;
     const { table, lineage } = objects;
-    this.#options = { processId, ids, table, serializer, environments, lineage, streamReader };
+    const tellDeadline =
+      (record: CallRecord) =>
+      (timeoutMs = 0): void =>
+        daemon.send(MESSAGE.CALL_DEADLINE, [callIdOf(record.sequence), timeoutMs]);
+    const keepDeadline = options.role === "worker" ? tellDeadline : undefined;
+    this.#options = { processId, ids, table, serializer, environments, lineage, streamReader, keepDeadline };
     const nowMs = (): number => performance.now();
     this.#outOfMemory = new OutOfMemoryRetries(taskOomRetries);
+    this.#sharedDeaths = new SharedDeaths(processId);
     const submitter = new TaskSubmitter({
       daemon,
       flushDaemon: () => objects.channel.flushNow(),
@@ -165,7 +176,10 @@ export class Calls {
       return false;
     }
     if (options.limits === undefined) return true;
-    limitCall(record, options.limits, (error) => this.cancellation.end(record, error, { force: false, recursive: true }));
+    limitCall(record, options.limits, {
+      onEnd: (error) => this.cancellation.end(record, error, { force: false, recursive: true }),
+      keepOutside: record.actor === undefined ? this.#options.keepDeadline?.(record) : undefined,
+    });
     return !record.isEnded;
   }
 
@@ -256,7 +270,7 @@ export class Calls {
       isEnded: false,
       isRemade: false,
       isQueued: false,
-      endLimits: undefined,
+      limits: undefined,
     };
     for (const entry of results) entry.maker = record;
     return record;
@@ -389,6 +403,11 @@ export class Calls {
       this.#again(record, delayMs);
       return;
     }
+    if (this.#sharedDeaths.isFree(record, exit)) {
+      if (record.retriesLeft > 0) record.retriesLeft += 1;
+      this.#again(record);
+      return;
+    }
     if (record.retriesLeft !== 0 && exit?.outOfMemory?.because !== "machine") {
       // It was none of its doing when the worker was ended for a cancelled neighbour.
       if (exit?.isForCancellation === true && record.retriesLeft > 0) record.retriesLeft += 1;
@@ -435,7 +454,8 @@ export class Calls {
 
   /** `contained`: the refs inside the failure, pinned once for all results. */
   #failedBy(record: CallRecord, payload: Payload, contained: readonly ObjectEntry[]): void {
-    if (record.retry.retryOn === false || record.retriesLeft === 0) {
+    // The daemon stopped the task at its time limit while this process could not.
+    if (record.limits?.expire() === true || record.retry.retryOn === false || record.retriesLeft === 0) {
       this.#settleFailure(record, payload, contained);
       return;
     }
@@ -518,7 +538,7 @@ export class Calls {
 
   #ended(record: CallRecord): void {
     record.isEnded = true;
-    record.endLimits?.();
+    record.limits?.close();
     if (this.#held.size > 0) this.#held.delete(record);
     for (const entry of record.results) {
       entry.maker = undefined;

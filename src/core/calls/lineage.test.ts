@@ -47,7 +47,7 @@ function call(results: Payload[], pinned: ObjectEntry[] = [], argumentBytes = 0)
     isEnded: true,
     isRemade: false,
     isQueued: false,
-    endLimits: undefined,
+    limits: undefined,
   };
 }
 

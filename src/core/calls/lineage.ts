@@ -267,7 +267,7 @@ function storedBytesOf(entry: ObjectEntry): number {
 /** A record without its handles and limits, and without the chunk of 64 KB in which its few bytes lie among those of other calls. */
 function kept(record: CallRecord): KeptCall {
   const chunk = copyBytes(record.chunk, record.start, record.end);
-  return { ...record, parent: undefined, endLimits: undefined, isEnded: true, chunk, start: 0, end: chunk.length };
+  return { ...record, parent: undefined, limits: undefined, isEnded: true, chunk, start: 0, end: chunk.length };
 }
 
 function bytesOf(record: CallRecord): number {

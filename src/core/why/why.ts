@@ -89,28 +89,31 @@ export class WhyExplainer {
       const causes = await this.#all(before, (other) => this.#begun(other, trail));
       return node({ what, state: "waits for its turn", reason: `it waits ${where}, ${behind}`, causes, details });
     }
-    return await this.#begun(context, { ...trail, visited: trail.visited.filter(([visited]) => visited !== key) });
+    const beside = context.place.actor === undefined ? begun.filter((other) => other !== context) : [];
+    return await this.#begun(context, { ...trail, visited: trail.visited.filter(([visited]) => visited !== key) }, beside);
   }
 
-  /** A call that runs in this process. */
-  async #begun(context: TaskContext, trail: WhyTrail): Promise<WhyHeader> {
+  /** A call that runs in this process; `beside`: tasks that share the process with it. */
+  async #begun(context: TaskContext, trail: WhyTrail, beside: readonly TaskContext[] = []): Promise<WhyHeader> {
     const what = nameOf(context);
     const key = context.taskId(this.#runtime.options.jobId);
     const cycle = cycleOf(key, context.name, trail);
     if (cycle !== undefined) return cycle;
     const sinceMs = Math.round(performance.now() - (context.startedMs ?? performance.now()));
-    const details = { pid: process.pid, sinceMs };
+    const names = beside.slice(0, CAUSES_MAX).map((other) => other.name);
+    const details = { pid: process.pid, sinceMs, ...(names.length > 0 && { sharedWith: names }) };
+    const where = `process ${process.pid}${names.length === 0 ? "" : `, which it shares with ${names.join(", ")},`}`;
     const entries = this.#runtime.longWaits.waitsOf(context);
     if (entries.length === 0) {
       const does = context.waits > 0 ? "it waits for refs within a time limit" : "it runs";
-      return node({ what, state: "running", reason: `${does} in process ${process.pid}, for ${seconds(sinceMs)}`, details });
+      return node({ what, state: "running", reason: `${does} in ${where.replace(/,$/, "")}, for ${seconds(sinceMs)}`, details });
     }
     const next = { ...trail, visited: [...trail.visited, [key, context.name] as [string, string]] };
     const causes = await this.#all(entries, (entry) => this.entry(entry, next));
     return node({
       what,
       state: "waits for refs",
-      reason: `it runs in process ${process.pid} and waits for ${count(entries.length, "ref")}`,
+      reason: `it runs in ${where} and waits for ${count(entries.length, "ref")}`,
       causes,
       details,
     });

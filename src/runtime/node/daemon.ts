@@ -8,7 +8,7 @@
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
-import type { Connection } from "../rpc/connection.ts";
+import { type Connection, ConnectionClosedError } from "../rpc/connection.ts";
 import type { Transport } from "../os/network/transport.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
@@ -31,11 +31,14 @@ import { NodeObjects } from "./objects/node-objects.ts";
 import { admitProcess } from "./process-admission.ts";
 import { RefService } from "./references/ref-service.ts";
 import { RefValues } from "./references/ref-values.ts";
+import { SilentOwners } from "./references/silent-owners.ts";
 import { NodeWorkers } from "./workers/node-workers.ts";
 import { handle, type Handlers } from "../wire/message-table.ts";
 import type { MessagesBetweenDaemons, MessagesOfProcess } from "../wire/messages-to-daemon.ts";
 import { MESSAGES_TO_HEAD, type MessagesToHead } from "../wire/messages-to-head.ts";
 
+/** Taken off the time that `why` has for an answer, for the way back. */
+const WHY_HOP_MS = 100;
 /** A dying process' sockets close before its exit is known. */
 const EXIT_AFTER_CLOSE_MS = 1000;
 
@@ -59,6 +62,7 @@ export class NodeDaemon {
   readonly #extensions: NodeExtensions;
   readonly #state: NodeState;
   readonly #handlers: DaemonHandlers;
+  readonly #silentOwners = new SilentOwners();
   #drain: Drain | undefined;
   #isClosing = false;
 
@@ -209,6 +213,7 @@ export class NodeDaemon {
 
   #processGone(process: ProcessId): void {
     this.#refs.processGone(process);
+    this.#silentOwners.heard(process);
     this.#objects.processGone(process);
     this.#router.localProcessGone(process);
     this.#head.processGone(process);
@@ -294,10 +299,25 @@ export class NodeDaemon {
   #whyRef(peer: HeadPeer, callId: number, header: WhyRefHeader): void {
     const maker = this.#refs.makerOf(header);
     const target = maker === undefined ? undefined : this.#peers.peer(maker);
-    const answer = target?.connection.request(MESSAGE.WHY_REF, header, { timeoutMs: Math.max(1, header.trail.withinMs) });
+    const here = maker === undefined ? undefined : this.#peers.local.get(maker);
+    const { nowMs } = this.#options;
+    if (here !== undefined) this.#silentOwners.asked(here.id, nowMs());
+    // The asker waits for as long, and hears why there is no answer.
+    const answer = target?.connection.request(MESSAGE.WHY_REF, header, { timeoutMs: Math.max(1, header.trail.withinMs - WHY_HOP_MS) });
     (answer ?? Promise.reject(new Error("nobody makes it"))).then(
-      (reply) => peer.connection.reply(callId, reply.header),
-      (error: Error) => peer.connection.replyError(callId, error),
+      (reply) => {
+        if (here !== undefined) this.#silentOwners.heard(here.id);
+        peer.connection.reply(callId, reply.header);
+      },
+      (error: Error) => {
+        const isSilent = here !== undefined && !here.connection.isClosed && error instanceof ConnectionClosedError;
+        if (isSilent) {
+          peer.connection.reply(callId, this.#silentOwners.explain(here, nowMs()));
+          return;
+        }
+        if (here !== undefined) this.#silentOwners.heard(here.id);
+        peer.connection.replyError(callId, error);
+      },
     );
   }
 

@@ -100,6 +100,11 @@ export const MESSAGES_OF_PROCESS = {
    * made, on that worker, for this one.
    */
   [MESSAGE.CANCEL_RUNNING]: cancelRunning,
+  /**
+   * A task of the sender has this many milliseconds; 0: it has ended. The sender may share its process with the task, and be unable to end
+   * it: the daemon then interrupts the task, and after a while ends its worker.
+   */
+  [MESSAGE.CALL_DEADLINE]: tuple(number, number),
 
   /**
    * Adds a hold for each row: object, owner, holder. The last two places are for holds of a message that the sender is about to send over a

@@ -124,6 +124,7 @@ export const MESSAGE = {
   DEFINITION_DROPPED: 93,
   CANCEL_REF: 91,
   CANCEL_RUNNING: 92,
+  CALL_DEADLINE: 94,
   LEASE_REFUSED: 100,
   GROUP_CREATE: 101,
   GROUP_REMOVE: 102,
@@ -440,6 +441,8 @@ export const workerExit = named(
     running: optional(tuple(processId, number)),
     /** Absent if none had begun, and for workers that do not mark it. */
     begun: optional(readonlyList(tuple(number, number))),
+    /** The call that ran while other tasks waited in the same process, and is to blame for the end. */
+    sharing: optional(fields({ caller: processId, callId: number, name: text })),
     /** The worker's other calls use up no retry. */
     isForCancellation: optional(flag),
     outOfMemory: optional(outOfMemory),

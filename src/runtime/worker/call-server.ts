@@ -544,7 +544,11 @@ export class CallServer {
     if (request === undefined || request.isForAncestor) this.#answerError(context, call, reason);
     else {
       context.cancellation.cancel(reason);
-      this.#answerCancelled(context, call);
+      // An error, for a caller that has not been able to cancel it: the daemon kept its time limit.
+      if (!context.isFinished) {
+        this.#results.send(call.callId, this.#codec.encodeError(reason, { name: context.name }), FRAME_FLAG.ERROR, 0);
+        this.#callEnded(context, call.callId, "cancelled", undefined);
+      }
     }
     if (isUnsafe) this.#options.onUnsafe();
   }

@@ -8,17 +8,21 @@ interface Fixture {
   executor: Executor;
   log: string[];
   slots: string[];
+  /** The tasks that were named as running beside others. */
+  beside: (string | undefined)[];
   task(name: string, body: (context: TaskContext) => void, shape?: string): Job;
 }
 
 function fixture(runOwn: SlotChannel["runOwn"] = () => false, hasQueued: SlotChannel["hasQueued"] = () => false): Fixture {
   const log: string[] = [];
   const slots: string[] = [];
+  const beside: (string | undefined)[] = [];
   const executor = new Executor({
     park: () => slots.push("park"),
     unpark: (shape) => slots.push(`unpark ${shape}`),
     runOwn,
     hasQueued,
+    runsBeside: (context) => beside.push(context?.name),
     useAccelerators: (ids) => slots.push(`use ${ids?.["GPU"]?.join(",") ?? "none"}`),
   });
   const place = {
@@ -35,6 +39,7 @@ function fixture(runOwn: SlotChannel["runOwn"] = () => false, hasQueued: SlotCha
     executor,
     log,
     slots,
+    beside,
     task: (name, body, shape = SHAPE) => {
       const context = new TaskContext({ name, taskIdPrefix: "", callId: 1, place });
       return {
@@ -157,6 +162,23 @@ describe("the executor", () => {
     executor.enqueue(task("third", () => {}));
     await until(() => log.includes("third goes back"));
     expect(log).toEqual(["first begins", "second begins", "third goes back"]);
+  });
+
+  test("names the task that runs while others wait in the process, and none where nothing waits", async () => {
+    const { executor, slots, beside, task } = fixture();
+    executor.enqueue(task("alone", (context) => executor.finished(context)));
+    const first = task("first", (context) => executor.waitBegins(context));
+    executor.enqueue(first);
+    await until(() => slots.length === 1);
+    expect(beside).toEqual([]);
+    share(executor);
+    const second = task("second", () => {});
+    executor.enqueue(second);
+    expect(beside).toEqual(["second"]);
+    executor.waitEnds(first.context, () => {});
+    executor.finished(second.context);
+    await turn();
+    expect(beside).toEqual(["second", undefined]);
   });
 
   test("stays shared for the tasks that wait next, until processes may be had", async () => {

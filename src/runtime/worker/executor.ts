@@ -43,6 +43,8 @@ export interface SlotChannel {
   runOwn(shape: string): boolean;
   /** Whether calls of this process wait for a lease. */
   hasQueued(): boolean;
+  /** The task that runs while others wait in this process; undefined once none does. */
+  runsBeside(running: TaskContext | undefined): void;
   /** What runs from now on has these accelerators, or none. */
   useAccelerators(accelerators: AcceleratorIds | undefined): void;
 }
@@ -88,6 +90,8 @@ export class Executor implements WaitParking {
   /** Overtaken: set aside although they wait for no ref. One of them counts as the running one when nothing else does. */
   readonly #overtaken = new Set<TaskContext>();
   readonly #shapes = new Map<TaskContext, string>();
+  /** `runsBeside` has named a task. */
+  #isNamed = false;
 
   constructor(slots: SlotChannel) {
     this.#slots = slots;
@@ -122,10 +126,16 @@ export class Executor implements WaitParking {
   #setRunning(context: TaskContext, shape: string): void {
     this.#running = context;
     this.#runningShape = shape;
+    if (this.#parked.size > 0 || this.#isNamed) this.#nameRunning(this.#parked.size > 0 ? context : undefined);
     const { accelerators } = context.place;
     if (accelerators === this.#accelerators) return;
     this.#accelerators = accelerators;
     this.#slots.useAccelerators(accelerators);
+  }
+
+  #nameRunning(running: TaskContext | undefined): void {
+    this.#isNamed = running !== undefined;
+    this.#slots.runsBeside(running);
   }
 
   enqueue(job: Job): void {
@@ -149,6 +159,7 @@ export class Executor implements WaitParking {
     if (this.#parked.size === 0) this.#isShared = this.#isCrowded;
     if (this.#running !== context) return;
     this.#running = undefined;
+    if (this.#isNamed) this.#nameRunning(undefined);
     // On a worker that only runs plain tasks there is nothing to decide; the turn of the loop would cost each of them.
     if (this.#queue.size > 0 || this.#resumable.size > 0 || this.#parked.size > 0 || this.#slotIsBorrowed || this.#owesReport)
       this.#scheduleStep();
@@ -327,6 +338,7 @@ export class Executor implements WaitParking {
     this.#parked.add(running);
     this.#shapes.set(running, this.#runningShape);
     this.#running = undefined;
+    if (this.#isNamed) this.#nameRunning(undefined);
     if (this.#isShared) running.sharedSinceMs = performance.now();
     else {
       this.#holder = running;

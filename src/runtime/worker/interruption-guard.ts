@@ -8,7 +8,7 @@
  */
 import { libraryCode, type LibraryShield } from "../base/library-code.ts";
 import { blockFor, runInterruptible } from "../os/processes/interruptible.ts";
-import type { BegunCalls, MarkedCall, InterruptRequest, WorkerInterruptSlot } from "../os/processes/interrupt-slot.ts";
+import type { BegunCalls, MarkedCall, InterruptRequest, SharingCall, WorkerInterruptSlot } from "../os/processes/interrupt-slot.ts";
 import { SIGNAL_WITHIN_MS } from "./limits.ts";
 
 const GUARD_FROM_MS = 5;
@@ -69,6 +69,11 @@ export class InterruptionGuard {
   /** By which each call of a connection is marked as it begins, guarded or not. */
   begunOf(leaseId: number): BegunCalls {
     return this.#slot.begunOf(leaseId);
+  }
+
+  /** Names the call that runs while other tasks wait in this process. */
+  share(call: SharingCall | undefined): void {
+    this.#slot.share(call);
   }
 
   /**

@@ -37,7 +37,7 @@ import { Executor } from "./executor.ts";
 import { EXIT_WITHIN_MS, LOOK_FOR_OPEN_CALLS_MS } from "./limits.ts";
 import { RetiringWorker } from "./retiring-worker.ts";
 import { serveConnection, withdrawServices } from "./service-connections.ts";
-import type { MarkedCall } from "../os/processes/interrupt-slot.ts";
+import type { MarkedCall, SharingCall } from "../os/processes/interrupt-slot.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
 import type { InterruptionGuard } from "./interruption-guard.ts";
@@ -120,6 +120,7 @@ export class WorkerHost {
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
       runOwn: (shape) => this.#retiring?.isRetiring !== true && options.runOwn(shape),
       hasQueued: options.hasQueued,
+      runsBeside: (context) => options.guard?.share(context && this.#named(context)),
       useAccelerators: options.useAccelerators,
     });
   }
@@ -255,6 +256,11 @@ export class WorkerHost {
     if (caller.link !== undefined) this.#read.opened(caller.processId, caller.link, readLink);
     const reclaimed = this.#reclaimed.get(caller.processId) ?? 0;
     if (caller.leaseId !== undefined && caller.leaseId <= reclaimed) this.#retire([server], [caller.processId, reclaimed]);
+  }
+
+  #named({ taskIdPrefix, callId, name }: TaskContext): SharingCall {
+    for (const server of this.#callers.values()) if (server.taskIdPrefix === taskIdPrefix) return { caller: server.callerId, callId, name };
+    return { caller: "", callId, name };
   }
 
   #ancestorsOf(callId: number): MarkedCall[] {

@@ -67,3 +67,21 @@ def timed_out():
     waited = time.monotonic()
     shoal.cancel(child)
     return [got - begin, waited - got]
+
+
+@shoal.remote(max_retries=0)
+def _dies(file, times):
+    with open(file, "a+") as ran:
+        ran.write("child\n")
+        ran.flush()
+        ran.seek(0)
+        deaths = ran.read().split().count("child")
+    if deaths <= times:
+        os._exit(3)
+    return "done"
+
+
+def dies_sometimes(file, times):
+    with open(file, "a") as ran:
+        ran.write("parent\n")
+    return shoal.get(_dies.remote(file, times))

@@ -7,3 +7,8 @@ export const VICTIM_MIN_BYTES = 64 * 1024 * 1024;
 
 /** An environment whose workers die before they are up (a broken NODE_OPTIONS) would have them started without end. */
 export const FAILED_STARTS_MAX = 3;
+
+/** After a deadline, a caller whose event loop turns has ended the task within this time. */
+export const CALLER_ACTS_WITHIN_MS = 100;
+/** Between the daemon's attempts to interrupt a task whose caller does not. */
+export const INTERRUPT_AGAIN_MS = 50;

@@ -20,6 +20,7 @@ import { EnvironmentService } from "../environments/environment-service.ts";
 import type { LeaseEffect, LeaseEvent } from "../leases/lease-events.ts";
 import type { PlacedActor } from "../membership/node-digest.ts";
 import type { NodePeers } from "../node-peers.ts";
+import { CallDeadlines } from "./call-deadlines.ts";
 import { describeExit, type EndedWorker, WorkerPool } from "./worker-pool.ts";
 
 /** The system closes a dead process' sockets at once, unless another process has them, too. */
@@ -48,6 +49,7 @@ export class NodeWorkers {
   /** Connections of workers that have closed, until the worker's end is known. */
   readonly #closed = new Map<ProcessId, Connection>();
   readonly #daemonId: ProcessId;
+  readonly #deadlines: CallDeadlines;
   #isClosing = false;
   /** Workers of the default environment whose processes the system did not start, one after the other. */
   #notStarted = 0;
@@ -65,6 +67,10 @@ export class NodeWorkers {
       },
     });
     this.pool = pool;
+    this.#deadlines = new CallDeadlines({
+      interrupt: (call) => pool.interruptWhereRun({ ...call, recursive: true }),
+      kill: (call) => pool.killWhereRun({ ...call, recursive: true }),
+    });
     this.environments = new EnvironmentService({
       build: options.buildEnvironment,
       folders: options.folders,
@@ -78,7 +84,7 @@ export class NodeWorkers {
   }
 
   get handlers(): Handlers<
-    Pick<MessagesOfProcess, typeof MESSAGE.WORKER_EXIT | typeof MESSAGE.CANCEL_RUNNING>,
+    Pick<MessagesOfProcess, typeof MESSAGE.WORKER_EXIT | typeof MESSAGE.CANCEL_RUNNING | typeof MESSAGE.CALL_DEADLINE>,
     [peer: HeadPeer, message: Message]
   > {
     return {
@@ -87,6 +93,7 @@ export class NodeWorkers {
         this.#intendedExits.add(id);
         this.#ports.head().workerLeaves(id, leaving);
       },
+      [MESSAGE.CALL_DEADLINE]: ([callId, ms], { id }) => this.#deadlines.set({ caller: id, callId }, ms),
       [MESSAGE.CANCEL_RUNNING]: (header, peer) => this.#cancelRunning(peer, header),
     };
   }
@@ -131,6 +138,7 @@ export class NodeWorkers {
   /** Nothing is started any more, and no end is told. */
   beginClose(): void {
     this.#isClosing = true;
+    this.#deadlines.close();
     this.environments.close();
   }
 
@@ -179,6 +187,7 @@ export class NodeWorkers {
     const { peers, head, lease, processGone } = this.#ports;
     const id = exit.workerId;
     this.#closed.delete(id);
+    this.#deadlines.callerGone(id);
     if (!this.#isClosing) this.#handOver(id, unread, connection);
     const wasActor = this.actors.delete(id);
     const intended = this.#intendedExits.delete(id);

@@ -126,7 +126,7 @@ export class ProcessLauncher implements WorkerLauncher {
       {
         onLine,
         onExit: (exit) => {
-          const left = { running: slot.running(), begun: slot.begun(), unread: outbox.unread() };
+          const left = { running: slot.running(), begun: slot.begun(), sharing: slot.sharing(), unread: outbox.unread() };
           slot.remove();
           outbox.remove();
           isGone = true;
@@ -142,6 +142,7 @@ export class ProcessLauncher implements WorkerLauncher {
       interrupt: (call) => {
         if (!isGone && slot.requestInterrupt(call)) child.kill("SIGINT");
       },
+      isAt: (call) => !isGone && slot.isAt(call),
       runsOther: (call) => !isGone && slot.runsOther(call),
     };
   };

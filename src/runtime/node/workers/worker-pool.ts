@@ -7,7 +7,7 @@
 import type { ProcessId } from "../../base/ids.ts";
 import type { UnreadFrames } from "../../base/outbox.ts";
 import { SIGNAL } from "../../base/signal-line.ts";
-import type { MarkedCall } from "../../os/processes/interrupt-slot.ts";
+import type { MarkedCall, SharingCall } from "../../os/processes/interrupt-slot.ts";
 import { describeSystemFailure } from "../../os/machine/open-files.ts";
 import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import type { LaunchSettings } from "../environments/environment-table.ts";
@@ -24,6 +24,8 @@ interface RunningWorker {
   kill(): void;
   /** Stops synchronous code of this call, if that is what the worker runs now. Absent where code cannot be stopped. */
   interrupt?(call: RunningCall): void;
+  /** Whether the call, or one that was made for it there, is known to run there now. */
+  isAt?(call: RunningCall): boolean;
   /** Whether synchronous code of some other call is known to run there now. */
   runsOther?(call: RunningCall): boolean;
 }
@@ -34,6 +36,8 @@ interface WorkerEnd {
   readonly signal: string | undefined;
   readonly running?: MarkedCall | undefined;
   readonly begun?: readonly [leaseId: number, callId: number][];
+  /** The call that ran while other tasks waited in the process. */
+  readonly sharing?: SharingCall | undefined;
   /** What it had sent and nobody may have read. */
   readonly unread?: readonly UnreadFrames[];
 }
@@ -192,6 +196,16 @@ export class WorkerPool {
     this.#workers.get(id)?.running.interrupt?.(call);
   }
 
+  /** Stops synchronous code of the call, whichever worker runs it. */
+  interruptWhereRun(call: RunningCall): void {
+    for (const { running } of this.#workers.values()) running.interrupt?.(call);
+  }
+
+  /** Ends the worker that is at the call. */
+  killWhereRun(call: RunningCall): void {
+    for (const { id, running } of this.#workers.values()) if (running.isAt?.(call) === true) this.killForCancellation(id);
+  }
+
   /** Ends a worker for a cancelled call that does not end; not while it is at another. */
   killFor(id: ProcessId, call: RunningCall): void {
     if (this.#workers.get(id)?.running.runsOther?.(call) !== true) this.killForCancellation(id);
@@ -225,6 +239,7 @@ export class WorkerPool {
         reason: record.endReason,
         ...(exit.running === undefined ? {} : { running: [exit.running.caller as ProcessId, exit.running.callId] }),
         ...(exit.begun === undefined || exit.begun.length === 0 ? {} : { begun: exit.begun }),
+        ...(exit.sharing === undefined ? {} : { sharing: { ...exit.sharing, caller: exit.sharing.caller as ProcessId } }),
         ...(record.isForCancellation ? { isForCancellation: true } : {}),
         ...(record.outOfMemory === undefined ? {} : { outOfMemory: record.outOfMemory }),
       },

@@ -35,6 +35,27 @@ describe("the interrupt slot between a daemon and a worker", () => {
     expect(daemon.running()).toBeUndefined();
   });
 
+  test.each(["1", "0"])("tells the daemon which call ran in a process that tasks shared (SHOAL_NATIVE=%s)", (native) => {
+    const code = (
+      last: string,
+    ): string => `import { WorkerInterruptSlot } from ${JSON.stringify(new URL("./interrupt-slot.ts", import.meta.url).href)};
+      const slot = new WorkerInterruptSlot(${JSON.stringify(path)});
+      slot.share({ caller: ${JSON.stringify(CALLER)}, callId: 3, name: "${"long".repeat(40)}" });
+      slot.share({ caller: ${JSON.stringify(CALLER)}, callId: 9, name: "child" });
+      ${last}
+      process.kill(process.pid, "SIGKILL");`;
+    const run = (last: string): void => {
+      const args = ["--experimental-strip-types", "--input-type=module", "--eval", code(last)];
+      expect(spawnSync(process.execPath, args, { env: { ...process.env, SHOAL_NATIVE: native } }).signal).toBe("SIGKILL");
+    };
+    expect(daemon.sharing()).toBeUndefined();
+    run("");
+    expect(daemon.sharing()).toEqual({ caller: CALLER, callId: 9, name: "child" });
+    expect(daemon.begun()).toEqual([]);
+    run("slot.share(undefined);");
+    expect(daemon.sharing()).toBeUndefined();
+  });
+
   test.each(["1", "0"])("tells the daemon which call of each connection began last (SHOAL_NATIVE=%s)", (native) => {
     const code = `import { WorkerInterruptSlot } from ${JSON.stringify(new URL("./interrupt-slot.ts", import.meta.url).href)};
       const slot = new WorkerInterruptSlot(${JSON.stringify(path)});

@@ -14,6 +14,7 @@
  * always knows whether a signal is coming.
  *
  * For each connection the slot also names the task that began last, however short. The daemon reads it when the worker has ended and tells the callers.
+ * While tasks share the process, the slot names the one that runs: the death is that task's, and not that of those that wait there.
  */
 import { BEGUN_MAX } from "../limits.ts";
 import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
@@ -41,7 +42,11 @@ const ANCESTORS_MAX = 100;
 /** Pairs of words: a connection's lease, and the call of the connection that began last. */
 const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
 const WORD = 4;
-const FILE_SIZE = BEGUN_AT + BEGUN_MAX * 2 * WORD;
+/** 1 while tasks share the process; then the running call, the length of the name in bytes, and the name. */
+const SHARED_AT = BEGUN_AT + BEGUN_MAX * 2 * WORD;
+const SHARED_NAME_AT = SHARED_AT + WORD + CALL_SIZE + WORD;
+const SHARED_NAME_MAX = 120;
+const FILE_SIZE = SHARED_NAME_AT + SHARED_NAME_MAX;
 const NOTHING = Buffer.alloc(REQUEST_SIZE);
 /** After this time a signal has arrived, or never will. */
 const SIGNAL_TAKES_MS = 40;
@@ -53,6 +58,11 @@ export interface InterruptRequest {
   readonly isForAncestor: boolean;
   /** No signal is coming: Shoal's own code was running when the daemon looked. */
   readonly isDeferred: boolean;
+}
+
+/** The call that runs in a process that tasks share. */
+export interface SharingCall extends MarkedCall {
+  readonly name: string;
 }
 
 function write(call: MarkedCall, buffer: Buffer): void {
@@ -89,6 +99,8 @@ export class WorkerInterruptSlot {
   /** The file as memory, where a write costs nanoseconds; undefined without the native part: there it is a write to the file. */
   readonly #words: Uint32Array | undefined;
   readonly #word = new Uint32Array(1);
+  /** The bytes behind the flag of a shared process. */
+  readonly #sharing = Buffer.alloc(FILE_SIZE - SHARED_AT - WORD);
   readonly #begun: BegunCalls[] = [];
   #nextPlace = 0;
   readonly #call = Buffer.alloc(CALL_SIZE);
@@ -138,6 +150,20 @@ export class WorkerInterruptSlot {
   /** The call that was entered last has ended, by itself or stopped. */
   leave(): void {
     writeSync(this.#fd, NOTHING, 0, CALL_SIZE, 0);
+  }
+
+  /** Names the call that runs while other tasks wait in this process; undefined where nothing runs, or nothing else waits. */
+  share(call: SharingCall | undefined): void {
+    // Never shows half a name: a process may be killed at any time.
+    this.writeWord(SHARED_AT / WORD, 0);
+    if (call === undefined) return;
+    const sharing = this.#sharing;
+    write(call, sharing);
+    sharing.writeUInt32LE(sharing.write(call.name, CALL_SIZE + WORD, SHARED_NAME_MAX, "utf8"), CALL_SIZE);
+    const size = CALL_SIZE + WORD + SHARED_NAME_MAX;
+    if (this.#words === undefined) writeSync(this.#fd, sharing, 0, size, SHARED_AT + WORD);
+    else new Uint8Array(this.#words.buffer).set(sharing, SHARED_AT + WORD);
+    this.writeWord(SHARED_AT / WORD, 1);
   }
 
   /** From now until `lower` the daemon sends no signal, save for one that it has promised before. */
@@ -222,6 +248,13 @@ export class DaemonInterruptSlot {
     return true;
   }
 
+  /** Whether the worker is known to run the call, or one that was made for it there. */
+  isAt(call: MarkedCall & { recursive: boolean }): boolean {
+    if (this.#runs(call)) return true;
+    const sharing = this.sharing();
+    return sharing?.callId === call.callId && sharing.caller === call.caller;
+  }
+
   /** Whether the worker is known to run something else. */
   runsOther(call: MarkedCall & { recursive: boolean }): boolean {
     return !this.#runs(call) && this.#read.compare(NOTHING, 0, CALL_SIZE, 0, CALL_SIZE) !== 0;
@@ -235,11 +268,21 @@ export class DaemonInterruptSlot {
     return { callId: running.readUInt32LE(0), caller: running.toString("latin1", 4, CALL_SIZE) };
   }
 
+  /** The call that runs, or ran when the worker ended, in a process that tasks shared. */
+  sharing(): SharingCall | undefined {
+    readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
+    if (this.#read.readUInt32LE(SHARED_AT) !== 1) return undefined;
+    const call = this.#read.subarray(SHARED_AT + WORD);
+    const length = Math.min(SHARED_NAME_MAX, call.readUInt32LE(CALL_SIZE));
+    const name = this.#read.toString("utf8", SHARED_NAME_AT, SHARED_NAME_AT + length);
+    return { callId: call.readUInt32LE(0), caller: call.toString("latin1", 4, CALL_SIZE), name };
+  }
+
   /** Returns the call of each connection that began last in the worker, by the connection's lease. */
   begun(): [leaseId: number, callId: number][] {
     readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
     const begun: [leaseId: number, callId: number][] = [];
-    for (let at = BEGUN_AT; at < FILE_SIZE; at += 2 * WORD) {
+    for (let at = BEGUN_AT; at < SHARED_AT; at += 2 * WORD) {
       const leaseId = this.#read.readUInt32LE(at);
       if (leaseId !== 0) begun.push([leaseId, this.#read.readUInt32LE(at + WORD)]);
     }

@@ -113,6 +113,15 @@ test("rl-cartpole: a policy learns to balance the pole, is saved, and plays", as
   expect((await runProgram(["examples/rl-cartpole.ts", "-1"])).exitCode).toBe(2);
 });
 
+test("rl-old-spellings: a program for older versions runs, and each old name says today's", async () => {
+  const run = await runProgram(["examples/rl-old-spellings.ts"]);
+  expect(run.stdout).toBe("the mean return is above 100: true\n");
+  const lines = run.stderr.trimEnd().split("\n");
+  expect(lines.filter((line) => line.includes("is an old spelling: today it is"))).toHaveLength(8);
+  expect(lines.filter((line) => line.includes('framework("torch") comes with a later version'))).toHaveLength(1);
+  expect(lines).toHaveLength(9);
+});
+
 test("tune-pbt-cart-pole: a population finds a policy that balances the pole", async () => {
   const run = await runProgram(["examples/tune-pbt-cart-pole.ts"]);
   expect(run.stderr).toBe("");

@@ -23,7 +23,7 @@ import { RunnerGroup } from "../runners/runner-group.ts";
 import { type Fragment, joinFragments } from "../sequences/fragment.ts";
 import { playEpisodes } from "./play-episodes.ts";
 import { type ComputeActionOptions, Policy } from "./policy.ts";
-import { episodeStatistics, type EvaluationResult, type TrainResult } from "./train-result.ts";
+import { episodeStatistics, type EvaluationResult, type TrainResult, withOldNames } from "./train-result.ts";
 
 /** The id of the module where there is one policy. */
 export const DEFAULT_MODULE_ID = "default_policy";
@@ -151,7 +151,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       const evaluated = isEvaluated ? await this.#evaluate(signal) : undefined;
       const timeThisIterMs = performance.now() - begunAt;
       this.#progress.timeTotalMs += timeThisIterMs;
-      const result = this.#result(before, { timeThisIterMs, recreated, evaluated });
+      const result = withOldNames(this.#result(before, { timeThisIterMs, recreated, evaluated }));
       await callbacks.onTrainResult?.({ algorithm: this, result });
       return result;
     });

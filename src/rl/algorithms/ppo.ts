@@ -19,12 +19,7 @@ import { Algorithm } from "./algorithm.ts";
 
 const TRAINING = {
   of: "training() of PPO",
-  otherNames: {
-    numSgdIter: "it is numEpochs",
-    sgdMinibatchSize: "it is minibatchSize",
-    trainBatchSize: "it is trainBatchSizePerLearner",
-    lambda_: "it is lambda",
-  },
+  otherNames: { lambda_: "it is lambda" },
   options: {
     ...TRAINING_OPTIONS,
     minibatchSize: { ...TRAINING_OPTIONS.minibatchSize, fallback: 128 as number | undefined },

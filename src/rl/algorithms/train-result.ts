@@ -1,4 +1,5 @@
 /** The results of `train()` and `evaluate()`. Means are absent until an episode has ended, and never NaN. */
+import { sayToday } from "../config/old-spellings.ts";
 import type { LearnerResult } from "../learners/learner.ts";
 
 export interface EpisodeStatistics {
@@ -33,6 +34,20 @@ export interface TrainResult {
   /** Time that this iteration spent in each phase. */
   readonly timersMs: { readonly sample: number; readonly learn: number };
   readonly faults: { readonly numEnvRunnerRestarts: number };
+  /** @deprecated Use `envRunners.episodeReturnMean`. */
+  readonly episodeRewardMean?: number | undefined;
+}
+
+/** Adds the old name of the mean return, which is in no copy of the result. */
+export function withOldNames(result: TrainResult): TrainResult {
+  return Object.defineProperty(result, "episodeRewardMean", {
+    enumerable: false,
+    configurable: true,
+    get: () => {
+      sayToday("episodeRewardMean", "envRunners.episodeReturnMean");
+      return result.envRunners.episodeReturnMean;
+    },
+  });
 }
 
 /** The mean, least and largest of the last episodes. */

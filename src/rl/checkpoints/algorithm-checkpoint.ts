@@ -10,6 +10,7 @@ import { writeWhole } from "../../storage/folders.ts";
 import { joinPath } from "../../storage/paths.ts";
 import { makeFolder } from "../../storage/places.ts";
 import { readTextIfThere, readWhole } from "../../storage/read-file.ts";
+import type { SavedConnector } from "../connectors/connector.ts";
 import { RLError } from "../errors.ts";
 import type { LearnerState } from "../learners/learner.ts";
 import type { RLModule } from "../modules/rl-module.ts";
@@ -30,13 +31,6 @@ interface Progress {
   readonly episodes: number;
   readonly returns: readonly number[];
   readonly lengths: readonly number[];
-}
-
-/** A connector by class name, with options and state. */
-export interface SavedConnector {
-  readonly name: string;
-  readonly options: unknown;
-  readonly state: unknown;
 }
 
 /** The contents of `algorithm.json`. */

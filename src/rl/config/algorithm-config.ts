@@ -11,6 +11,7 @@ import type { LearnerClass } from "../learners/learner.ts";
 import type { ModuleSpec } from "../modules/module-spec.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
 import type { Callbacks } from "./callbacks.ts";
+import { OLD_ROLLOUTS, OLD_TRAINING, type OldRollouts, type OldTraining, sayOnce, sayToday, underTodaysNames } from "./old-spellings.ts";
 import {
   CALLBACKS,
   CHECKPOINTING,
@@ -23,6 +24,7 @@ import {
   LEARNERS,
   MODEL_CONFIG,
   REPORTING,
+  RESOURCES,
   RL_MODULE,
   type ValuesOf,
 } from "./option-tables.ts";
@@ -75,6 +77,8 @@ const TABLES: Readonly<Record<Exclude<Part, "training">, AnyTable>> = {
 
 export abstract class AlgorithmConfig<Training extends object = object> {
   #given: Partial<Record<Part, Readonly<Record<string, unknown>>>> = {};
+  /** The names under which options were given. */
+  #spellings: Readonly<Record<"envRunners" | "training", ReadonlyMap<string, string>>> = { envRunners: new Map(), training: new Map() };
   #env: EnvSpec | undefined;
   #isFrozen = false;
 
@@ -95,17 +99,42 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   /** How steps are sampled. */
   envRunners(options: GivenOptions<ValuesOf<typeof ENV_RUNNERS>>): this {
-    return this.#set("envRunners", options);
+    return this.#set("envRunners", this.#underTodaysNames("envRunners", options, {}));
+  }
+
+  /** @deprecated Use `envRunners`. */
+  rollouts(options: GivenOptions<ValuesOf<typeof ENV_RUNNERS>> & OldRollouts): this {
+    sayToday("rollouts()", "envRunners()");
+    return this.#set("envRunners", this.#underTodaysNames("rollouts", options, OLD_ROLLOUTS));
   }
 
   /** How the module learns. */
-  training(options: GivenOptions<Training>): this {
-    return this.#set("training", options);
+  training(options: GivenOptions<Training> | (GivenOptions<Training> & OldTraining)): this {
+    return this.#set("training", this.#underTodaysNames("training", options, OLD_TRAINING));
   }
 
   /** The network. */
   rlModule(options: GivenOptions<ValuesOf<typeof RL_MODULE>>): this {
     return this.#set("rlModule", options);
+  }
+
+  /** @deprecated Use `learners`. */
+  resources(options: GivenOptions<ValuesOf<typeof RESOURCES>>): this {
+    const { numGpus } = readOptions(options, RESOURCES);
+    if (numGpus > 0)
+      throw new RangeError(
+        `Cannot set numGpus of resources(): learners compute without GPUs until they have PyTorch: received ${numGpus}. Leave it out`,
+      );
+    sayToday("resources({ numGpus })", "learners({ numGpusPerLearner })");
+    return this;
+  }
+
+  /** The library that networks run on. PyTorch comes with a later version; networks run on `shoal/tensor` until then. */
+  framework(name: "torch"): this {
+    if ((name as unknown) !== "torch")
+      throw new TypeError(`Cannot set a framework: "torch" is the only one: received ${describeValue(name)}`);
+    sayOnce('framework("torch") comes with a later version: until then networks run on the kernels of shoal/tensor');
+    return this;
   }
 
   learners(options: GivenOptions<ValuesOf<typeof LEARNERS>>): this {
@@ -135,6 +164,15 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The contents of checkpoints. */
   checkpointing(options: GivenOptions<ValuesOf<typeof CHECKPOINTING>>): this {
     return this.#set("checkpointing", options);
+  }
+
+  #underTodaysNames(of: "envRunners" | "rollouts" | "training", given: object, old: Readonly<Record<string, string>>): object | undefined {
+    const part = of === "training" ? "training" : "envRunners";
+    const spelledBefore = new Map(this.#spellings[part]);
+    const isKnown = (name: string): boolean => Object.hasOwn(this.#tableOf(part).options, name);
+    const options = underTodaysNames(given, { of: `${of}()`, old, isKnown, spelledBefore });
+    this.#spellings = { ...this.#spellings, [part]: spelledBefore };
+    return options;
   }
 
   #set(part: Part, given: object | undefined): this {
@@ -189,6 +227,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     const copy = new (this.constructor as new () => this)();
     copy.#given = this.#given;
     copy.#env = this.#env;
+    copy.#spellings = this.#spellings;
     return copy;
   }
 
@@ -242,4 +281,10 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   /** Builds the algorithm of a frozen copy. @throws where a value or combination is impossible, before anything starts */
   abstract buildAlgo(): Promise<AlgorithmHandle>;
+
+  /** @deprecated Use `buildAlgo`. */
+  build(): ReturnType<this["buildAlgo"]> {
+    sayToday("build()", "buildAlgo()");
+    return this.buildAlgo() as ReturnType<this["buildAlgo"]>;
+  }
 }

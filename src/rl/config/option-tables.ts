@@ -133,6 +133,8 @@ export const LEARNERS = {
   options: { learnerClass: classOption<LearnerClass>("a class that extends the algorithm's learner is needed") },
 };
 
+export const RESOURCES = { of: "resources()", options: { numGpus: atLeastZero(0) } };
+
 export const DEBUGGING = {
   of: "debugging()",
   options: {

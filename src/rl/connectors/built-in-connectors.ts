@@ -3,9 +3,8 @@
  *
  * A checkpoint has the name, the options and the state of each connector. So built-in ones come back without code; those of one's own need the configuration.
  */
-import type { SavedConnector } from "../checkpoints/algorithm-checkpoint.ts";
 import { ClipRewards } from "./clip-rewards.ts";
-import type { Connector } from "./connector.ts";
+import type { Connector, SavedConnector } from "./connector.ts";
 import { FrameStack } from "./frame-stack.ts";
 import { MeanStdFilter } from "./mean-std-filter.ts";
 import { PreviousActions } from "./previous-actions.ts";

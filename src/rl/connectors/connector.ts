@@ -33,6 +33,13 @@ export interface ConnectorSetup {
   readonly actionSize: number;
 }
 
+/** A connector in a checkpoint: class name, options and state. */
+export interface SavedConnector {
+  readonly name: string;
+  readonly options: unknown;
+  readonly state: unknown;
+}
+
 export abstract class Connector {
   /** Called once, before all others. @returns the space of the observations that `call` returns */
   prepare(setup: ConnectorSetup): Box {

@@ -5,7 +5,6 @@
  * Action masks pass by the connectors, and are the last numbers of a row.
  */
 import { describeValue } from "../../core/internal.ts";
-import type { SavedConnector } from "../checkpoints/algorithm-checkpoint.ts";
 import { RLError } from "../errors.ts";
 import { Box } from "../spaces/box.ts";
 import type { ColumnData } from "../spaces/columns.ts";
@@ -15,7 +14,7 @@ import { MultiDiscrete } from "../spaces/multi-discrete.ts";
 import { ObservationEncoder } from "../spaces/observation-encoder.ts";
 import type { Space } from "../spaces/space.ts";
 import { ClipRewards } from "./clip-rewards.ts";
-import { Connector, type ConnectorColumns, type ConnectorContext } from "./connector.ts";
+import { Connector, type ConnectorColumns, type ConnectorContext, type SavedConnector } from "./connector.ts";
 
 /** Makes the connectors of one vector of environments. */
 export type ConnectorMaker = () => Connector | readonly Connector[];

@@ -13,6 +13,7 @@ import { columnTransform } from "./expressions/column-transforms.ts";
 import { Download, type Expression } from "./expressions/expression.ts";
 import type { SumOf, ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import type { AnyBatch, AnyRow, RowOfResult } from "./row-types.ts";
+import { type WindowColumns, type WindowFunction, type WindowOptions, windowStep } from "./window-functions.ts";
 
 /** A kind of datasets: which type the dataset of a type of rows has. */
 export interface DatasetKind {
@@ -125,6 +126,21 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
     if ((expression as unknown) instanceof Download)
       throw new TypeError("withColumn of groups takes no download: give it to withColumn of the dataset, before groupBy or after");
     return this.#exchange(groupRowsStep(this.#keys), columnTransform(name, expression));
+  }
+
+  /**
+   * The rows with columns that are made of the rows of their group in order: `rowNumber`, `rank`, `denseRank`, `lag`, `lead`, `running` and `rolling`. Rows of a group come behind each other, in that order.
+   * The rows of the groups of a task have to fit into its memory.
+   *
+   * @throws TypeError, RangeError for wrong arguments; when it runs, DataError for sums and extremes of other values than numbers
+   * @example
+   * const steps = rides.groupBy("city").window({ n: data.rowNumber(), before: data.lag("km"), sum: data.running("sum", "km") }, { orderBy: "at" });
+   */
+  window<const W extends Readonly<Record<string, WindowFunction<unknown, keyof R & string>>>>(
+    functions: W,
+    options: WindowOptions<keyof R & string>,
+  ): DatasetOf<D, Omit<R, keyof W> & WindowColumns<R, W>> {
+    return this.#exchange(windowStep(this.#keys, functions, options));
   }
 
   #one<U extends AnyRow>(name: string, aggregate: Aggregate): DatasetOf<D, U> {

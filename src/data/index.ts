@@ -62,6 +62,19 @@ export type {
 export type { SqlConnect, SqlConnection } from "./sql/connection.ts";
 export { readSql, type ReadSqlOptions } from "./sql/read-sql.ts";
 export type { WriteSqlOptions } from "./sql/write-sql.ts";
+export {
+  denseRank,
+  lag,
+  lead,
+  rank,
+  rolling,
+  type RollingOptions,
+  rowNumber,
+  running,
+  WindowFunction,
+  type WindowOptions,
+  type WindowStatistic,
+} from "./window-functions.ts";
 export { readAvro, type ReadAvroOptions } from "./readers/avro.ts";
 export { readTfrecords, type ReadTfrecordsOptions } from "./readers/tfrecords.ts";
 export { readWebdataset, type ReadWebdatasetOptions } from "./readers/webdataset.ts";

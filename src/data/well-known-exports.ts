@@ -90,6 +90,7 @@ import { configure } from "./settings.ts";
 import { fromAsyncIterable, fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
 import { DataStatistics } from "./statistics.ts";
 import { ActorPoolStrategy } from "./transform-options.ts";
+import { denseRank, lag, lead, rank, rolling, rowNumber, running, WindowFunction } from "./window-functions.ts";
 
 registerExports("shoal/data", {
   countElements,
@@ -118,6 +119,14 @@ registerExports("shoal/data", {
   Tokenizer,
   transformBySpec,
   UniformKBinsDiscretizer,
+  denseRank,
+  lag,
+  lead,
+  rank,
+  rolling,
+  rowNumber,
+  running,
+  WindowFunction,
   absMax,
   aggregator,
   asList,

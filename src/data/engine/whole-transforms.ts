@@ -18,12 +18,14 @@ import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockBytes, blockReader, concatBlocks, sliceBlock, takeBlock } from "../blocks/block.ts";
 import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
 import { keepFile, keepOrigin, keepOrigins, type Place } from "../blocks/origin.ts";
+import type { Vector } from "../blocks/vector.ts";
 import { groupRows, keyVectors } from "../kernels/hash.ts";
 import { rowsByPart } from "../kernels/partition.ts";
 import { type SortKey, sortedIndices } from "../kernels/sort.ts";
 import { BLOCK_BYTES_MAX, PARTITION_BYTES } from "../limits.ts";
 import { binsOf, withoutColumn } from "./bins.ts";
 import { failureIn } from "./user-errors.ts";
+import { type WindowSpec, windowVector } from "./window-rows.ts";
 
 type Blocks = AsyncIterable<Block>;
 type GroupFunction = (batch: never) => unknown;
@@ -63,6 +65,14 @@ export type WholeTransform =
       readonly keys: readonly string[];
     }
   | {
+      /** Rows of a group behind each other, in an order, with columns more. */
+      readonly kind: "window";
+      readonly name: string;
+      readonly keys: readonly string[];
+      readonly orderBy: readonly SortKey[];
+      readonly specs: readonly (readonly [name: string, spec: WindowSpec])[];
+    }
+  | {
       /** Keeps the first, or the last, of rows of equal keys, in their order. Without keys all columns are. */
       readonly kind: "distinctRows";
       readonly name: string;
@@ -86,6 +96,8 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
       return whole(blocks, (block) => block);
     case "groupRows":
       return whole(blocks, (block) => groupRowsOf(block, transform.keys).ordered);
+    case "window":
+      return whole(blocks, (block) => windowColumns(block, transform));
     case "stratum":
       return whole(blocks, (block) => stratum(block, transform));
     case "partialAggregate":
@@ -247,6 +259,15 @@ function groupRowsOf(block: Block, keys: readonly string[]): { ordered: Block; s
   const { ids, firstRows } = groupRows(keyVectors(block, keys, "group by"), block.rowCount);
   const { rows, starts } = rowsByPart(ids, firstRows.length);
   return { ordered: takeBlock(block, rows), starts: starts.subarray(0, firstRows.length + 1) };
+}
+
+/** The rows of each group in order, with the columns of a window behind the others, or in the place of those of their names. */
+function windowColumns(given: Block, { name, keys, orderBy, specs }: Extract<WholeTransform, { kind: "window" }>): Block {
+  const { ordered: block, starts } = groupRowsOf(takeBlock(given, sortedIndices(given, orderBy)), keys);
+  const groups = { block, starts, orderBy: orderBy.map(({ column }) => column) };
+  const made = new Map(block.names.map((own, i) => [own, block.vectors[i] as Vector]));
+  for (const [own, spec] of specs) made.set(own, windowVector(name, groups, spec));
+  return { rowCount: block.rowCount, names: [...made.keys()], vectors: [...made.values()] };
 }
 
 async function* mapGroups(

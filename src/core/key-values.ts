@@ -86,8 +86,15 @@ function ask<N extends number>(type: N, header: unknown, parts: readonly Uint8Ar
 }
 
 function namespaceOf(options: KvOptions | undefined): string {
-  return readOptions(options, KV).namespace ?? requireRuntime().options.namespace;
+  const namespace = readOptions(options, KV).namespace ?? requireRuntime().options.namespace;
+  if (!namespace.startsWith(OWN_NAMESPACES)) return namespace;
+  throw new RangeError(
+    `Cannot use the namespace ${JSON.stringify(namespace)}: those that begin with ${JSON.stringify(OWN_NAMESPACES)} are Shoal's own: received ${JSON.stringify(namespace)}. Take another.`,
+  );
 }
+
+/** Namespaces of Shoal's own parts, such as the tokens of the HTTP server. */
+const OWN_NAMESPACES = "shoal:";
 
 function nameOf(what: string, key: string, options: KvOptions | undefined): KeyValueNameHeader {
   if (typeof key !== "string") throw new TypeError(`Cannot ${what} a value: its key is text: received ${describeValue(key)}`);

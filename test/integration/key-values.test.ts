@@ -70,6 +70,8 @@ describe("on one machine", () => {
     await expect(kvGet(5 as never)).rejects.toThrow("its key is text: received 5");
     await expect(kvList(5 as never)).rejects.toThrow("a prefix is text");
     await expect(kvPut("k", 1, { namespace: 5 as never })).rejects.toThrow("Cannot set namespace of kvPut");
+    await expect(kvPut("k", 1, { namespace: "shoal:http-tokens" })).rejects.toThrow('those that begin with "shoal:" are Shoal\'s own');
+    await expect(kvList("", { namespace: "shoal:http-tokens" })).rejects.toThrow('those that begin with "shoal:" are Shoal\'s own');
     await expect(kvGet("k", { overwrite: true } as object)).rejects.toThrow("it is an option of kvPut");
   });
 });

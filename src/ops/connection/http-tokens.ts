@@ -1,10 +1,10 @@
 /**
  * Where the tokens of the HTTP server are kept, for the server, which reads them, and for the commands, which make them.
  *
- * The head keeps made tokens as values by the hash of each. A program of the cluster may read them: it finds hashes, and no token.
+ * The head keeps made tokens as values by the hash of each, so whoever reads the head's tables finds hashes.
  */
 
-/** No program's namespace contains a colon. */
+/** `kvPut` and its siblings refuse namespaces that begin so. */
 export const HTTP_TOKENS_NAMESPACE = "shoal:http-tokens";
 
 /** In the head's folder. */

@@ -39,6 +39,17 @@ export { Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, typ
 export { type LossBatch, type LossContext, OnPolicyLearner } from "./learners/on-policy-learner.ts";
 export { ReplayLearner, type ReplayLossBatch } from "./learners/replay-learner.ts";
 export { DQN, DQNConfig, DQNLearner, type DQNLossContext, type DQNTraining } from "./off-policy/dqn.ts";
+export { SAC, SACConfig, SACLearner, type SACTraining } from "./off-policy/sac.ts";
+export {
+  DDPG,
+  DDPGConfig,
+  DDPGLearner,
+  type DDPGTraining,
+  type ExplorationConfig,
+  TD3,
+  TD3Config,
+  TD3Learner,
+} from "./off-policy/td3.ts";
 export {
   PrioritizedReplayBuffer,
   type PrioritizedReplayBufferOptions,

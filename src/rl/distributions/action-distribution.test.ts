@@ -6,6 +6,7 @@ import type { NumericArray } from "../spaces/dtype.ts";
 import { MultiBinary } from "../spaces/multi-binary.ts";
 import { MultiDiscrete } from "../spaces/multi-discrete.ts";
 import type { Space } from "../spaces/space.ts";
+import type { LikelihoodDistribution } from "./action-distribution.ts";
 import { actionDistribution } from "./choose-distribution.ts";
 
 const OPTIONS = { normalizeActions: true, clipActions: false };
@@ -17,7 +18,7 @@ const SPACES: Readonly<Record<string, () => Space>> = {
 const ROWS = 4000;
 
 test.each(Object.entries(SPACES))("%s: draws agree with logp, entropy and kl of the batch", (_, make) => {
-  const distribution = actionDistribution(make(), OPTIONS);
+  const distribution = actionDistribution(make(), OPTIONS) as LikelihoodDistribution;
   const random = new Random(1);
   const row = Float32Array.from({ length: distribution.inputSize }, () => 0.5 * random.normal());
   const other = row.map((value) => value + 0.1);

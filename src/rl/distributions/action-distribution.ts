@@ -21,12 +21,25 @@ export interface Draw {
   /** The row among the inputs, and among the actions. */
   readonly row: number;
   readonly actions: ColumnData;
+  /** The state of noise that drifts, in the places of the actions; 0 at the start of an episode. */
+  readonly noise?: Float64Array;
 }
 
 /** How far draws go astray, beyond the distribution itself. */
 export interface Exploration {
   /** The probability of any action instead of the best. Default: 0. */
   readonly epsilon?: number;
+  /** Whether all actions of the space are equally likely. Default: false. */
+  readonly isRandom?: boolean;
+  /** Noise on the actions of a deterministic policy. Default: none. */
+  readonly noise?: {
+    readonly type: "GaussianNoise" | "OrnsteinUhlenbeckNoise";
+    readonly scale: number;
+    readonly stddev: number;
+    readonly ouBaseScale: number;
+    readonly ouTheta: number;
+    readonly ouSigma: number;
+  };
 }
 
 export interface ActionDistribution {
@@ -40,6 +53,10 @@ export interface ActionDistribution {
   choose(draw: Draw): void;
   /** Turns actions of the policy into actions of the environment. */
   toEnvironment(actions: ColumnData, into: ColumnData): void;
+}
+
+/** A distribution whose batches have log-probabilities, which on-policy learners need. */
+export interface LikelihoodDistribution extends ActionDistribution {
   of(inputs: Tensor): BatchDistribution;
 }
 

@@ -8,9 +8,9 @@ import { Categorical, type Random, type Tensor } from "../../tensor/index.ts";
 import { type ColumnData, columnLayout, type ColumnLayout } from "../spaces/columns.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import type { MultiDiscrete } from "../spaces/multi-discrete.ts";
-import type { ActionDistribution, BatchDistribution, Draw } from "./action-distribution.ts";
+import type { BatchDistribution, Draw, LikelihoodDistribution } from "./action-distribution.ts";
 
-export class CategoricalActions implements ActionDistribution {
+export class CategoricalActions implements LikelihoodDistribution {
   readonly inputSize: number;
   readonly actions: ColumnLayout;
   readonly #counts: readonly number[];

@@ -5,12 +5,13 @@ import { Discrete } from "../spaces/discrete.ts";
 import { MultiDiscrete } from "../spaces/multi-discrete.ts";
 import type { Space } from "../spaces/space.ts";
 import type { ActionDistribution } from "./action-distribution.ts";
+import { DeterministicActions, SquashedActions } from "./bounded-actions.ts";
 import { CategoricalActions } from "./categorical-actions.ts";
 import { EpsilonGreedyActions } from "./epsilon-greedy-actions.ts";
 import { GaussianActions } from "./gaussian-actions.ts";
 
 /** How actions come of a network's numbers: drawn from a distribution, or by the value of each. */
-export type PolicyKind = "stochastic" | "values";
+export type PolicyKind = "stochastic" | "values" | "squashed" | "deterministic";
 
 export interface ActionOptions {
   /** Default: `"stochastic"`. */
@@ -27,6 +28,8 @@ export function actionDistribution(space: Space, { normalizeActions, clipActions
       `Cannot choose actions by their values: the action space is Discrete: received ${describeValue(space.toJSON())}. Use SAC for a Box, PPO for MultiDiscrete`,
     );
   }
+  if (policyKind === "deterministic") return new DeterministicActions(space);
+  if (policyKind === "squashed" && !(space instanceof Discrete)) return new SquashedActions(space);
   if (space instanceof Discrete || space instanceof MultiDiscrete) return new CategoricalActions(space);
   if (space instanceof Box) return new GaussianActions(space, { isNormalized: normalizeActions, isClipped: clipActions });
   throw new TypeError(

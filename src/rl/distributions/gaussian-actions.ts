@@ -7,13 +7,13 @@
 import { type Random, type Tensor, tensor } from "../../tensor/index.ts";
 import { Box } from "../spaces/box.ts";
 import { type ColumnData, columnLayout, type ColumnLayout } from "../spaces/columns.ts";
-import type { ActionDistribution, BatchDistribution, Draw } from "./action-distribution.ts";
+import type { BatchDistribution, Draw, LikelihoodDistribution } from "./action-distribution.ts";
 
 const LOG_DEVIATION_MIN = -20;
 const LOG_DEVIATION_MAX = 2;
 const HALF_LOG_2_PI = 0.5 * Math.log(2 * Math.PI);
 
-export class GaussianActions implements ActionDistribution {
+export class GaussianActions implements LikelihoodDistribution {
   readonly inputSize: number;
   readonly actions: ColumnLayout;
   readonly #size: number;

@@ -5,7 +5,7 @@
  * says the loss.
  */
 import { Adam, noGrad, Random, type RandomState, scope, type Tensor, tensor } from "../../tensor/index.ts";
-import type { BatchDistribution } from "../distributions/action-distribution.ts";
+import type { BatchDistribution, LikelihoodDistribution } from "../distributions/action-distribution.ts";
 import { RLError } from "../errors.ts";
 import { BREATH_MS, FORWARD_ROWS_MAX } from "../limits.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
@@ -114,7 +114,7 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
       moduleId: this.moduleId,
       batch: rows,
       output,
-      distribution: distribution.of(output.actionDistInputs),
+      distribution: (distribution as LikelihoodDistribution).of(output.actionDistInputs),
       config: this.config,
       log: (name, value) => this.log(name, value),
     });

@@ -43,7 +43,7 @@ export abstract class ReplayLearner<Config extends ReplayConfig = ReplayConfig> 
   update(batch: ReplayBatch, envSteps: number): Float32Array {
     const priorities = scope(() => this.step(tensorsOf(batch), envSteps));
     const { tau, targetNetworkUpdateFreq } = this.config;
-    if (envSteps - this.#targetsSetAt >= targetNetworkUpdateFreq) {
+    if (this.isTargetDue && envSteps - this.#targetsSetAt >= targetNetworkUpdateFreq) {
       for (const pair of this.#targets) follow(pair, tau);
       this.#targetsSetAt = envSteps;
     }
@@ -52,6 +52,11 @@ export abstract class ReplayLearner<Config extends ReplayConfig = ReplayConfig> 
 
   /** Computes the losses and lets the optimizers step. @returns the priorities of the rows */
   protected abstract step(batch: ReplayLossBatch, envSteps: number): Float32Array;
+
+  /** Whether targets may follow after this update. */
+  protected get isTargetDue(): boolean {
+    return true;
+  }
 
   /** Numbers beside the networks, such as random streams. */
   protected get extra(): LearnerState["data"] {

@@ -8,6 +8,7 @@ import type { ActionDistribution } from "../distributions/action-distribution.ts
 import { actionDistribution, type ActionOptions, type PolicyKind } from "../distributions/choose-distribution.ts";
 import { ObservationPipeline, type PipelineOptions } from "../connectors/observation-pipeline.ts";
 import type { Space } from "../spaces/space.ts";
+import { ActorModule } from "./actor-module.ts";
 import { QModule } from "./q-module.ts";
 import { MaskedModule, maskedChoices } from "./masked-module.ts";
 import { DefaultModule, type ModelConfig, type ModuleClass, type RLModule } from "./rl-module.ts";
@@ -18,7 +19,12 @@ export interface ModuleSpec extends ActionOptions, PipelineOptions {
   readonly modelConfig: ModelConfig;
 }
 
-const DEFAULT_MODULES: Readonly<Record<PolicyKind, ModuleClass>> = { stochastic: DefaultModule, values: QModule };
+const DEFAULT_MODULES: Readonly<Record<PolicyKind, ModuleClass>> = {
+  stochastic: DefaultModule,
+  values: QModule,
+  squashed: ActorModule,
+  deterministic: ActorModule,
+};
 
 /** A module with everything that turns observations into actions. */
 export interface BuiltModule {

@@ -65,6 +65,8 @@ export interface RunnerState {
   readonly lengths: readonly number[];
   /** The memory of connectors. */
   readonly memory?: readonly unknown[];
+  /** The state of noise that drifts. */
+  readonly drift?: readonly number[];
 }
 
 export class EnvRunner {
@@ -82,6 +84,8 @@ export class EnvRunner {
   readonly #envActions: ColumnData;
   readonly #logp: Float32Array;
   readonly #observer: Observer;
+  /** The state of noise that drifts within an episode. */
+  readonly #noise: Float64Array;
   #isBegun = false;
 
   /** @throws EnvironmentError where the environments cannot be made */
@@ -100,6 +104,7 @@ export class EnvRunner {
     this.#returns = new Float64Array(numEnvs);
     this.#lengths = new Int32Array(numEnvs);
     this.#actions = distribution.actions.allocate(numEnvs) as NumericArray;
+    this.#noise = new Float64Array(this.#actions.length);
     this.#envActions = columnLayout(this.env.actionSpace).allocate(numEnvs);
     this.#logp = new Float32Array(numEnvs);
   }
@@ -162,7 +167,7 @@ export class EnvRunner {
       noGrad(() => actionInputs(module.forward({ obs: tensor(this.#obs, { shape: [numEnvs, encoder.size] }), explore })).toArray()),
     );
     for (let env = 0; env < numEnvs; env += 1) {
-      const draw = { inputs, row: env, actions: this.#actions };
+      const draw = { inputs, row: env, actions: this.#actions, noise: this.#noise };
       if (explore) this.#logp[env] = distribution.sample(draw, this.#streams[env] as Random, exploration);
       else distribution.choose(draw);
     }
@@ -195,6 +200,8 @@ export class EnvRunner {
       over[env]?.push({ return: this.#returns[env] as number, length: this.#lengths[env] as number });
       this.#returns[env] = 0;
       this.#lengths[env] = 0;
+      const width = this.#noise.length / numEnvs;
+      this.#noise.fill(0, env * width, (env + 1) * width);
     }
   }
 
@@ -223,11 +230,12 @@ export class EnvRunner {
       returns: Array.from(this.#returns),
       lengths: Array.from(this.#lengths),
       memory: this.#observer.getMemory(),
+      drift: Array.from(this.#noise),
     };
   }
 
   /** Goes on from a state. Environments without a state begin new episodes. */
-  setState({ environment, streams, noise = [], memory = [], observations, ended, returns, lengths }: RunnerState): void {
+  setState({ environment, streams, noise = [], memory = [], observations, ended, returns, lengths, drift = [] }: RunnerState): void {
     for (const [index, state] of streams.entries()) this.#streams[index]?.setState(state);
     for (const [index, state] of noise.entries()) this.built.module.noise[index]?.setState(state);
     if (environment === undefined || this.env.setState === undefined) return;
@@ -237,6 +245,7 @@ export class EnvRunner {
     this.#ended.set(ended);
     this.#returns.set(returns);
     this.#lengths.set(lengths);
+    this.#noise.set(drift);
     this.#isBegun = true;
   }
 

@@ -1,0 +1,196 @@
+/**
+ * Soft actor-critic: arXiv:1801.01290 and 1812.05905, for choices arXiv:1910.07207, with the losses and defaults of RLlib 2.60.
+ *
+ * `target = R_n + gamma^n (1 - terminated) (min Q'(s_n, a') - alpha log pi(a'))` with a drawn `a'`. Critics have the Huber loss, weighted by importance. The actor's loss is
+ * `mean(alpha log pi(a) - min Q(s, a))`, and alpha's `-log alpha (log pi(a) + targetEntropy)`. For choices the expectations are sums over all of them.
+ */
+import { custom, flag, type OptionSet } from "../../core/internal.ts";
+import { type Adam, Layer, noGrad, Random, type RandomState, type Tensor, withRandom } from "../../tensor/index.ts";
+import { AlgorithmConfig, type PartDefaults } from "../config/algorithm-config.ts";
+import { registerAlgorithm } from "../config/algorithm-registry.ts";
+import { isAtLeastZero, positive, type ValuesOf } from "../config/option-tables.ts";
+import { squashedNormal } from "../distributions/bounded-actions.ts";
+import type { PolicyKind } from "../distributions/choose-distribution.ts";
+import { RLError } from "../errors.ts";
+import type { LearnerClass, LearnerSetup, LearnerState } from "../learners/learner.ts";
+import { ReplayLearner, type ReplayLossBatch } from "../learners/replay-learner.ts";
+import { schedule, scheduled } from "../learners/schedule.ts";
+import { Discrete } from "../spaces/discrete.ts";
+import { actionTensor, Critics, frozen, least, priorities } from "./critics.ts";
+import { ReplayAlgorithm } from "./replay-algorithm.ts";
+import { REPLAY_OTHER_NAMES, replayOptions } from "./replay-options.ts";
+
+const TRAINING = {
+  of: "training() of SAC",
+  otherNames: {
+    ...REPLAY_OTHER_NAMES,
+    lr: "there are actorLr, criticLr and alphaLr",
+    optimization: "there are actorLr, criticLr and alphaLr",
+  },
+  options: {
+    ...replayOptions({
+      type: "PrioritizedEpisodeReplayBuffer",
+      capacity: 1_000_000,
+      rows: 256,
+      learnsFrom: 1500,
+      targetEvery: 0,
+      tau: 5e-3,
+    }),
+    actorLr: schedule("a number from 0", 3e-5, isAtLeastZero),
+    criticLr: schedule("a number from 0", 3e-4, isAtLeastZero),
+    alphaLr: schedule("a number from 0", 3e-4, isAtLeastZero),
+    twinQ: flag(true),
+    initialAlpha: positive(1),
+    /** "auto": minus the numbers of an action; for choices 0.98 log n. */
+    targetEntropy: custom<number | "auto">('"auto" or a finite number is needed', "auto", (value) =>
+      value === "auto" || (typeof value === "number" && Number.isFinite(value)) ? "ok" : "wrong type",
+    ),
+  },
+};
+
+/** The values of `training()`. */
+export type SACTraining = ValuesOf<typeof TRAINING>;
+
+/** The weight of the entropy. */
+class Temperature extends Layer {
+  readonly logAlpha: Tensor;
+
+  constructor(initial: number) {
+    super();
+    this.logAlpha = this.parameter("log_alpha", [1], (numbers) => numbers.fill(Math.log(initial)));
+  }
+
+  get alpha(): number {
+    return Math.exp(this.logAlpha.item());
+  }
+}
+
+/** Actions of the policy: for numbers a draw, for choices all of them with their probabilities. */
+interface PolicyDraw {
+  /** `[rows, size]`; `undefined` for choices. */
+  readonly actions: Tensor | undefined;
+  /** `[rows]` for the draw, or `[rows, choices]`. */
+  readonly logp: Tensor;
+}
+
+export class SACLearner extends ReplayLearner<SACTraining> {
+  readonly #critics: Critics;
+  readonly #target: Critics;
+  readonly #temperature: Temperature;
+  readonly #optimizers: { readonly actor: Adam; readonly critics: Adam; readonly alpha: Adam };
+  readonly #targetEntropy: number;
+  readonly #choices: number | undefined;
+  readonly #random: Random;
+
+  constructor(setup: LearnerSetup<SACTraining>) {
+    super(setup);
+    const { built, config, seed } = setup;
+    this.#choices = built.actionSpace instanceof Discrete ? built.actionSpace.n : undefined;
+    this.#random = new Random(seed, "actions of the learner");
+    const make = (): Critics =>
+      withRandom(new Random(seed, "critics"), () => new Critics(built, { count: config.twinQ ? 2 : 1, choices: this.#choices }));
+    this.#critics = make();
+    this.#target = make();
+    this.#temperature = new Temperature(config.initialAlpha);
+    this.own("critics", this.#critics);
+    this.targetOf("target", this.#target, this.#critics);
+    this.own("temperature", this.#temperature);
+    const options = { eps: config.adamEpsilon };
+    this.#optimizers = {
+      actor: this.optimizerOf("actor", built.module, options),
+      critics: this.optimizerOf("criticsOptimizer", this.#critics, options),
+      alpha: this.optimizerOf("alpha", this.#temperature, options),
+    };
+    const size = this.#choices === undefined ? (built.distribution.actions.size as number) : 0;
+    this.#targetEntropy =
+      config.targetEntropy !== "auto" ? config.targetEntropy : this.#choices === undefined ? -size : 0.98 * Math.log(this.#choices);
+  }
+
+  protected step(batch: ReplayLossBatch, envSteps: number): Float32Array {
+    const { actor, critics, alpha } = this.#optimizers;
+    critics.lr = scheduled(this.config.criticLr, envSteps);
+    actor.lr = scheduled(this.config.actorLr, envSteps);
+    alpha.lr = scheduled(this.config.alphaLr, envSteps);
+    const targets = noGrad(() => this.#targets(batch));
+    const values = this.#valuesOf(batch);
+    const criticLoss = values
+      .map((each) => each.huberLoss(targets, { reduction: "none" }).mul(batch.weights).mean())
+      .reduce((a, b) => a.add(b));
+    this.descend(criticLoss, critics);
+    this.log("qfLoss", criticLoss);
+    this.log("qfMean", (values[0] as Tensor).mean());
+    const entropy = frozen(this.#critics, () => this.#improveActor(batch, actor));
+    const { logAlpha } = this.#temperature;
+    const alphaLoss = logAlpha.mul(entropy - this.#targetEntropy).sum();
+    this.descend(alphaLoss, alpha);
+    this.log("alphaLoss", alphaLoss);
+    this.log("alpha", this.#temperature.alpha);
+    this.note("actorLearningRate", actor.lr);
+    this.note("criticLearningRate", critics.lr);
+    this.note("alphaLearningRate", alpha.lr);
+    return noGrad(() => priorities(values, targets));
+  }
+
+  #valuesOf({ obs, actions, rows }: ReplayLossBatch): Tensor[] {
+    if (this.#choices === undefined) return this.#critics.forward(obs, actionTensor(actions, rows));
+    return this.#critics.forward(obs).map((values) => values.gather(actions));
+  }
+
+  #targets({ nextObs, rewards, discounts }: ReplayLossBatch): Tensor {
+    const { actions, logp } = this.#draw(nextObs);
+    const values = least(this.#target.forward(nextObs, actions)).sub(logp.mul(this.#temperature.alpha));
+    return rewards.add(discounts.mul(this.#expected(values, logp)));
+  }
+
+  /** @returns the policy's entropy, by the draw */
+  #improveActor({ obs }: ReplayLossBatch, optimizer: Adam): number {
+    const { actions, logp } = this.#draw(obs);
+    const cost = logp.mul(this.#temperature.alpha).sub(least(this.#critics.forward(obs, actions)));
+    const loss = this.#expected(cost, logp).mean();
+    this.descend(loss, optimizer);
+    this.log("policyLoss", loss);
+    const entropy = -noGrad(() => this.#expected(logp, logp).mean().item());
+    this.log("entropy", entropy);
+    return entropy;
+  }
+
+  #draw(obs: Tensor): PolicyDraw {
+    const { actionDistInputs } = this.built.module.forwardTrain({ obs });
+    if (actionDistInputs === undefined) throw new RLError("Cannot learn: forward() of the module returned no actionDistInputs");
+    if (this.#choices !== undefined) return { actions: undefined, logp: actionDistInputs.logSoftmax() };
+    const { value, logp } = squashedNormal(actionDistInputs).rsample(this.#random);
+    return { actions: value, logp };
+  }
+
+  /** The mean over the policy's actions: for a draw the number itself. */
+  #expected(values: Tensor, logp: Tensor): Tensor {
+    return this.#choices === undefined ? values : logp.exp().mul(values).sum({ axis: -1 });
+  }
+
+  protected override get extra(): LearnerState["data"] {
+    return { draws: this.#random.getState() };
+  }
+
+  protected override set extra({ draws }: LearnerState["data"]) {
+    this.#random.setState(draws as RandomState);
+  }
+}
+
+export class SACConfig extends AlgorithmConfig<SACTraining> {
+  readonly name = "SAC";
+  readonly defaultLearner: LearnerClass = SACLearner;
+  override readonly policyKind: PolicyKind = "squashed";
+  protected readonly trainingTable: OptionSet<SACTraining> = TRAINING;
+
+  protected override get defaults(): PartDefaults {
+    return { reporting: { minSampleTimestepsPerIteration: 100 } };
+  }
+
+  override async buildAlgo(): Promise<SAC> {
+    return await SAC.build(this);
+  }
+}
+
+export class SAC extends ReplayAlgorithm<SACTraining> {}
+
+registerAlgorithm("SAC", SACConfig);

@@ -17,10 +17,14 @@ export type Deployable = AnyClass | AnyFunction;
 
 /** The argument that `bind` takes for a parameter: for a handle, a bound deployment. */
 type BindArg<P> = P extends { readonly remote: unknown; readonly options: unknown }
-  ? Application<any> | P
+  ? BoundAs<P> | P
   : P extends readonly (infer H extends { readonly remote: unknown; readonly options: unknown })[]
-    ? readonly (Application<any> | H)[]
+    ? readonly (BoundAs<H> | H)[]
     : HandleArg<P>;
+/** An application whose deployment has the handle `H`, or one of a type that does not tell. */
+interface BoundAs<H> {
+  readonly _handle?: H;
+}
 type BindArgs<A extends readonly unknown[]> = { [K in keyof A]: BindArg<A[K]> };
 type ParametersOf<T> = T extends AnyClass ? ConstructorParameters<T> : [];
 
@@ -36,6 +40,7 @@ interface ApplicationParts {
 export class Application<T extends Deployable = Deployable> {
   readonly #parts: ApplicationParts;
   declare readonly _target?: T;
+  declare readonly _handle?: Deployable extends T ? any : HandleOf<T>;
 
   static {
     partsOf = <U extends Deployable>(application: Application<U>): ApplicationParts => application.#parts;

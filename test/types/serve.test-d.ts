@@ -1,4 +1,4 @@
-/** Types of Serve: what a deployment takes where its constructor wants a handle. */
+/** Types of Serve: the deployments that `bind` accepts for a handle. */
 import { type Application, deployment, type Handle } from "../../src/serve/index.ts";
 
 class Model {

@@ -33,7 +33,7 @@ export class SimulatedGuard extends InterruptionGuard {
     return { begins } as ReturnType<InterruptionGuard["begunOf"]>;
   }
 
-  /** A simulated death costs every task of its process an attempt: a process may end at an earlier moment of a turn than its last name says. */
+  /** A simulated death costs every task of its process an attempt: a process may end earlier in a turn than its last name says. */
   override share(): void {}
 
   override run<T>(_call: unknown, body: () => T): T {

@@ -23,3 +23,7 @@ export const FORWARD_ROWS_MAX = 4096;
 
 /** The header of a file of weights: far more than the names of any network need. */
 export const HEADER_BYTES_MAX = 16_777_216;
+
+/** Bounds on the logarithm of a standard deviation, as in RLlib: beyond them exp overflows or gradients vanish. */
+export const LOG_DEVIATION_MIN = -20;
+export const LOG_DEVIATION_MAX = 2;

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cancel, remote, TaskCancelledError } from "shoal";
 import { expect, test } from "vitest";
-import { CANCEL_GRACE_MS } from "../../src/runtime/worker/limits.ts";
+import { CANCEL_GRACE_MS } from "../../src/runtime/base/limits.ts";
 import { driverRuntime, failureOf, isAlive, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();

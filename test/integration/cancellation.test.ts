@@ -6,7 +6,7 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { join } from "node:path";
 import { cancel, get, getRuntimeContext, kill, type ObjectRef, put, remote, TaskCancelledError, TaskTimeoutError, wait } from "shoal";
 import { describe, expect, test } from "vitest";
-import { CANCEL_GRACE_MS } from "../../src/runtime/worker/limits.ts";
+import { CANCEL_GRACE_MS } from "../../src/runtime/base/limits.ts";
 import { driverRuntime, failureOf, isAlive, Log, storeUsedBytes, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();

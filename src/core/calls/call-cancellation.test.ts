@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ProcessId } from "../../runtime/base/ids.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
 import { type CancelRunningHeader, MESSAGE } from "../../runtime/wire/messages.ts";
-import { CANCEL_GRACE_MS } from "../../runtime/worker/limits.ts";
+import { CANCEL_GRACE_MS } from "../../runtime/base/limits.ts";
 import { CallCancellation } from "./call-cancellation.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { WorkerLink } from "./worker-link.ts";

@@ -15,7 +15,7 @@ import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
 import { type CancelHeader, type CancelRefHeader, type CancelRunningHeader, MESSAGE } from "../../runtime/wire/messages.ts";
 import type { WhyCallHeader } from "../../runtime/wire/why-messages.ts";
-import { CANCEL_GRACE_MS } from "../../runtime/worker/limits.ts";
+import { CANCEL_GRACE_MS } from "../../runtime/base/limits.ts";
 import type { TaskContext } from "../../runtime/worker/task-context.ts";
 import { ABANDON_WITHIN_MS, INTERRUPT_EVERY_MS } from "../limits.ts";
 import { cancelledError } from "./call-limits.ts";

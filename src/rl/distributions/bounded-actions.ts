@@ -6,13 +6,12 @@
  */
 import { describeValue } from "../../core/internal.ts";
 import { type Random, SquashedNormal, type Tensor } from "../../tensor/index.ts";
+import { LOG_DEVIATION_MAX, LOG_DEVIATION_MIN } from "../limits.ts";
 import { Box } from "../spaces/box.ts";
 import { type ColumnData, columnLayout, type ColumnLayout } from "../spaces/columns.ts";
 import type { Space } from "../spaces/space.ts";
 import type { ActionDistribution, Draw, Exploration } from "./action-distribution.ts";
 
-const LOG_DEVIATION_MIN = -20;
-const LOG_DEVIATION_MAX = 2;
 const HALF_LOG_2_PI = 0.5 * Math.log(2 * Math.PI);
 
 abstract class BoundedActions implements ActionDistribution {

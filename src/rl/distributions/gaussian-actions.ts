@@ -5,12 +5,11 @@
  * bounds of the environment, and their log-probability stays that of the draw.
  */
 import { type Random, type Tensor, tensor } from "../../tensor/index.ts";
+import { LOG_DEVIATION_MAX, LOG_DEVIATION_MIN } from "../limits.ts";
 import { Box } from "../spaces/box.ts";
 import { type ColumnData, columnLayout, type ColumnLayout } from "../spaces/columns.ts";
 import type { BatchDistribution, Draw, LikelihoodDistribution } from "./action-distribution.ts";
 
-const LOG_DEVIATION_MIN = -20;
-const LOG_DEVIATION_MAX = 2;
 const HALF_LOG_2_PI = 0.5 * Math.log(2 * Math.PI);
 
 export class GaussianActions implements LikelihoodDistribution {

@@ -56,3 +56,6 @@ export const NODE_TAG_DIGITS = 16;
 export const TASK_MESSAGE_LENGTH_MAX = 8192;
 /** Length of the stack of a task's error, which grows with each nested task. The innermost frames come first and are kept. */
 export const TASK_STACK_LENGTH_MAX = 32_768;
+
+/** Time limit on the own end of a cancelled task that has begun, before its worker is ended or goes on without it. Callers, workers and daemons count it. */
+export const CANCEL_GRACE_MS = 3000;

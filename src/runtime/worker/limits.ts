@@ -9,8 +9,6 @@ export const TURN_AFTER_MS = 1;
 /** Number of first items of a stream that are sent singly, because the next item may take an unknown time. */
 export const SINGLE_ITEMS_MAX = 16;
 
-/** How long a cancelled task that has begun may take to end by itself, before its worker is ended or goes on without it. */
-export const CANCEL_GRACE_MS = 3000;
 /** A signal that was promised to synchronous code comes at once; if it does not, its sender is gone. */
 export const SIGNAL_WITHIN_MS = 1000;
 /** Interval at which an ending worker checks whether its own calls were answered. */

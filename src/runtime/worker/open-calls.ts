@@ -7,7 +7,7 @@
 import { TaskCancelledError } from "../base/errors.ts";
 import type { CancelHeader } from "../wire/messages.ts";
 import type { Executor } from "./executor.ts";
-import { CANCEL_GRACE_MS } from "./limits.ts";
+import { CANCEL_GRACE_MS } from "../base/limits.ts";
 import { GRAPH_METHOD } from "./reserved-methods.ts";
 import { type TaskContext, taskContext } from "./task-context.ts";
 

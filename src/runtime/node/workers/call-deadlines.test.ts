@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ProcessId } from "../../base/ids.ts";
-import { CANCEL_GRACE_MS } from "../../worker/limits.ts";
+import { CANCEL_GRACE_MS } from "../../base/limits.ts";
 import { CallDeadlines } from "./call-deadlines.ts";
 import { CALLER_ACTS_WITHIN_MS } from "./limits.ts";
 

@@ -5,7 +5,7 @@
  * itself, unless its event loop stands still. The daemon then interrupts the task wherever it runs on this node, and at last ends its worker.
  */
 import type { ProcessId } from "../../base/ids.ts";
-import { CANCEL_GRACE_MS } from "../../worker/limits.ts";
+import { CANCEL_GRACE_MS } from "../../base/limits.ts";
 import { CALLER_ACTS_WITHIN_MS, INTERRUPT_AGAIN_MS } from "./limits.ts";
 
 interface CallOfProcess {

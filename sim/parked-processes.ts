@@ -46,6 +46,8 @@ export class ParkedProcesses {
     this.#accounts.set(node, account);
     this.#hear(event, account);
     const bound = Math.max(1, Math.ceil(this.#cpus(node))) * PARKED_PER_CPU;
+    // A worker is told of its slot before its lease is granted.
+    if (effects.some(isOfPlaces)) account.hasPlaces = true;
     for (const effect of effects) this.#check(event, effect, account, bound);
   }
 
@@ -63,9 +65,6 @@ export class ParkedProcesses {
   #check(event: LeaseEvent, effect: LeaseEffect, account: Account, bound: number): void {
     const { parked, overdrawn, unfree } = account;
     if (effect.kind === "leaseEnded" && effect.isLast) unfree.add(effect.worker);
-    if (effect.kind === "grant" && (effect.spec.bundle !== undefined || effect.spec.environment !== "" || !isWhole(effect.spec.key)))
-      account.hasPlaces = true;
-    if (effect.kind === "spawn" && effect.environment !== "") account.hasPlaces = true;
     if (effect.kind === "slot") {
       if (!effect.isAnswer && parked.has(effect.worker) && parked.size < bound * PARKED_SHARE_OF_NESTED && !account.hasPlaces)
         this.#violate(`a parked process is shared while ${parked.size} of ${bound} are parked`);
@@ -82,4 +81,11 @@ export class ParkedProcesses {
 /** Whether a shape asks for whole CPUs. */
 function isWhole(key: string): boolean {
   return /^CPU:\d*0000(?!\d)/.test(key);
+}
+
+/** Whether bundles, environments or parts of a CPU are at work, for which the pool follows other rules. */
+function isOfPlaces(effect: LeaseEffect): boolean {
+  if (effect.kind === "spawn") return effect.environment !== "";
+  if (effect.kind !== "grant") return false;
+  return effect.spec.bundle !== undefined || effect.spec.environment !== "" || !isWhole(effect.spec.key);
 }

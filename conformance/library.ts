@@ -112,6 +112,22 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     await remote((text: string): never => {
       throw new AppError(text);
     }).remote(message),
+  /** Its child ends the process that runs it. */
+  survivesChild: async (code: number): Promise<string> => {
+    const child = remote((status: number): void => process.exit(status), { maxRetries: 0 }).remote(code);
+    return await child.then(
+      () => "the child ended",
+      (error: Error) => error.name,
+    );
+  },
+  /** Its child changes an environment variable. */
+  keepsVariable: async (name: string): Promise<string | undefined> => {
+    process.env[name] = "parent";
+    await remote((variable: string): void => {
+      process.env[variable] = "child";
+    }).remote(name);
+    return process.env[name];
+  },
   callActor: async ([counter]: [ActorHandle<Counter>], by: number): Promise<number> => await counter.increment.remote(by),
   callNamed: async (name: string, by: number): Promise<number> => {
     const counter = await getActor<Counter>(name);
@@ -141,6 +157,10 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
 export const generators: Readonly<Record<string, AnyFunction>> = {
   countTo: function* (count: number): Generator<number> {
     for (let item = 0; item < count; item += 1) yield item;
+  },
+  exitAfter: function* (count: number): Generator<number> {
+    for (let item = 0; item < count; item += 1) yield item;
+    process.exit(1);
   },
   failAt: function* (at: number): Generator<number> {
     for (let item = 0; item < at; item += 1) yield item;

@@ -107,6 +107,25 @@ def nested_fail(message):
     return ray.get(ray.remote(lambda text: raise_("AppError", text)).remote(message))
 
 
+def survives_child(code):
+    child = ray.remote(lambda status: os._exit(status)).options(max_retries=0).remote(code)
+    try:
+        ray.get(child)
+        return "the child ended"
+    except ray.exceptions.RayError as error:
+        return type(error).__name__
+
+
+def set_variable(name, value):
+    os.environ[name] = value
+
+
+def keeps_variable(name):
+    os.environ[name] = "parent"
+    ray.get(ray.remote(set_variable).remote(name, "child"))
+    return os.environ[name]
+
+
 def start_child(file):
     ray.remote(append_then_sleep).remote(file, 1500)
     return "left"
@@ -123,6 +142,12 @@ def assigned(name):
 def count_to(count):
     for item in range(count):
         yield item
+
+
+def exit_after(count):
+    for item in range(count):
+        yield item
+    os._exit(1)
 
 
 def fail_at(at):
@@ -161,6 +186,8 @@ FUNCTIONS = {
     "nestedAdd": nested_add,
     "fib": fib,
     "nestedFail": nested_fail,
+    "survivesChild": survives_child,
+    "keepsVariable": keeps_variable,
     "callActor": lambda inside, by: ray.get(inside[0].increment.remote(by)),
     "callNamed": lambda name, by: ray.get(ray.get_actor(name).increment.remote(by)),
     "envVar": lambda name: os.environ.get(name),
@@ -174,6 +201,7 @@ FUNCTIONS = {
     "startChild": start_child,
     "waitForChild": wait_for_child,
     "countTo": count_to,
+    "exitAfter": exit_after,
     "failAt": fail_at,
 }
 

@@ -29,6 +29,27 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     section: fault,
+    name: "a task catches that the process of its child ended",
+    run: async (s) => await s.get(await s.task("survivesChild", [3], { maxRetries: 0 })),
+  },
+  {
+    section: fault,
+    name: "a task keeps its environment variables whatever its child does",
+    run: async (s) => await s.get(await s.task("keepsVariable", ["CONFORMANCE_CHILD"])),
+  },
+  {
+    section: fault,
+    name: "a generator that ends its process has delivered what it yielded",
+    run: async (s) => {
+      const stream = await s.stream("exitAfter", [50]);
+      const values: unknown[] = [];
+      for (let outcome = await s.next(stream); "value" in outcome && values.length < 50; outcome = await s.next(stream))
+        values.push(outcome.value);
+      return values;
+    },
+  },
+  {
+    section: fault,
     name: "an actor's calls that had ended have their answers when the next ends it",
     run: async (s) => {
       const actor = await s.actor("Counter");

@@ -112,7 +112,7 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     await remote((text: string): never => {
       throw new AppError(text);
     }).remote(message),
-  /** Its child ends the process that runs it. */
+  /** Starts a child that ends its process. */
   survivesChild: async (code: number): Promise<string> => {
     const child = remote((status: number): void => process.exit(status), { maxRetries: 0 }).remote(code);
     return await child.then(
@@ -120,7 +120,7 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
       (error: Error) => error.name,
     );
   },
-  /** Its child changes an environment variable. */
+  /** Starts a child that changes an environment variable. */
   keepsVariable: async (name: string): Promise<string | undefined> => {
     process.env[name] = "parent";
     await remote((variable: string): void => {

@@ -5,7 +5,7 @@
  * `engine/` runs them.
  */
 import { type ArrowData, get, getRuntimeContext, ready, remote } from "../core/index.ts";
-import { count as countOption, describeValue, flag, oneOf, readOptions } from "../core/internal.ts";
+import { count as countOption, describeValue, flag, oneOf, readOptions, text as textOption } from "../core/internal.ts";
 import { type Aggregate, count, emptyResult, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import { nameOf, requireCount, requireFunction, requireNames, requireParts, seedOf } from "./arguments.ts";
 import { arrowOfAll } from "./arrow/arrow-batch.ts";
@@ -562,6 +562,41 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    */
   async *iterTensors(options: IterTensorsOptions = {}): AsyncGenerator<TensorBatch<R>, void, undefined> {
     yield* tensorsOfBlocks<R>((own) => this.#blocks(own), options);
+  }
+
+  /**
+   * A row for each element of a column of lists. A null and an empty list give one row, with a null there.
+   *
+   * @throws TypeError for no name of a column. When it runs: DataError for a column of another type
+   * @example
+   * const tagged = posts.explode("tags").groupBy("tags").count();
+   */
+  explode<const K extends keyof R & string>(
+    column: K,
+  ): Dataset<Omit<R, K> & { [P in K]: R[P] extends ArrayLike<infer E> | null ? E | null : any }> {
+    requireNames("explode", [column]);
+    return this.#transform({ kind: "explode", name: `explode(${column})`, column });
+  }
+
+  /**
+   * Long rows of wide ones: for each row, and each of the columns, a row with the other columns, the name of the column and its value.
+   *
+   * @param on - the columns that become rows; their values are brought to one type
+   * @param options - `nameColumn` (default: `"variable"`) and `valueColumn` (default: `"value"`)
+   * @throws TypeError for wrong arguments. When it runs: DataError for columns without a common type, and for names that other columns have
+   * @example
+   * const months = wide.unpivot(["jan", "feb"], { nameColumn: "month", valueColumn: "sales" });
+   */
+  unpivot<const K extends keyof R & string, const N extends string = "variable", const V extends string = "value">(
+    on: readonly K[],
+    options: { nameColumn?: N | undefined; valueColumn?: V | undefined } = {},
+  ): Dataset<Omit<R, K> & { [P in N]: K } & { [P in V]: R[K] }> {
+    const columns = namesOf("unpivot", on);
+    const names = readOptions(options, {
+      of: "unpivot",
+      options: { nameColumn: textOption("variable"), valueColumn: textOption("value") },
+    });
+    return this.#transform({ kind: "unpivot", name: `unpivot(${columns.join(", ")})`, on: columns, ...names });
   }
 
   /** The first rows. */

@@ -21,6 +21,7 @@ import { type DownloadTransform, downloadColumn } from "./download.ts";
 import { hashSide, type HashSplitTransform } from "./hash-split.ts";
 import type { PythonBatches } from "./python-step.ts";
 import { Rebatcher } from "./rebatch.ts";
+import { type ReshapeTransform, reshaped } from "./reshape.ts";
 import { type SinkTransform, writeToSink } from "./sink-transform.ts";
 import type { SampleTransform } from "./sample.ts";
 import { failureAt } from "./user-errors.ts";
@@ -45,6 +46,7 @@ export type Transform =
   | { readonly kind: "filterExpression"; readonly name: string; readonly expression: ExpressionNode }
   | { readonly kind: "unnest"; readonly name: string; readonly expression: ExpressionNode }
   | DownloadTransform
+  | ReshapeTransform
   | { readonly kind: "withColumns"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "project"; readonly name: string; readonly columns: readonly NamedNode[] }
   | { readonly kind: "limit"; readonly name: string; readonly count: number }
@@ -152,6 +154,9 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : pickRows(block, hashSide(block, transform))));
     case "distinctInBlock":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : distinctInBlock(block, transform)));
+    case "explode":
+    case "unpivot":
+      return reshapedBlocks(blocks, transform);
     case "conform":
       return eachBlock(blocks, (block) => conformBlock(block, transform.fields));
     case "limit":
@@ -169,6 +174,18 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       throw new Error("a step on numbered rows is the first of its task, which gives it the numbers");
     default:
       return applyWhole(blocks, transform);
+  }
+}
+
+async function* reshapedBlocks(blocks: Blocks, transform: ReshapeTransform): AsyncGenerator<Block, void, undefined> {
+  for await (const block of blocks) {
+    if (isUnseen(block)) {
+      yield block;
+      continue;
+    }
+    // New rows may be many times as many: few rows are taken at a time.
+    for (let start = 0; start === 0 || start < block.rowCount; start += ROWS_PER_BLOCK_MAX)
+      yield keepFile(reshaped(sliceBlock(block, start, Math.min(start + ROWS_PER_BLOCK_MAX, block.rowCount)), transform), block);
   }
 }
 

@@ -26,6 +26,7 @@ import {
   touchSessionDirectories,
   writeWorkerPids,
 } from "../runtime/os/files/session-directory.ts";
+import { ObservationFile } from "../runtime/os/processes/observation-file.ts";
 import { DaemonExecutionLease } from "../runtime/os/processes/execution-lease.ts";
 import { networkFaults } from "../runtime/os/network/network-faults.ts";
 import { isSocket } from "../runtime/os/files/paths.ts";
@@ -177,6 +178,14 @@ const daemon: NodeDaemon = new NodeDaemon({
   memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
   waitingProcessesPerCpu: configuration.waitingProcessesPerCpu,
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
+  observe: (worker) => {
+    try {
+      return new ObservationFile(directories.memory, worker);
+    } catch {
+      // A worker of Python, or without the native part.
+      return undefined;
+    }
+  },
   createHead: (node) => {
     if (membership === undefined) return Head.hostedBy(node, { nowMs: () => performance.now(), extensions });
     return membership.headFor(node);

@@ -23,6 +23,9 @@ import type { SpareConfiguration } from "../runtime/node/workers/spare-process.t
 import { connectProven } from "../runtime/rpc/handshake.ts";
 import { listenForJoin } from "../runtime/rpc/join-listener.ts";
 import { newBusyPoll } from "../runtime/rpc/busy-poll.ts";
+import { CallRecorder } from "../runtime/observe/call-recorder.ts";
+import { OBSERVATION_LENGTH } from "../runtime/observe/observation-layout.ts";
+import { newObservationMemory } from "../runtime/os/processes/observation-file.ts";
 import { CallObservers } from "../runtime/worker/call-observers.ts";
 import { markOutput } from "../runtime/worker/console-source.ts";
 import { InterruptionGuard } from "../runtime/worker/interruption-guard.ts";
@@ -66,6 +69,8 @@ const remote =
   remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => accept(allowed(transport)), { onUnauthenticated });
 const daemonTransport = allowed(await connectProven(configuration.daemonAddress, configuration));
 const memory = outboxMemory(configuration.outbox);
+// Before the daemon hears of this process, and looks for the file.
+const observation = newObservationMemory(configuration.memoryDirectory, configuration.processId, OBSERVATION_LENGTH);
 const host = startWorkerRuntime({
   ...settings,
   outboxes: memory === undefined ? undefined : new OutboxSlots(memory),
@@ -78,6 +83,7 @@ const host = startWorkerRuntime({
     process.title = `shoal worker: ${className}`;
   },
   observers: CallObservers.of(extensions, configuration.jobId),
+  recorder: observation === undefined ? undefined : new CallRecorder(observation),
   guard: new InterruptionGuard(new WorkerInterruptSlot(configuration.interruptSlot)),
   exit: () => {
     listener.close();

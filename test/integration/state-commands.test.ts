@@ -64,7 +64,7 @@ const WRONG: [words: string[], exitCode: number, message: string][] = [
   [["list", "actors", "--limit", "no"], 2, "--limit takes a whole number from 1: received no"],
   [["list", "actors", "--format", "xml"], 2, "--format is table, json or yaml: received xml"],
   [["get", "actors", "none"], 1, "no row of actors has the id none"],
-  [["summary", "nodes"], 2, "Cannot summarize nodes"],
+  [["summary", "nodes"], 2, "Cannot summarize nodes: there are summaries of actors and tasks"],
 ];
 
 test("a wrong command line ends with the reason and the remedy", async () => {

@@ -2,17 +2,24 @@
  * Tests that `shoal/state` lists the actors of a session with the cause of their death, its workers, jobs, nodes and placement groups.
  * Filters come before limits, and pages neither repeat nor lose a row.
  */
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { getRuntimeContext, kill, placementGroup, ready, remote } from "shoal";
 import {
   getActor,
   getNode,
+  getTask,
   iterActors,
+  iterTasks,
   listActors,
   listJobs,
   listNodes,
   listPlacementGroups,
+  listTasks,
   listWorkers,
   summarizeActors,
+  summarizeTasks,
 } from "shoal/state";
 import { describe, expect, test } from "vitest";
 import { until, useSession } from "./session.ts";
@@ -70,6 +77,67 @@ describe("a local session", () => {
       { pid, isAlive: false, exitType: "SYSTEM_ERROR", exitDetail: "It was ended by SIGKILL.", deathCause: { signal: "SIGKILL" } },
     ]);
     kill(handle);
+  });
+
+  test("lists calls that run, finished and failed, with the cause, of a worker that computes and of one that was killed", async () => {
+    const flag = join(mkdtempSync(join(tmpdir(), "shoal-state-")), "go");
+    const computes = remote(function computes(path: string) {
+      while (!existsSync(path)) process.pid.toString();
+      return process.pid;
+    });
+    const fails = remote(function fails() {
+      throw new RangeError("too far");
+    }).options({ maxRetries: 0 });
+    const dies = remote(function dies() {
+      process.kill(process.pid, "SIGKILL");
+      for (;;) process.pid.toString();
+    }).options({ maxRetries: 0 });
+    const ref = computes.remote(flag);
+    const running = async () => (await listTasks({ filters: [["state", "=", "RUNNING"]] })).rows;
+    await until(async () => (await running()).length === 1, "the call to run");
+    expect(await running()).toMatchObject([{ name: "computes", type: "NORMAL_TASK", actorId: null, errorType: null }]);
+    await expect(fails.remote()).rejects.toThrow("too far");
+    await expect(dies.remote()).rejects.toThrow();
+    writeFileSync(flag, "");
+    const pid = await ref;
+    const ended = async (name: string) => (await listTasks({ filters: [["name", "=", name]], detail: true })).rows;
+    await until(async () => (await ended("dies"))[0]?.state === "FAILED", "the killed worker's call to be recorded");
+    expect(await ended("dies")).toMatchObject([{ state: "FAILED", errorType: "WORKER_DIED", errorMessage: "It was ended by SIGKILL." }]);
+    const [failed] = await ended("fails");
+    expect(failed).toMatchObject({ state: "FAILED", errorType: "TASK_EXECUTION_EXCEPTION" });
+    expect(failed?.errorMessage).toMatch(/^RangeError: too far\n {4}at fails/);
+    expect(await getTask(failed?.taskId ?? "")).toEqual(failed);
+    const [finished] = await ended("computes");
+    expect(finished).toMatchObject({ state: "FINISHED", workerPid: pid });
+    expect((finished?.endTimeMs ?? 0) - (finished?.startTimeMs ?? 0)).toBeGreaterThan(0);
+  });
+
+  test("counts each of 30,000 calls, finds the one that failed among them, and pages through them once", async () => {
+    const quick = remote(function quick(index: number) {
+      if (index === 7) throw new Error("seven");
+      return index;
+    }).options({ maxRetries: 0 });
+    const settled = await Promise.allSettled(Array.from({ length: 30_000 }, (_, index) => quick.remote(index)));
+    expect(settled.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    const counted = (await summarizeTasks()).rows.find(({ name }) => name === "quick");
+    expect(counted).toEqual({ name: "quick", type: "NORMAL_TASK", stateCounts: { FINISHED: 29_999, FAILED: 1 } });
+    const { rows, numFiltered, total, numDropped } = await listTasks({ filters: [["name", "=", "quick"]], limit: 10_000 });
+    expect([rows.length, total >= 30_000, numFiltered + numDropped >= 30_000]).toEqual([10_000, true, true]);
+    const failed = await listTasks({
+      filters: [
+        ["name", "=", "quick"],
+        ["state", "=", "FAILED"],
+      ],
+      limit: 1,
+    });
+    expect(failed.numFiltered + Math.min(failed.numDropped, 1)).toBeGreaterThanOrEqual(1);
+    const seen = new Set<string>();
+    let count = 0;
+    for await (const { taskId } of iterTasks({ filters: [["name", "=", "quick"]], limit: 10_000 })) {
+      seen.add(taskId);
+      count += 1;
+    }
+    expect([count, seen.size]).toEqual([numFiltered, numFiltered]);
   });
 
   test("lists its node, its program, and placement groups", async () => {

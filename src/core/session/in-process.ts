@@ -21,6 +21,8 @@ import { loopbackPair } from "../../runtime/os/network/transport.ts";
 import { Connection } from "../../runtime/rpc/connection.ts";
 import { proven } from "../../runtime/rpc/handshake.ts";
 import { type HelloHeader, MESSAGE } from "../../runtime/wire/messages.ts";
+import { CallRecorder } from "../../runtime/observe/call-recorder.ts";
+import { ObservationMemory } from "../../runtime/observe/observation-memory.ts";
 import { CallObservers } from "../../runtime/worker/call-observers.ts";
 import { taskContext } from "../../runtime/worker/task-context.ts";
 import { WorkerHost } from "../../runtime/worker/worker-host.ts";
@@ -59,6 +61,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     memory: undefined,
     waitingProcessesPerCpu: options.waitingProcessesPerCpu,
     unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
+    observe: (worker) => observations.get(worker),
     createHead: (node) => Head.hostedBy(node, { nowMs: () => performance.now(), extensions }),
     extensions,
     onAbandoned: () => {},
@@ -80,6 +83,9 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     abandon: () => removeSessionDirectories(directories),
   };
 }
+
+/** The records of this process's workers, which the daemon reads from memory. */
+const observations = new Map<ProcessId, ObservationMemory>();
 
 function createInProcessLauncher(
   options: InProcessNodeOptions,
@@ -104,7 +110,10 @@ function createInProcessLauncher(
         // In a later turn, as the exit of a process would be noticed.
         setImmediate(() => onExit({ exitCode: 0, signal: undefined }));
       };
+      const observation = new ObservationMemory(() => observations.delete(workerId));
+      observations.set(workerId, observation);
       const host = new WorkerHost({
+        recorder: new CallRecorder(observation.memory),
         processId: workerId,
         nodeId: options.nodeId,
         token: options.token,

@@ -11,6 +11,7 @@ import { loopbackPair } from "../../runtime/os/network/transport.ts";
 import { Connection } from "../../runtime/rpc/connection.ts";
 import { proven } from "../../runtime/rpc/handshake.ts";
 import { type HelloHeader, MESSAGE } from "../../runtime/wire/messages.ts";
+import type { CallRecorder } from "../../runtime/observe/call-recorder.ts";
 import type { CallObservers } from "../../runtime/worker/call-observers.ts";
 import type { InterruptionGuard } from "../../runtime/worker/interruption-guard.ts";
 import { WorkerHost, type WorkerOutboxes } from "../../runtime/worker/worker-host.ts";
@@ -42,6 +43,8 @@ interface WorkerRuntimeOptions extends Omit<RuntimeOptions, DecidedHere> {
   outboxes?: WorkerOutboxes | undefined;
   /** Extensions that want to hear of calls. */
   observers?: CallObservers | undefined;
+  /** The record of calls, which the daemon reads. */
+  recorder?: CallRecorder | undefined;
   /** Functions of other processes, where all share one heap. */
   localFunction?: ((id: string) => ((...args: unknown[]) => unknown) | undefined) | undefined;
   exit: () => void;
@@ -102,6 +105,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     busyPoll: options.busyPoll,
     outboxes: options.outboxes,
     observers: options.observers,
+    recorder: options.recorder,
     ...(options.guard === undefined ? {} : { guard: options.guard }),
     exit: () => {
       runtime.telemetry.flush();

@@ -12,11 +12,11 @@ import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
 const FORMAT = { valueName: "FORMAT", help: "table (default), json or yaml" } as const;
 const JSON_OPTION = { help: "print JSON; the same as --format json" } as const;
 
-const RESOURCE_HELP = "RESOURCE is actors, jobs, nodes, placement-groups or workers.";
+const RESOURCE_HELP = "RESOURCE is actors, jobs, nodes, placement-groups, tasks or workers.";
 
 const listCommand: Command = defineCommand({
   name: "list",
-  summary: "list actors, jobs, nodes, placement groups or workers",
+  summary: "list actors, jobs, nodes, placement groups, tasks or workers",
   description: `Lists the newest rows that match, with the number of all. ${RESOURCE_HELP}
 Conditions are COLUMN=VALUE, COLUMN!=VALUE, COLUMN~TEXT (contains), COLUMN<NUMBER and COLUMN>NUMBER.
 
@@ -51,7 +51,7 @@ Example: shoal list actors -f state=DEAD -f 'class_name~Model' --detail`,
 
 const getCommand: Command = defineCommand({
   name: "get",
-  summary: "show one actor, job, node, placement group or worker",
+  summary: "show one actor, job, node, placement group, task or worker",
   description: `Shows all columns of one row. ${RESOURCE_HELP}
 
 Example: shoal get actors 0b3d2c1a5e6f70000000000101000000`,
@@ -72,8 +72,8 @@ Example: shoal get actors 0b3d2c1a5e6f70000000000101000000`,
 
 const summaryCommand: Command = defineCommand({
   name: "summary",
-  summary: "count actors by class and state",
-  description: "Counts all rows by name and state. RESOURCE is actors.\n\nExample: shoal summary actors",
+  summary: "count tasks or actors by name and state",
+  description: "Counts all rows by name and state. RESOURCE is tasks or actors.\n\nExample: shoal summary tasks",
   words: ["RESOURCE"],
   options: { format: FORMAT, address: ADDRESS, json: JSON_OPTION },
   run: async ({ options, words, terminal }) => {
@@ -96,7 +96,7 @@ async function withReader<T>(address: string | undefined, read: (reader: StateRe
   return await read(new LiveReader((type, header, options) => cluster.ask(type, header, options)));
 }
 
-const RESOURCE_WORDS = ["actors", "jobs", "nodes", "placement-groups", "workers"];
+const RESOURCE_WORDS = ["actors", "jobs", "nodes", "placement-groups", "tasks", "workers"];
 
 function resourceOf(command: string, word = ""): StateResource {
   const plural = [word, `${word}s`].find((name) => RESOURCE_WORDS.includes(name.replaceAll("_", "-")));

@@ -89,6 +89,26 @@ export const COLUMNS: Readonly<Record<StateResource, ResourceColumns>> = {
       is_detached: detail(BOOLEAN),
     },
   },
+  tasks: {
+    id: "task_id",
+    columns: {
+      task_id: TEXT,
+      attempt_number: NUMBER,
+      name: TEXT,
+      state: TEXT,
+      job_id: TEXT,
+      actor_id: TEXT,
+      type: TEXT,
+      func_or_class_name: TEXT,
+      node_id: TEXT,
+      worker_id: TEXT,
+      worker_pid: NUMBER,
+      error_type: TEXT,
+      start_time_ms: detail(NUMBER),
+      end_time_ms: detail(NUMBER),
+      error_message: detail(TEXT),
+    },
+  },
   workers: {
     id: "worker_id",
     columns: {

@@ -13,11 +13,12 @@ import {
   type NodeState,
   type PlacementGroupState,
   snakeFilter,
+  type TaskState,
   type WorkerState,
 } from "./rows.ts";
 import type { ListQuery, StateFilter, StateResource, SummaryAnswer } from "./state-reader.ts";
 
-export type { ActorState, DeathCause, JobState, NodeState, PlacementGroupState, WorkerState } from "./rows.ts";
+export type { ActorState, DeathCause, JobState, NodeState, PlacementGroupState, TaskState, WorkerState } from "./rows.ts";
 export type { StateFilter } from "./state-reader.ts";
 
 /** Options of lists. */
@@ -75,6 +76,11 @@ export const listJobs = (options?: ListOptions): Promise<Page<JobState>> => list
 export const listNodes = (options?: ListOptions): Promise<Page<NodeState>> => list("nodes", options);
 /** Lists placement groups. See `listActors`. */
 export const listPlacementGroups = (options?: ListOptions): Promise<Page<PlacementGroupState>> => list("placement_groups", options);
+/**
+ * Lists calls that run or have ended, of tasks and of actors. `total` is exact; each node keeps the last 131,072 rows (`numDropped`).
+ * See `listActors`.
+ */
+export const listTasks = (options?: ListOptions): Promise<Page<TaskState>> => list("tasks", options);
 /** Lists the processes that run calls, and programs; each node knows its last 1,000 that ended. See `listActors`. */
 export const listWorkers = (options?: ListOptions): Promise<Page<WorkerState>> => list("workers", options);
 
@@ -87,6 +93,8 @@ export const iterNodes = (options?: ListOptions): AsyncGenerator<NodeState, void
 /** Lists all pages of `listPlacementGroups`. See `iterActors`. */
 export const iterPlacementGroups = (options?: ListOptions): AsyncGenerator<PlacementGroupState, void, undefined> =>
   iterate("placement_groups", options);
+/** Lists all pages of `listTasks`. See `iterActors`. */
+export const iterTasks = (options?: ListOptions): AsyncGenerator<TaskState, void, undefined> => iterate("tasks", options);
 /** Lists all pages of `listWorkers`. See `iterActors`. */
 export const iterWorkers = (options?: ListOptions): AsyncGenerator<WorkerState, void, undefined> => iterate("workers", options);
 
@@ -98,11 +106,15 @@ export const getJob = (id: string): Promise<JobState | undefined> => get("jobs",
 export const getNode = (id: string): Promise<NodeState | undefined> => get("nodes", id);
 /** Returns one placement group. See `getActor`. */
 export const getPlacementGroup = (id: string): Promise<PlacementGroupState | undefined> => get("placement_groups", id);
+/** Returns one call; undefined also where its row was not kept. See `getActor`. */
+export const getTask = (id: string): Promise<TaskState | undefined> => get("tasks", id);
 /** Returns one process. See `getActor`. */
 export const getWorker = (id: string): Promise<WorkerState | undefined> => get("workers", id);
 
 /** Counts actors by class and state. */
 export const summarizeActors = async (): Promise<Summary> => summaryOf(await reader.summarize("actors"));
+/** Counts calls by name and state, those too whose rows were not kept. */
+export const summarizeTasks = async (): Promise<Summary> => summaryOf(await reader.summarize("tasks"));
 
 async function list<Row>(resource: StateResource, options: ListOptions = {}): Promise<Page<Row>> {
   const answer = await reader.list(resource, { ...options, filters: options.filters?.map(snakeFilter) });

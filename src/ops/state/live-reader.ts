@@ -33,6 +33,7 @@ const NODES_AT_ONCE = 64;
 interface Gathered extends SelectedRows {
   readonly asOfMs: number;
   readonly warnings: string[];
+  readonly numDropped: number;
   /** Why nodes are missing. */
   readonly failures: string[];
 }
@@ -60,7 +61,7 @@ export class LiveReader implements StateReader {
       rows: page.map(({ row }) => (detail ? row : shown(resource, row))),
       total: found.total,
       num_filtered: found.numFiltered,
-      num_dropped: 0,
+      num_dropped: found.numDropped,
       next_page_token: hasMore ? pageToken({ resource, filters }, last.key) : null,
       partial_failure_warning: found.failures.length === 0 ? null : found.failures.join(" "),
       warnings: found.warnings,
@@ -74,22 +75,35 @@ export class LiveReader implements StateReader {
   }
 
   async summarize(resource: StateResource): Promise<SummaryAnswer> {
-    if (resource !== "actors") throw new RangeError(`Cannot summarize ${resource}: there are summaries of actors`);
-    const rows = new Map<string, SummaryRow & { state_counts: Record<string, number> }>();
-    const { rows: actors, asOfMs, warnings } = await this.#gather(resource, ALL_ROWS, TIMEOUT_DEFAULT_MS);
-    for (const { row } of actors) {
-      const name = String(row["class_name"]);
-      const state = String(row["state"]);
-      const summary = rows.get(name) ?? { name, type: "ACTOR", state_counts: {} };
-      summary.state_counts[state] = (summary.state_counts[state] ?? 0) + 1;
-      rows.set(name, summary);
+    if (resource !== "actors" && resource !== "tasks")
+      throw new RangeError(`Cannot summarize ${resource}: there are summaries of actors and tasks`);
+    const { rows, asOfMs, warnings, failures } =
+      resource === "actors"
+        ? await this.#gather(resource, ALL_ROWS, TIMEOUT_DEFAULT_MS)
+        : await this.#fromNodes("task_counts", ALL_ROWS, TIMEOUT_DEFAULT_MS);
+    const sums = new Map<string, SummaryRow & { state_counts: Record<string, number> }>();
+    let total = 0;
+    for (const { row } of rows) {
+      const { name, type, counts } = countsOf(row);
+      const summary = sums.get(`${type} ${name}`) ?? { name, type, state_counts: {} };
+      sums.set(`${type} ${name}`, summary);
+      for (const [state, count] of Object.entries(counts)) {
+        summary.state_counts[state] = (summary.state_counts[state] ?? 0) + count;
+        total += count;
+      }
     }
-    return { total: actors.length, rows: Array.from(rows.values()), warnings, as_of_ms: asOfMs };
+    return { total, rows: Array.from(sums.values()), warnings: [...failures, ...warnings], as_of_ms: asOfMs };
   }
 
   async #gather(resource: StateResource, query: StateQuery, timeoutMs: number): Promise<Gathered> {
     const asOfMs = Date.now();
-    const ofHead = (rows: Iterable<KeyedRow>): Gathered => ({ ...selectRows(rows, query), asOfMs, warnings: [], failures: [] });
+    const ofHead = (rows: Iterable<KeyedRow>): Gathered => ({
+      ...selectRows(rows, query),
+      numDropped: 0,
+      asOfMs,
+      warnings: [],
+      failures: [],
+    });
     switch (resource) {
       case "actors": {
         const asked = { includeDead: true, namespace: undefined, detail: true };
@@ -100,6 +114,7 @@ export class LiveReader implements StateReader {
       case "nodes":
         return ofHead((await this.#nodes(timeoutMs)).map(nodeRow));
       case "jobs":
+      case "tasks":
       case "workers":
         return this.#fromNodes(resource, query, timeoutMs);
     }
@@ -126,6 +141,7 @@ export class LiveReader implements StateReader {
       rows: newest(rows, query.limit),
       total: sum(answers.map(({ total }) => total)),
       numFiltered: sum(answers.map(({ numFiltered }) => numFiltered)),
+      numDropped: sum(answers.map(({ numDropped }) => numDropped)),
       asOfMs: Math.min(Date.now(), ...answers.map(({ asOfMs }) => asOfMs)),
       warnings: answers.flatMap(({ warnings }) => warnings),
       failures,
@@ -159,6 +175,14 @@ function keyedRows({ rows, keys }: ReplyTo<typeof MESSAGE.NODE_STATE>): KeyedRow
     const key = keys[index];
     return key === undefined ? [] : [{ row, key }];
   });
+}
+
+/** An actor counts for itself; a node sends sums of calls. */
+function countsOf(row: StateRow): { name: string; type: string; counts: Record<string, number> } {
+  const { class_name: className, state, name, type, state_counts: counts } = row;
+  if (className !== undefined) return { name: String(className), type: "ACTOR", counts: { [String(state)]: 1 } };
+  const numbers = Object.entries(counts ?? {}).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+  return { name: String(name), type: String(type), counts: Object.fromEntries(numbers) };
 }
 
 function sum(numbers: readonly number[]): number {

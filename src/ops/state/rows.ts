@@ -79,6 +79,28 @@ export interface PlacementGroupState {
   readonly isDetached?: boolean;
 }
 
+/** A call of a function or of an actor's method that has begun. */
+export interface TaskState {
+  readonly taskId: string;
+  readonly attemptNumber: number;
+  /** Name of the function, or `Class.method`. */
+  readonly name: string;
+  readonly state: "RUNNING" | "FINISHED" | "FAILED";
+  readonly jobId: string;
+  readonly actorId: string | null;
+  readonly type: "NORMAL_TASK" | "ACTOR_TASK";
+  readonly funcOrClassName: string;
+  readonly nodeId: string;
+  readonly workerId: string;
+  readonly workerPid: number;
+  /** Ray's words: `TASK_EXECUTION_EXCEPTION`, `TASK_CANCELLED` or `WORKER_DIED`. */
+  readonly errorType: string | null;
+  readonly startTimeMs?: number;
+  readonly endTimeMs?: number | null;
+  /** The error's stack, or how the worker ended. */
+  readonly errorMessage?: string | null;
+}
+
 export interface WorkerState {
   readonly workerId: string;
   readonly isAlive: boolean;

@@ -7,7 +7,7 @@
 import type { StateRow } from "../../runtime/observe/select-rows.ts";
 import type { StatePredicate } from "../../runtime/wire/state-messages.ts";
 
-export const RESOURCES = ["actors", "jobs", "nodes", "placement_groups", "workers"] as const;
+export const RESOURCES = ["actors", "jobs", "nodes", "placement_groups", "tasks", "workers"] as const;
 export type StateResource = (typeof RESOURCES)[number];
 
 /** A condition on a column: `["state", "=", "ALIVE"]`. Texts are compared with numbers by how those are written. */

@@ -6,6 +6,7 @@
  */
 import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import type { Extension } from "../extension/extension.ts";
+import type { ObservationSource } from "../observe/observed-process.ts";
 import type { SpillDisk } from "../objects/spill-disk.ts";
 import type { StoreFolders } from "../objects/transfer/served-object.ts";
 import type { Transport } from "../os/network/transport.ts";
@@ -61,6 +62,8 @@ export interface NodeDaemonOptions {
   waitingProcessesPerCpu?: number | undefined;
   /** Deletes a file of the store whose writer is gone. */
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
+  /** Opens the record of calls of a worker; undefined where it has none. */
+  observe?: ((process: ProcessId) => ObservationSource | undefined) | undefined;
   /** The control service that this daemon reaches without a message: on one machine it hosts it. */
   createHead: (node: NodeServices) => HeadService;
   extensions?: readonly Extension[] | undefined;

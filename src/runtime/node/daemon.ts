@@ -133,6 +133,7 @@ export class NodeDaemon {
     this.#leases.close();
     this.#objects.close();
     this.#extensions.close();
+    this.#state.close();
     this.#head.close?.();
     await this.#workers.pool.close("the session was shut down");
   }

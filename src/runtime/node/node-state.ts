@@ -6,7 +6,8 @@
  */
 import type { ProcessId } from "../base/ids.ts";
 import { isNetworkAddress, parseNetworkAddress } from "../os/network/network-address.ts";
-import { type KeyedRow, selectRows } from "../observe/select-rows.ts";
+import { CallRecords } from "../observe/call-records.ts";
+import { type KeyedRow, type SelectedRows, selectRows } from "../observe/select-rows.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import type { Handlers } from "../wire/message-table.ts";
@@ -19,6 +20,9 @@ import type { Peer } from "./node-peers.ts";
 /** Ended processes that are remembered: a row each, of 1 to 5 KB. */
 const ENDED_MAX = 1000;
 
+const POLL_MIN_MS = 20;
+const POLL_MAX_MS = 1000;
+
 interface ObservedProcess {
   readonly peer: Pick<Peer, "id" | "kind" | "pid" | "jobId">;
   readonly startedMs: number;
@@ -28,24 +32,35 @@ interface ObservedProcess {
 }
 
 export class NodeState {
+  readonly #records: CallRecords;
+  readonly #observe: NodeDaemonOptions["observe"];
+  #pollTimer: NodeJS.Timeout | undefined;
+  #pollMs = POLL_MAX_MS;
   readonly #nodeId: string;
   readonly #host: string;
   readonly #live = new Map<ProcessId, ObservedProcess>();
   /** The oldest first. */
   readonly #ended = new Map<ProcessId, ObservedProcess>();
 
-  constructor({ nodeId, address }: Pick<NodeDaemonOptions, "nodeId" | "address">) {
+  constructor({ nodeId, address, observe }: Pick<NodeDaemonOptions, "nodeId" | "address" | "observe">) {
+    this.#records = new CallRecords(nodeId);
+    this.#observe = observe;
     this.#nodeId = nodeId;
     this.#host = isNetworkAddress(address) ? parseNetworkAddress(address).host : "127.0.0.1";
   }
 
-  get handlers(): Handlers<Pick<MessagesOfProcess, typeof MESSAGE.NODE_STATE>, [peer: HeadPeer, message: Message]> {
+  get handlers(): Handlers<
+    Pick<MessagesOfProcess, typeof MESSAGE.NODE_STATE | typeof MESSAGE.CALL_FAILED>,
+    [peer: HeadPeer, message: Message]
+  > {
     return {
       [MESSAGE.NODE_STATE]: ({ resource, query }, { connection }, { callId }) => {
-        const { rows, ...counts } = selectRows(this.#rows(resource, query), query);
+        const { rows, ...counts } = this.#select(resource, query);
         const keys = rows.map(({ key }) => [...key] as [number, string]);
-        connection.reply(callId, { rows: rows.map(({ row }) => row), keys, ...counts, asOfMs: Date.now(), warnings: [] });
+        const numDropped = resource === "tasks" ? this.#records.dropped : 0;
+        connection.reply(callId, { rows: rows.map(({ row }) => row), keys, ...counts, numDropped, asOfMs: Date.now(), warnings: [] });
       },
+      [MESSAGE.CALL_FAILED]: (failure) => this.#records.failed(failure),
     };
   }
 
@@ -54,6 +69,24 @@ export class NodeState {
     if (kind === "worker" || (kind === "driver" && jobId !== "")) {
       this.#live.set(id, { peer: { id, kind, pid, jobId }, startedMs: Date.now() });
     }
+    const source = kind === "worker" ? this.#observe?.(id) : undefined;
+    if (source === undefined) return;
+    this.#records.joined({ id, pid, jobId }, source);
+    if (this.#pollTimer === undefined) this.#pollLater();
+  }
+
+  close(): void {
+    clearTimeout(this.#pollTimer);
+    this.#pollTimer = undefined;
+    this.#records.close();
+  }
+
+  /** Reads rings the more often, the more is written. */
+  #pollLater(): void {
+    this.#pollTimer = setTimeout(() => {
+      this.#pollMs = this.#records.poll() ? Math.max(POLL_MIN_MS, this.#pollMs / 4) : Math.min(POLL_MAX_MS, this.#pollMs * 2);
+      this.#pollLater();
+    }, this.#pollMs).unref();
   }
 
   driverGone(id: ProcessId): void {
@@ -62,6 +95,7 @@ export class NodeState {
 
   workerEnded(exit: WorkerExitedHeader, intended: boolean): void {
     this.#end(exit.workerId, { exit, intended });
+    this.#records.ended(exit.workerId, { cause: exitDetail(exit), nowMs: Date.now(), isIntended: intended });
   }
 
   #end(id: ProcessId, cause: Pick<ObservedProcess, "exit" | "intended"> = {}): void {
@@ -73,6 +107,15 @@ export class NodeState {
       if (this.#ended.size <= ENDED_MAX) break;
       this.#ended.delete(oldest);
     }
+  }
+
+  #select(resource: NodeResource, query: StateQuery): SelectedRows {
+    if (resource === "tasks") return this.#records.select(query);
+    if (resource !== "task_counts") return selectRows(this.#rows(resource, query), query);
+    return selectRows(
+      this.#records.summary().map(({ name, type, counts }) => ({ key: [0, `${type} ${name}`], row: { name, type, state_counts: counts } })),
+      query,
+    );
   }
 
   *#rows(resource: NodeResource, { detail }: StateQuery): Generator<KeyedRow> {

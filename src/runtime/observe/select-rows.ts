@@ -39,14 +39,17 @@ export function newest(rows: KeyedRow[], limit: number): KeyedRow[] {
 }
 
 /** Orders the newer key first. */
-function compareKeys([aMs, aId]: StateKey, [bMs, bId]: StateKey): number {
+export function compareKeys([aMs, aId]: StateKey, [bMs, bId]: StateKey): number {
   if (aMs !== bMs) return bMs - aMs;
   if (aId === bId) return 0;
   return aId < bId ? 1 : -1;
 }
 
 export function matches(row: StateRow, [column, operator, wanted]: StatePredicate): boolean {
-  const value = row[column];
+  return matchesValue(row[column], operator, wanted);
+}
+
+export function matchesValue(value: unknown, operator: StatePredicate[1], wanted: StatePredicate[2]): boolean {
   switch (operator) {
     case "=":
       return isSame(value, wanted);

@@ -45,7 +45,7 @@ import {
   workerExit,
 } from "./messages.ts";
 import { packageHeld, packageOffer, packageRead } from "./package-messages.ts";
-import { nodeStateAsked } from "./state-messages.ts";
+import { callFailed, nodeStateAsked } from "./state-messages.ts";
 import { storeUse } from "./store-messages.ts";
 import { copyKeep, copyKey, copyState, objectFetch, objectLocate } from "./transfer-messages.ts";
 import { whyRef } from "./why-messages.ts";
@@ -176,6 +176,8 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.NODE_EXTENSION]: extensionHeader,
   /** Asks a node for a page of rows. */
   [MESSAGE.NODE_STATE]: nodeStateAsked,
+  /** From a worker: the text of the error with which a call failed. `caller`: the prefix of the call's id. */
+  [MESSAGE.CALL_FAILED]: callFailed,
 };
 export type MessagesOfProcess = HeadersOf<typeof MESSAGES_OF_PROCESS>;
 

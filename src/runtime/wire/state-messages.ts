@@ -60,7 +60,7 @@ export interface StateQuery {
 }
 
 /** Rows that a daemon lists. */
-const nodeResource = exactly("workers", "jobs");
+const nodeResource = exactly("workers", "jobs", "tasks", "task_counts");
 export type NodeResource = Of<typeof nodeResource>;
 
 export const nodeStateAsked = fields({ node: text, resource: nodeResource, query: stateQuery });
@@ -72,7 +72,11 @@ export const nodeStateAnswer = fields({
   /** Number of all rows, and of those that match. */
   total: count,
   numFiltered: count,
+  /** Rows that are counted and were not kept. */
+  numDropped: count,
   /** Time of the answer, in milliseconds since 1970. */
   asOfMs: number,
   warnings: list(text),
 });
+
+export const callFailed = fields({ caller: text, callId: count, type: text, message: text, stack: text });

@@ -31,6 +31,7 @@ import {
   type StreamHeader,
 } from "../wire/messages.ts";
 import type { WhyCallHeader, WhyHeader, WhyTrail } from "../wire/why-messages.ts";
+import type { CallRecorder, RecordedFunction } from "../observe/call-recorder.ts";
 import type { CallObservers } from "./call-observers.ts";
 import { CallPlaces } from "./call-places.ts";
 import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method, methodOf } from "./call-targets.ts";
@@ -65,6 +66,8 @@ interface CallServerOptions extends CallTargetsOptions {
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped (in-process mode). */
   guard: InterruptionGuard | undefined;
   observers: CallObservers | undefined;
+  /** Records running and ended calls; absent where nobody could read them. */
+  recorder: CallRecorder | undefined;
   /** The calls of this worker that a call of its own runtime was made for, the nearest first. */
   ancestorsOf: (callId: number) => readonly MarkedCall[];
   /** The process can no longer be relied on, and is to be replaced. */
@@ -98,6 +101,9 @@ export class CallServer {
   readonly #streams: StreamServer;
   readonly #guard: CallGuard | undefined;
   readonly #observers: CallObservers | undefined;
+  readonly #recorder: CallRecorder | undefined;
+  /** Number of the caller in the record of calls. */
+  readonly #recordCaller: number;
   readonly #held: InFlightBorrows;
   readonly received: ReceivedCalls;
 
@@ -111,6 +117,8 @@ export class CallServer {
     this.#callerId = options.caller.processId;
     const { connection, caller, codec, table, guard, ancestorsOf } = options;
     this.#observers = options.observers;
+    this.#recorder = options.recorder;
+    this.#recordCaller = options.recorder?.callerNumber(options.caller.taskIdPrefix) ?? 0;
     if (guard !== undefined) this.#guard = new CallGuard({ guard, caller, ancestorsOf: this.#isOwn ? ancestorsOf : undefined });
     this.#open = new OpenCalls({
       executor: options.executor,
@@ -461,7 +469,12 @@ export class CallServer {
 
   #run(
     context: TaskContext,
-    call: { callId: number; numReturns: number; callee?: Measured | undefined; method?: Measured | undefined },
+    call: {
+      callId: number;
+      numReturns: number;
+      callee?: (Measured & RecordedFunction) | undefined;
+      method?: (Measured & RecordedFunction) | undefined;
+    },
     fn: AnyFunction,
     receiver: unknown,
     args: unknown[],
@@ -480,6 +493,7 @@ export class CallServer {
     this.#observers?.begins(context);
     const body = (): unknown => Reflect.apply(fn, receiver, args);
     const startMs = performance.now();
+    if (measured !== undefined) this.#recordBegin(context, call.callId, measured, startMs);
     let result: unknown;
     let then: ReturnType<typeof thenOf>;
     try {
@@ -491,7 +505,9 @@ export class CallServer {
       else this.#answerError(context, call, error, done);
       return;
     }
-    const syncMs = performance.now() - startMs;
+    const endMs = performance.now();
+    const syncMs = endMs - startMs;
+    context.endedMs = endMs;
     if (measured !== undefined) measure(measured, syncMs);
     if (then !== undefined) {
       this.#open.set(call.callId, context);
@@ -517,7 +533,11 @@ export class CallServer {
     { result, then }: { result: unknown; then: NonNullable<ReturnType<typeof thenOf>> },
     done: (() => void) | undefined,
   ): void {
-    const onValue = (value: unknown): void => this.#answer(context, call, value, performance.now() - (context.startedMs ?? 0), done);
+    const onValue = (value: unknown): void => {
+      const endMs = performance.now();
+      context.endedMs = endMs;
+      this.#answer(context, call, value, endMs - (context.startedMs ?? 0), done);
+    };
     const onError = (error: unknown): void => this.#answerError(context, call, error, done);
     try {
       if (Object.getPrototypeOf(result) === Promise.prototype) {
@@ -595,6 +615,7 @@ export class CallServer {
       return;
     }
     this.#results.send(call.callId, this.#codec.encodeError(error, { name: context.name }), FRAME_FLAG.ERROR, 0);
+    this.#recorder?.failed(context.taskIdPrefix, call.callId, error);
     this.#callEnded(context, call.callId, "failed", done);
   }
 
@@ -608,6 +629,7 @@ export class CallServer {
 
   #callEnded(context: TaskContext, callId: number, outcome: CallOutcome, done: (() => void) | undefined): void {
     this.#observers?.ended(context, outcome);
+    if (context.recordFunction >= 0) this.#recordEnd(context, outcome);
     if (this.#open.size > 0) this.#open.delete(callId);
     if (this.#streams.size > 0) this.#streams.ended(callId);
     if (done === undefined) {
@@ -616,6 +638,21 @@ export class CallServer {
     }
     context.isFinished = true;
     done();
+  }
+
+  #recordBegin(context: TaskContext, callId: number, measured: RecordedFunction, startMs: number): void {
+    const recorder = this.#recorder;
+    if (recorder === undefined) return;
+    const fn = recorder.functionNumber(measured, context.name, context.place.actor);
+    context.recordFunction = fn;
+    context.recordSlot = recorder.begins(fn, this.#recordCaller, callId, startMs);
+  }
+
+  #recordEnd(context: TaskContext, outcome: CallOutcome): void {
+    const { recordSlot, recordFunction, endedMs } = context;
+    context.recordFunction = -1;
+    if (outcome === "declined") this.#recorder?.forget(recordSlot);
+    else this.#recorder?.ends(recordSlot, recordFunction, outcome, endedMs ?? performance.now());
   }
 
   #taskEnded(context: TaskContext): void {

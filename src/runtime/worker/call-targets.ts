@@ -6,6 +6,7 @@
  * a call may come before the actor.
  */
 import { type DefinitionCache, type KeptDefinition, keptForGood } from "../objects/definition-cache.ts";
+import type { RecordedFunction } from "../observe/call-recorder.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import type { ActorHost, ConcurrencyGroup } from "./actor-host.ts";
 import type { MeasuredItems } from "./call-guard.ts";
@@ -22,7 +23,7 @@ export interface CallTargetsOptions {
 }
 
 /** The function of a task. */
-export interface Callee extends Measured {
+export interface Callee extends Measured, RecordedFunction {
   readonly id: string;
   readonly name: string;
   /** The function where the cache of definitions has it; it may be dropped there, and is loaded again then. */
@@ -33,7 +34,7 @@ export interface Callee extends Measured {
 }
 
 /** The method of an actor. */
-export interface Method extends Measured {
+export interface Method extends Measured, RecordedFunction {
   readonly name: string;
   /** Not of the class, but of ours: the end of the actor, or its part of a graph. */
   readonly isReserved: boolean;
@@ -93,7 +94,7 @@ export class CallTargets {
       name,
       isReserved: isReservedMethod(name),
       groupName,
-      syncMs: Number.POSITIVE_INFINITY,
+      ...unmeasured(),
       group: undefined,
       finished: () => {
         if (method.group !== undefined) actors.finished(method.group);

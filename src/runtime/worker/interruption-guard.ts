@@ -9,6 +9,7 @@
 import { libraryCode, type LibraryShield } from "../base/library-code.ts";
 import { blockFor, runInterruptible } from "../os/processes/interruptible.ts";
 import type { BegunCalls, MarkedCall, InterruptRequest, SharingCall, WorkerInterruptSlot } from "../os/processes/interrupt-slot.ts";
+import type { RecordedFunction } from "../observe/call-recorder.ts";
 import { SIGNAL_WITHIN_MS } from "./limits.ts";
 
 const GUARD_FROM_MS = 5;
@@ -40,8 +41,8 @@ export class Interruption {
 }
 
 /** Of what has never run. */
-export function unmeasured(): Measured {
-  return { syncMs: Number.POSITIVE_INFINITY };
+export function unmeasured(): Measured & RecordedFunction {
+  return { syncMs: Number.POSITIVE_INFINITY, recordNumber: -1, recordName: "" };
 }
 
 export function isGuarded(measured: Measured): boolean {

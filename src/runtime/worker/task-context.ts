@@ -51,6 +51,11 @@ export class TaskContext {
   startedMs: number | undefined = undefined;
   /** Since when the task has waited on a worker that begins others meanwhile. */
   sharedSinceMs: number | undefined = undefined;
+  /** Slot and function number in the record of calls; -1 for none. */
+  recordSlot = -1;
+  recordFunction = -1;
+  /** When it returned, where the clock was read then. */
+  endedMs: number | undefined = undefined;
   /** It called `exitActor()`: it is not answered. */
   exits = false;
   /** Tells the caller that the task has begun and waits: after a crash it is known which tasks had started. */

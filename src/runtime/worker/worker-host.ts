@@ -31,6 +31,7 @@ import {
 } from "../wire/messages.ts";
 import type { WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import { ActorHost } from "./actor-host.ts";
+import type { CallRecorder } from "../observe/call-recorder.ts";
 import type { CallObservers } from "./call-observers.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
@@ -80,6 +81,7 @@ export interface WorkerHostOptions {
   isNeeded?: (() => boolean) | undefined;
   /** Extensions that want to hear of calls. */
   observers?: CallObservers | undefined;
+  recorder?: CallRecorder | undefined;
   /** Ends this worker after what it has answered has been sent. */
   exit: () => void;
 }
@@ -113,7 +115,8 @@ export class WorkerHost {
 
   constructor(options: WorkerHostOptions) {
     this.#options = options;
-    const { daemon } = options;
+    const { daemon, recorder } = options;
+    if (recorder !== undefined) recorder.tellFailure = (failure) => daemon.send(MESSAGE.CALL_FAILED, failure);
     if (options.isNeeded !== undefined) this.#retiring = new RetiringWorker(() => this.#declineTasks());
     this.executor = new Executor({
       park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
@@ -240,6 +243,7 @@ export class WorkerHost {
       begins: this.#retiring === undefined ? undefined : (id, maxCalls) => this.#retiring?.begins(id, maxCalls),
       guard,
       observers: this.#options.observers,
+      recorder: this.#options.recorder,
       onUnsafe: () => {
         const header: CancelRunningHeader = { worker: processId, callId: 0, recursive: false, kill: true };
         daemon.send(MESSAGE.CANCEL_RUNNING, header);

@@ -61,17 +61,26 @@ interface Round {
   readonly death: Death;
 }
 
-const quick = remote(function quick({ file, last, death }: Round, index: number): number {
-  if (index === last) ENDS[death]();
+/** A handler of a signal runs some turns later. The call waits for its process to end, as that would meet the next round otherwise. */
+const untilDead = (death: Death): Promise<number> | undefined => (death === "handler" ? new Promise(() => {}) : undefined);
+
+const quick = remote(function quick({ file, last, death }: Round, index: number): number | Promise<number> {
+  if (index === last) {
+    ENDS[death]();
+    const dead = untilDead(death);
+    if (dead !== undefined) return dead;
+  }
   appendFileSync(file, `${index}\n`);
   return index;
 });
 
 class Counter {
-  call({ file, last, death }: Round, index: number): number {
+  call({ file, last, death }: Round, index: number): number | Promise<number> {
     if (index === last && !existsSync(`${file}-died`)) {
       writeFileSync(`${file}-died`, "");
       ENDS[death]();
+      const dead = untilDead(death);
+      if (dead !== undefined) return dead;
     }
     appendFileSync(file, `${index}\n`);
     return index;
@@ -81,9 +90,8 @@ class Counter {
 const items = remote(function* items({ last, death }: Round): Generator<number> {
   for (let index = 0; index < last; index += 1) yield index;
   ENDS[death]();
-  // An error that nobody catches ends the process in the next tick.
-  yield -1;
-  yield -1;
+  // Until the process ends: an error that nobody catches takes a tick, and a handler of a signal longer. The death would meet the next round.
+  for (;;) yield -1;
 });
 
 /** @returns the problems of all rounds */

@@ -33,7 +33,7 @@ export class SimulatedGuard extends InterruptionGuard {
     return { begins } as ReturnType<InterruptionGuard["begunOf"]>;
   }
 
-  /** A simulated death costs every task of its process an attempt: a process may end earlier in a turn than its last name says. */
+  /** Does nothing, so a death costs all tasks there an attempt: processes may end earlier in a turn than the last name says. */
   override share(): void {}
 
   override run<T>(_call: unknown, body: () => T): T {

@@ -46,7 +46,7 @@ export class ParkedProcesses {
     this.#accounts.set(node, account);
     this.#hear(event, account);
     const bound = Math.max(1, Math.ceil(this.#cpus(node))) * PARKED_PER_CPU;
-    // A worker is told of its slot before its lease is granted.
+    // The effects name the slot of a shared worker before the grant.
     if (effects.some(isOfPlaces)) account.hasPlaces = true;
     for (const effect of effects) this.#check(event, effect, account, bound);
   }

@@ -1,5 +1,5 @@
 /**
- * Processes that end in the midst of bulk calls, in every way and under every kind of work: nothing that had ended fails or runs twice.
+ * Ends processes in the midst of bulk calls, in every way and under every kind of work. No call that had ended fails or runs twice.
  *
  * `npm run chaos -- --deaths 1000` does the same a thousand times each.
  */

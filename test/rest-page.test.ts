@@ -4,6 +4,6 @@ import { expect, test } from "vitest";
 import { restPage } from "./house/rest-page.ts";
 import { REPOSITORY } from "./house/source-files.ts";
 
-test("docs/rest.md says what the table of routes says", async () => {
+test("docs/rest.md lists the routes of the table", async () => {
   await expect(restPage()).toMatchFileSnapshot(join(REPOSITORY, "docs", "rest.md"));
 });

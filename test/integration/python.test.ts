@@ -294,7 +294,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
       await kill(counter);
     });
 
-    test("write what they have in open files, whichever way they end in order", async () => {
+    test("write their open files at every orderly end", async () => {
       const Notes = python.actor<{ write(text: string): number; leave(): void }, [path: string]>(THINGS, "Notes");
       for (const end of ["terminate", "leave"] as const) {
         const file = newFile();

@@ -1,7 +1,7 @@
 /**
- * Where the tokens of the HTTP server are kept, for the server, which reads them, and for the commands, which make them.
+ * The place of the HTTP server's tokens: commands make them, and the server reads them.
  *
- * The head keeps made tokens as values by the hash of each, so whoever reads the head's tables finds hashes.
+ * The head keeps each token under its hash, so readers of the tables find only hashes.
  */
 
 /** `kvPut` and its siblings refuse namespaces that begin so. */

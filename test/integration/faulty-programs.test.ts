@@ -144,6 +144,8 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.KV_LIST]: { namespace: "n", prefix: "k" },
     [MESSAGE.EXTENSION]: { extension: "e", message: "m", header: 1 },
     [MESSAGE.NODE_EXTENSION]: { extension: "e", message: "m", header: 1 },
+    [MESSAGE.NODE_STATE]: { node: NODE, resource: "jobs", query: { filters: [["status", "=", "x"]], limit: 1, detail: true } },
+    [MESSAGE.CALL_FAILED]: { caller: OTHER, callId: 1, type: "Error", message: "m", stack: "s" },
   };
 }
 

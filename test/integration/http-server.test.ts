@@ -1,6 +1,6 @@
 /**
- * The HTTP server of a cluster, as other programs and hostile ones meet it: tokens, sessions, hosts, origins, paths, bounds, and what it
- * answers when parts of the cluster die.
+ * The HTTP server of a cluster under use and attack: tokens, sessions, hosts, origins, paths, bounds, and answers while parts of the cluster
+ * die.
  */
 import http from "node:http";
 import net from "node:net";

@@ -92,7 +92,7 @@ describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
     expect(await mapped).toEqual(hundred.map((value) => value + 1));
   });
 
-  test("join computes what an imap has accepted, and keeps it for a reader that comes later", async () => {
+  test("join computes the accepted calls of an imap, and keeps their results for a later reader", async () => {
     const pool = new Pool({ processes: 2 });
     const refuse = (value: number): number => {
       if (value === 3) throw new Error("not 3");

@@ -48,7 +48,7 @@ interface ShoalProgram {
 
 /**
  * @param env variables besides; without any there is no nats-server
- * @param options.endsAfterAll whether all tests of the file share what one of them starts; default: each ends its own
+ * @param options.endsAfterAll whether all tests of the file share their processes; default: each test ends its own
  */
 export function useShoal(env: Record<string, string> = {}, { endsAfterAll = false }: { endsAfterAll?: boolean } = {}): ShoalProgram {
   const folder = useFolder();

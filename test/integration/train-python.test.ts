@@ -47,7 +47,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(error.message).toContain("not all came within 300 ms: received no call of rank 0");
   });
 
-  test("blame a rank that died where it waited, whatever the others failed with before", async () => {
+  test("blame a rank that died waiting, even after failures of other ranks", async () => {
     const error = await failureOf(trainerOf("python dead waiter", "outlives_a_waiter").fit());
     expect(error.message).toMatch(/rank 1 died: .*SIGKILL/);
   });

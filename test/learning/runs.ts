@@ -56,6 +56,21 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     full: { evaluation: 450, envSteps: 200_000 },
   },
   {
+    // The support covers CartPole's returns. Less noise and an update every second step make the test shorter.
+    title: "Rainbow CartPole-v1",
+    build: (seed) =>
+      new DQNConfig()
+        .environment("CartPole-v1")
+        .training({ lr: 1e-3, nStep: 3, numAtoms: 51, vMin: 0, vMax: 500, noisy: true, sigma0: 0.2, trainingIntensity: 16 })
+        .rlModule({ modelConfig: { fcnetHiddens: [64], headFcnetHiddens: [64] } })
+        .reporting({ metricsNumEpisodesForSmoothing: 10 })
+        .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    quick: { evaluation: 195, envSteps: 80_000 },
+    full: { evaluation: 450, envSteps: 200_000 },
+  },
+  {
     // Networks of 64 instead of 256 and higher learning rates, for a shorter test.
     title: "SAC Pendulum-v1",
     build: (seed) =>

@@ -19,8 +19,9 @@ const WRITE_SQL = {
 };
 
 /** The columns of the options. @throws TypeError for wrong options */
-export function readWriteSql({ signal: _, ...options }: WriteSqlOptions): readonly string[] | undefined {
-  return readOptions(options, { of: "writeSql", options: WRITE_SQL }).columns;
+export function readWriteSql(options: WriteSqlOptions): readonly string[] | undefined {
+  const { signal: _, ...given } = options;
+  return readOptions(given, { of: "writeSql", options: WRITE_SQL }).columns;
 }
 
 /** Writes the rows of the blocks. @returns how many there are. @throws DataError with the message of the driver; nothing is written then */

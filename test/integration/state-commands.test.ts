@@ -34,7 +34,7 @@ console.log("[]");
 `)) as unknown[];
   expect(places).toEqual([]);
   const nodes = await json<Listed>("list", "nodes", "-f", "state=ALIVE");
-  expect(nodes.rows.map((row) => row["node_id"]).sort()).toEqual([head.nodeId, other.nodeId].sort());
+  expect(new Set(nodes.rows.map((row) => row["node_id"]))).toEqual(new Set([head.nodeId, other.nodeId]));
   const actors = await json<Listed>("list", "actors", "-f", "name~holder", "--limit", "1");
   expect([actors.rows.length, actors.num_filtered, actors.total, Object.hasOwn(actors.rows[0] ?? {}, "is_detached")]).toEqual([
     1,
@@ -45,7 +45,8 @@ console.log("[]");
   const second = await json<Listed>("list", "actors", "-f", "name~holder", "--limit", "1", "--page-token", actors.next_page_token ?? "");
   expect([second.rows.length, second.next_page_token]).toEqual([1, null]);
   const found = [actors, second].flatMap(({ rows }) => rows.map((row) => row["node_id"]));
-  expect(found.sort()).toEqual([head.nodeId, other.nodeId].sort());
+  expect(new Set(found)).toEqual(new Set([head.nodeId, other.nodeId]));
+  expect(found).toHaveLength(2);
   const workers = await json<Listed>("list", "workers", "-f", "worker_type=WORKER", "--detail");
   expect(new Set(workers.rows.map((row) => row["node_id"]))).toEqual(new Set([head.nodeId, other.nodeId]));
   const actor = await json<Record<string, unknown>>("get", "actor", String(actors.rows[0]?.["actor_id"]));
@@ -71,7 +72,7 @@ test("a wrong command line ends with the reason and the remedy", async () => {
   await startHead("--num-cpus", "1");
   for (const [words, exitCode, message] of WRONG) {
     const ended = await shoal(...words);
-    expect([ended.exitCode, ended.stdout], words.join(" ")).toEqual([exitCode, ""]);
+    expect([words, ended.exitCode, ended.stdout]).toEqual([words, exitCode, ""]);
     expect(ended.stderr).toContain(message);
   }
 });

@@ -76,7 +76,7 @@ describe("a local session", () => {
     expect(workers.rows).toMatchObject([
       { pid, isAlive: false, exitType: "SYSTEM_ERROR", exitDetail: "It was ended by SIGKILL.", deathCause: { signal: "SIGKILL" } },
     ]);
-    kill(handle);
+    await kill(handle);
   });
 
   test("lists calls that run, finished and failed, with the cause, of a worker that computes and of one that was killed", async () => {
@@ -97,7 +97,7 @@ describe("a local session", () => {
     await until(async () => (await running()).length === 1, "the call to run");
     expect(await running()).toMatchObject([{ name: "computes", type: "NORMAL_TASK", actorId: null, errorType: null }]);
     await expect(fails.remote()).rejects.toThrow("too far");
-    await expect(dies.remote()).rejects.toThrow();
+    await expect(dies.remote()).rejects.toThrow("SIGKILL");
     writeFileSync(flag, "");
     const pid = await ref;
     const ended = async (name: string) => (await listTasks({ filters: [["name", "=", name]], detail: true })).rows;

@@ -90,7 +90,7 @@ function valueFor(value: unknown, type: DataType, row: number): unknown {
   if (type.kind === "timestamp" && typeof value === "string") return new Date(value);
   if (type.kind === "bool" && (typeof value === "bigint" || typeof value === "number")) return value !== 0 && value !== 0n;
   if (type.kind === "decimal" && (typeof value === "bigint" || typeof value === "number")) return String(value);
-  if (type.kind === "string" && typeof value !== "string") return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (type.kind === "string" && typeof value !== "string") return typeof value === "bigint" ? String(value) : JSON.stringify(value);
   const isWhole = /^u?int\d+$/.test(type.kind);
   if (isWhole && typeof value === "string") {
     if (!/^-?\d+$/.test(value)) throw new MisfitError(row, `is ${JSON.stringify(value)}, which is no whole number`);

@@ -63,9 +63,9 @@ function tableOf(rows: readonly (readonly string[])[]): string[] {
 
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return "-";
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a name may carry escapes that would move the cursor
-  const plain = text.slice(0, CELL_WIDTH_MAX + 1).replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, escaped);
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  // A name may carry escapes that would move the cursor.
+  const plain = text.slice(0, CELL_WIDTH_MAX + 1).replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, escaped);
   return plain.length > CELL_WIDTH_MAX ? `${plain.slice(0, CELL_WIDTH_MAX - 1)}…` : plain;
 }
 

@@ -141,7 +141,7 @@ export function checkedFilters(resource: StateResource, filters: readonly StateF
     const [name, operator, value] = filter as StateFilter;
     const column = columnOf(resource, name);
     if (!OPERATORS.includes(operator))
-      throw new RangeError(`Cannot list ${resource}: a filter's operator is one of ${OPERATORS.join(", ")}: received ${String(operator)}`);
+      throw new RangeError(`Cannot list ${resource}: a filter's operator is one of ${OPERATORS.join(", ")}: received ${operator}`);
     return [name, operator, operator === "contains" ? String(value) : typedValue({ resource, name, column, operator }, value)];
   });
 }

@@ -180,7 +180,7 @@ function keyedRows({ rows, keys }: ReplyTo<typeof MESSAGE.NODE_STATE>): KeyedRow
 /** An actor counts for itself; a node sends sums of calls. */
 function countsOf(row: StateRow): { name: string; type: string; counts: Record<string, number> } {
   const { class_name: className, state, name, type, state_counts: counts } = row;
-  if (className !== undefined) return { name: String(className), type: "ACTOR", counts: { [String(state)]: 1 } };
+  if (typeof className === "string") return { name: className, type: "ACTOR", counts: { [String(state)]: 1 } };
   const numbers = Object.entries(counts ?? {}).filter((entry): entry is [string, number] => typeof entry[1] === "number");
   return { name: String(name), type: String(type), counts: Object.fromEntries(numbers) };
 }

@@ -119,6 +119,7 @@ export interface WorkerState {
 /** Columns whose values have fields with fixed names; the keys of the others are the user's. */
 const WITH_FIELDS: ReadonlySet<string> = new Set(["bundles", "death_cause", "driver_info"]);
 
+// oxlint-disable-next-line no-unnecessary-type-parameters -- callers name the type of the row
 export function camelRow<T>(row: StateRow): T {
   const entries = Object.entries(row).map(([name, value]) => [camel(name), WITH_FIELDS.has(name) ? camelFields(value) : value]);
   // The source gives each column the type that the table of columns names.

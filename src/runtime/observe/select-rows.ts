@@ -67,9 +67,9 @@ export function matchesValue(value: unknown, operator: StatePredicate[1], wanted
 /** Texts of a command line are compared with numbers and booleans by how these are written. */
 function isSame(value: unknown, wanted: StatePredicate[2]): boolean {
   if (value === undefined || value === null) return wanted === null || wanted === "null";
-  return value === wanted || (typeof value !== "object" && String(value) === String(wanted));
+  return value === wanted || (typeof value !== "object" && textOf(value) === String(wanted));
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

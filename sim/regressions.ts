@@ -54,7 +54,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a borrowed ref that was disposed of while a task waited for it: the task waited for ever",
   },
   {
-    seed: 315,
+    seed: 496,
     steps: 40,
     parts: ["groups"],
     mutant: "groupSharesWorker",
@@ -106,26 +106,12 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "placement groups of a driver that died with its node kept their resources on the others",
   },
   {
-    seed: 62,
-    steps: 20,
-    nodes: 3,
-    mutant: "adopterIsAsked",
-    found: "a daemon that had taken over a value was asked by another node whether it had heard of it, in words that ended the link",
-  },
-  {
     seed: 3269,
     steps: 20,
     nodes: 3,
     mutant: "brokenCountsAsTaken",
     found:
       "a worker to which the connection had broken said that it had given up an idle lease, and the caller took what ran there for never begun: it ran twice",
-  },
-  {
-    seed: 1266,
-    steps: 40,
-    parts: "drawn",
-    mutant: "exitOfEarlierLife",
-    found: "calls to an actor that was killed failed with the reason for which its process before that had ended",
   },
   {
     seed: 45,
@@ -219,5 +205,17 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "exitBeforeLastMessages",
     found:
       "the node heard of a worker's exit before it had read all that the worker wrote, and dropped the holds of an answer that had arrived",
+  },
+  {
+    seed: 1,
+    steps: 40,
+    mutant: "firstCallHandedOnTwice",
+    found: "a call that travelled with the demand for its lease was handed to two workers, and ran twice",
+  },
+  {
+    seed: 56,
+    steps: 40,
+    mutant: "firstCallNeverGoneBegins",
+    found: "a call that had begun on a worker which died was taken for one that had not, and ran again for free",
   },
 ];

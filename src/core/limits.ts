@@ -16,6 +16,8 @@ export const IN_FLIGHT_MAX = 4096;
 export const BACKLOG_MAX = 1024;
 /** Leases that are asked for at once and not at the end of the turn, so that calls begin while their caller computes. */
 export const EARLY_DEMAND_MAX = 4;
+/** In a worker, after no other worker was free for a call that travelled with its demand: asking for it back costs as much as running it. */
+export const TRAVEL_AGAIN_AFTER_MS = 20;
 
 /** The daemon knows why a worker died; this bounds the wait for it. On this machine a connection breaks with its process, and the daemon may just be late. */
 export const EXIT_REPORT_WITHIN_MS = 10_000;

@@ -50,7 +50,8 @@ const NO_WORDS = new Uint32Array(1);
 
 export class FrameWriter {
   readonly #write: (chunk: Uint8Array) => void;
-  #slab: Buffer = Buffer.allocUnsafeSlow(SLAB_SIZE);
+  readonly #slabBytes: number;
+  #slab: Buffer;
   #start = 0;
   #end = 0;
   #words: Uint32Array = NO_WORDS;
@@ -64,8 +65,11 @@ export class FrameWriter {
   /** Full slots, the oldest first, with the offsets of their ends. */
   readonly #full: { slot: FrameSlot; end: number }[] = [];
 
-  constructor(write: (chunk: Uint8Array) => void) {
+  /** @param slabBytes - room for frames that are gathered; less for a connection of few frames */
+  constructor(write: (chunk: Uint8Array) => void, slabBytes: number = SLAB_SIZE) {
     this.#write = write;
+    this.#slabBytes = slabBytes;
+    this.#slab = Buffer.allocUnsafeSlow(slabBytes);
   }
 
   /** Gathers frames in these slots until the system has taken them. `pendingBytes`: bytes written and not yet taken. */
@@ -87,7 +91,7 @@ export class FrameWriter {
     this.#slot = undefined;
     this.#words = NO_WORDS;
     this.#committedAt = 0;
-    this.#slab = Buffer.allocUnsafeSlow(SLAB_SIZE);
+    this.#slab = Buffer.allocUnsafeSlow(this.#slabBytes);
     this.#start = 0;
     this.#end = 0;
   }
@@ -157,7 +161,7 @@ export class FrameWriter {
     const slot = outbox.take(size);
     this.#slot = slot;
     slot?.restart(this.#offset);
-    this.#slab = slot?.bytes ?? Buffer.allocUnsafeSlow(Math.max(SLAB_SIZE, size));
+    this.#slab = slot?.bytes ?? Buffer.allocUnsafeSlow(Math.max(this.#slabBytes, size));
     this.#words = slot?.words ?? NO_WORDS;
     this.#committedAt = slot?.committedAt ?? 0;
   }
@@ -204,7 +208,7 @@ export class FrameWriter {
       if (!isEmpty || this.#slab.length < Math.max(size, this.#outbox.slotBytes)) this.#nextSlot(this.#outbox, size);
       return;
     }
-    this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_SIZE, size));
+    this.#slab = Buffer.allocUnsafeSlow(Math.max(this.#slabBytes, size));
     this.#start = 0;
     this.#end = 0;
   }

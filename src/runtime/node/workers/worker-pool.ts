@@ -33,7 +33,7 @@ interface WorkerEnd {
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
   readonly running?: MarkedCall | undefined;
-  readonly begun?: readonly [leaseId: number, callId: number][];
+  readonly begun?: readonly [leaseId: number, callId: number][] | undefined;
   /** What it had sent and nobody may have read. */
   readonly unread?: readonly UnreadFrames[];
 }
@@ -224,7 +224,7 @@ export class WorkerPool {
         lastOutput: record.lastOutput,
         reason: record.endReason,
         ...(exit.running === undefined ? {} : { running: [exit.running.caller as ProcessId, exit.running.callId] }),
-        ...(exit.begun === undefined || exit.begun.length === 0 ? {} : { begun: exit.begun }),
+        ...(exit.begun === undefined ? {} : { begun: exit.begun }),
         ...(record.isForCancellation ? { isForCancellation: true } : {}),
         ...(record.outOfMemory === undefined ? {} : { outOfMemory: record.outOfMemory }),
       },

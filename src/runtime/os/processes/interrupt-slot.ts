@@ -41,10 +41,17 @@ const ANCESTORS_MAX = 100;
 /** Pairs of words: a connection's lease, and the call of the connection that began last. */
 const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
 const WORD = 4;
+const WORD_RANGE = 2 ** 32;
+const FIRST_CALL_BIT = 2 ** 31;
 const FILE_SIZE = BEGUN_AT + BEGUN_MAX * 2 * WORD;
 const NOTHING = Buffer.alloc(REQUEST_SIZE);
 /** After this time a signal has arrived, or never will. */
 const SIGNAL_TAKES_MS = 40;
+
+/** The mark of a first call: the connection that is made for the same lease later marks its calls with the lease's number. */
+export function markOfFirst(leaseId: number): number {
+  return (leaseId + FIRST_CALL_BIT) % WORD_RANGE;
+}
 
 /** The call to stop. */
 export interface InterruptRequest {

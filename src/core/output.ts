@@ -1,8 +1,9 @@
 /**
- * What the driver prints for others: the output of its workers, each line with its source, and warnings.
+ * Prints for others on the driver: the output of its workers, each line with its source, and warnings.
  *
- * Lines go to the stream to which they were written, in the order in which the daemon received them, which per worker is the order of writing. Lines that
- * begin with `SIGNAL` are no output but words of the library to its other half here (progress bars); without that half they are dropped.
+ * A line goes to the stream to which it was written. Lines keep the order in which the daemon received them; for one
+ * worker that is the order of writing. Lines that begin with `SIGNAL` are messages of a library to its other half
+ * here (progress bars). Without that half they are dropped.
  */
 import { SIGNAL } from "../runtime/base/signal-line.ts";
 import type { LogHeader } from "../runtime/wire/messages.ts";
@@ -10,21 +11,21 @@ import { isWorker } from "./runtime-slot.ts";
 
 let sink: ((signal: string) => void) | undefined;
 
-/** Sets what takes in the signals of the whole program in its driver; there is one. Without it they are dropped. */
+/** Sets the one receiver of the whole program's signals. Without a receiver they are dropped. */
 export function setSignalSink(receive: (signal: string) => void): void {
   sink = receive;
 }
 
 /**
- * Sends a text to the driver's sink: from a worker as a line of its output, so it arrives in order with what the worker prints, also from code that
- * never yields, and nobody waits for it. A text of one line.
+ * Sends a text of one line to the driver's sink. A worker sends it as a line of its output. The text therefore
+ * arrives in order with what the worker prints, also from code that never yields, and nobody waits for it.
  */
 export function sendSignal(signal: string): void {
   if (isWorker()) process.stdout.write(`${SIGNAL}${signal}\n`);
   else sink?.(signal);
 }
 
-/** What takes the lines of a source besides the terminal, by the source. */
+/** Readers of a source's lines besides the terminal, by source. */
 const takers = new Map<string, (lines: OutputLines) => void>();
 
 /** Some lines that a worker has printed. */
@@ -34,10 +35,11 @@ export interface OutputLines {
 }
 
 /**
- * Also gives a library what is printed under a source, the name of a call or of an actor's class, by any worker of this program; `logToDriver` does not matter. Output of native code and
- * of child processes is among it while the source printed last.
+ * Gives a library the lines that any worker of this program prints under a source, which is the name of a call or of
+ * an actor's class. `logToDriver` does not matter. Output of native code and of child processes is included while the
+ * source printed last.
  *
- * @returns what ends it
+ * @returns a function that ends it
  */
 export function takeOutput(source: string, take: (lines: OutputLines) => void): () => void {
   takers.set(source, take);
@@ -46,7 +48,7 @@ export function takeOutput(source: string, take: (lines: OutputLines) => void): 
   };
 }
 
-/** Output that is not to be printed here. */
+/** Passes output to the library that reads its source, without printing it. */
 export function passLog(entry: LogHeader): void {
   const take = takers.get(entry.source);
   if (take === undefined) return;
@@ -77,7 +79,10 @@ export function printWarning(text: string): void {
 const watched = new WeakSet<NodeJS.WritableStream>();
 const withoutReader = new WeakSet<NodeJS.WritableStream>();
 
-/** Nobody may read on, as behind `| head`: what workers print is no reason to end the driver, and is dropped from then on. */
+/**
+ * Ignores a closed terminal. When nobody reads on, as behind `| head`, the workers' output does not end the driver
+ * and is dropped from then on.
+ */
 function write(stream: NodeJS.WritableStream, text: string): void {
   if (!watched.has(stream)) {
     watched.add(stream);

@@ -1,9 +1,9 @@
 /**
- * One call on its way: what the caller keeps until it has been answered, so that it can be pushed again.
+ * Keeps one call until it has been answered, so that the caller can push it again.
  *
- * The encoded arguments stay here, as a range of a shared chunk for small ones and as a payload otherwise. Refs among the arguments are
- * `dependencies`: the call is pushed once they have settled, with their values in their place. The entries of its results hold their
- * handles while the call is pending, which pins them.
+ * The encoded arguments stay here: small ones as a range of a shared chunk, others as a payload. Refs among the
+ * arguments are `dependencies`. The call is pushed once they have settled, with their values in their place. The
+ * entries of the results hold their handles while the call is pending, which pins them.
  */
 import { copyBytes } from "../../runtime/base/bytes.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
@@ -15,17 +15,17 @@ import type { TaskContext } from "../../runtime/worker/task-context.ts";
 import type { RetryPolicy } from "../options/options.ts";
 import type { ItemSink } from "../streams/stream-receiver.ts";
 
-/** What a call calls: a definition that travels ahead of its first call, or a method by name. */
+/** Target of a call: a definition that travels ahead of its first call, or a method by name. */
 export interface CallTarget {
   readonly kind: "task" | "method";
   /** Definition id, or method name. */
   readonly id: string;
   readonly name: string;
-  /** Of a method: the concurrency group of its calls; undefined is the default one. */
+  /** Concurrency group of a method's calls; undefined is the default group. */
   readonly group?: string | undefined;
-  /** Of a method: it is one of another language, of which nothing is known here. */
+  /** Whether a method is of another language, so that nothing is known of it here. */
   readonly isOpen?: boolean | undefined;
-  /** Of a task: how many calls of it a worker takes before it ends; undefined for any number. */
+  /** How many calls of a task a worker takes before it ends; undefined for any number. */
   readonly maxCalls?: number | undefined;
   /** Mean run time on the worker as measured there; infinite until the first answer. */
   meanMs: number;
@@ -33,7 +33,7 @@ export interface CallTarget {
   definition?(): { header: Omit<DefinitionHeader, "number">; parts: readonly Uint8Array[]; payloads: readonly Payload[] };
 }
 
-/** Arguments as they travel. */
+/** Arguments in the form in which they travel. */
 export interface EncodedArguments {
   /** Plain arguments: in-band bytes `chunk[start..end)`. */
   readonly chunk: Uint8Array;
@@ -44,22 +44,25 @@ export interface EncodedArguments {
   readonly args: Payload | undefined;
   /** Top-level refs, in the order of their places. */
   readonly dependencies: readonly ObjectEntry[];
-  /** Everything pinned until the call has ended: dependencies, refs inside the arguments, the stored arguments themselves. */
+  /**
+   * Everything that stays pinned until the call has ended: dependencies, refs inside the arguments, the stored
+   * arguments themselves.
+   */
   readonly pinned: readonly ObjectEntry[];
 }
 
 /** The time limit and the signal of one call that has not ended. */
 interface ActiveLimits {
-  /** The call has its result. */
+  /** Ends the limits, because the call has its result. */
   close(): void;
-  /** Ends the call if its time is over, although this process was too busy to say so. @returns whether it was over */
+  /** Ends the call if its time is over and this process was too busy to notice. @returns whether it was over */
   expire(): boolean;
 }
 
 export interface CallRecord extends EncodedArguments {
   readonly sequence: number;
   readonly target: CallTarget;
-  /** Another than at first where `getIfExists` found one. */
+  /** Another id than at first when `getIfExists` found an actor. */
   actor: ActorId | undefined;
   readonly name: string | undefined;
   readonly shape: string;
@@ -69,13 +72,16 @@ export interface CallRecord extends EncodedArguments {
   readonly stream: ItemSink | undefined;
   readonly retry: RetryPolicy;
   retriesLeft: number;
-  /** The worker said that it began and waits. */
+  /** Whether the worker said that the call began and waits. */
   hasParked: boolean;
   /** The task or actor call of this process that made it; undefined for the driver's own. */
   readonly parent: TaskContext | undefined;
-  /** Its results are settled. The worker may still be at it, when it was cancelled. */
+  /** Whether its results are settled. The worker may still run a call that was cancelled. */
   isEnded: boolean;
-  /** It runs again, as its results were lost: others wait for them, and none for it to keep its order. */
+  /**
+   * Whether the call runs again because its results were lost. Others wait for the results, and the call keeps no
+   * order.
+   */
   isRemade: boolean;
   /** Whether it waits in a queue for a worker, or for its actor. */
   isQueued: boolean;
@@ -83,10 +89,10 @@ export interface CallRecord extends EncodedArguments {
   limits: ActiveLimits | undefined;
 }
 
-/** Frames have 32 bits for it. */
+/** Largest number of a call: frames have 32 bits for it. */
 export const CALL_ID_RANGE = 2 ** 32;
 
-/** By which both ends of a connection name a call. */
+/** Names a call at both ends of a connection. */
 export function callIdOf(sequence: number): number {
   return sequence % CALL_ID_RANGE;
 }
@@ -110,27 +116,32 @@ export function keepBytes(bytes: Uint8Array, start: number, end: number): { chun
   return { chunk, start: at, end: at + size };
 }
 
-/** Of what a call needs, what has failed: the call fails with it. Looked for again just before the call is sent, since what was there may be lost by then. */
+/**
+ * Returns the first failure among the values that a call needs; the call fails with it. This runs again just before
+ * the call is sent, because a value may be lost by then.
+ */
 export function failedDependency({ dependencies }: CallRecord): ObjectEntry | undefined {
   return dependencies.length === 0 ? undefined : dependencies.find(({ state }) => state === "failed");
 }
 
-/** Whether something that a call needs is not there: it is made for the first time, or again after its bytes were lost. */
+/** Whether a value that the call needs is missing: not made yet, or made again after its bytes were lost. */
 export function lacksDependency({ dependencies }: CallRecord): boolean {
   return dependencies.some(({ state }) => state === "pending");
 }
 
-/** Its name in messages: what its options say, or that of the function or method. */
+/** Name of the call in messages: from its options, or that of the function or method. */
 export function callName({ name, target }: CallRecord): string {
   return name ?? target.name;
 }
 
-/** The arguments of a call as they are sent. */
+/** Returns the arguments of a call in the form in which they are sent. */
 export function argumentsOf({ args, chunk: bytes, start, end, graph }: EncodedArguments): Payload {
   return args ?? inBandPayload(bytes.subarray(start, end), { graph, error: false });
 }
 
-/** Calls back once all of them have settled. @returns whether they had, and it was at once */
+/**
+ * Calls back once all of them have settled. @returns whether all had settled already, so that it called back at once
+ */
 export function whenSettled(entries: readonly ObjectEntry[], table: Pick<ObjectTable, "watch">, callback: () => void): boolean {
   let missing = 0;
   const waiter = {

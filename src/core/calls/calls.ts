@@ -1,9 +1,11 @@
 /**
- * The life of a call in its caller: arguments encoded, dependencies waited for, sent, answered or failed, retried.
+ * Runs the life of a call in its caller: encodes arguments, waits for dependencies, sends, settles or fails, and
+ * retries.
  *
- * Makes the refs that a call returns at once, and settles their entries when it ends. Everything that the call needs is pinned until then:
- * the refs among and inside its arguments, and its own result handles. A failure is final when no retry is left for its kind; system failures
- * (a dead worker) count against `maxRetries`, what the task threw only where `retryOn` accepts it.
+ * A call returns its refs at once, and their entries settle when it ends. Everything that the call needs is pinned
+ * until then: the refs among and inside its arguments, and its own result handles. A failure is final when no retry
+ * is left for its kind. A system failure, such as a dead worker, counts against `maxRetries`. An exception of the
+ * task is retried only when `retryOn` accepts it.
  */
 import { copyBytes } from "../../runtime/base/bytes.ts";
 import { type ActorId, nodeTagOf } from "../../runtime/base/ids.ts";
@@ -107,7 +109,7 @@ export class Calls {
       awaitDependencies: this.submitWhenReady,
       onArgumentsLost: (record, lost) => {
         for (const [id, location] of lost) {
-          // Not by its id alone, which may stand for a ref that has come back.
+          // The id alone may stand for a ref that has come back.
           const argument = record.dependencies.find((entry) => entry.id === id);
           if (argument !== undefined) recovery.lost(argument, location);
         }
@@ -133,9 +135,9 @@ export class Calls {
     return count;
   }
 
-  /** All that have not been answered. */
+  /** Yields all calls that have not been answered. */
   *openCalls(): Generator<CallRecord> {
-    // Some are with nobody: they wait for arguments, or for their next try.
+    // Some calls are with nobody: they wait for arguments, or for their next try.
     yield* this.#held;
     yield* this.submitter.openCalls();
     for (const actor of this.actors.values()) yield* actor.openCalls();
@@ -146,7 +148,7 @@ export class Calls {
     const isOutermost = enterLibrary();
     try {
       const record = this.#newRecord(target, undefined, args, options);
-      // Before it is sent: a call may end within its submission, and lets go of its handles then.
+      // These run before the call is sent. A call may end within its submission, and releases its handles then.
       const refs = this.#returned(record);
       if (this.#mayBegin(record, options)) this.submitWhenReady(record);
       return refs;
@@ -183,7 +185,9 @@ export class Calls {
     return !record.isEnded;
   }
 
-  /** Runs a call again whose results were lost. Its arguments are pinned already, and those that were freed are being made. */
+  /**
+   * Runs a call again whose results were lost. Its arguments are pinned already, and freed ones are being made again.
+   */
   rerun(record: CallRecord): void {
     this.#runAgain(record.stream === undefined ? record : this.#replayOf(record));
   }
@@ -225,7 +229,10 @@ export class Calls {
     }
   }
 
-  /** The session is over: from now on every call fails at once. @returns those that were sent or queued and have no answer */
+  /**
+   * Ends the session: from now on every call fails at once. @returns the calls that were sent or queued and have no
+   * answer
+   */
   end(failure: (call: string) => Error): CallRecord[] {
     this.#endedBy = failure;
     this.cancellation.close();
@@ -235,10 +242,10 @@ export class Calls {
   }
 
   #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: ResolvedTaskOptions): CallRecord {
-    // What will not be sent needs no arguments.
+    // A call that is not sent needs no arguments.
     const encoded = encodeArguments(options.limits?.signal?.aborted === true ? [] : args, this.#options, target);
     const sequence = this.#options.ids.nextSequence();
-    // Not pushed to an empty array, which would have room for 17.
+    // Pushing to an empty array would reserve room for 17.
     const results = [new ObjectEntry(sequence, 0)];
     for (let index = 1; index < options.numReturns; index += 1) results.push(new ObjectEntry(sequence, index));
     for (const entry of results) {
@@ -300,7 +307,7 @@ export class Calls {
     return record.numReturns === 0 ? undefined : record.results.map((entry) => entry.returned);
   }
 
-  /** Once all dependencies have settled; a failed one fails the call. */
+  /** Goes on once all dependencies have settled. A failed dependency fails the call. */
   readonly submitWhenReady = (record: CallRecord): void => {
     const { dependencies } = record;
     if (dependencies.length === 0) this.submitter.submit(record);
@@ -346,7 +353,7 @@ export class Calls {
       const entry = record.results[index];
       if (entry === undefined) return;
       if (entry.isSettled) {
-        // A call that was run again for the sake of another result.
+        // Another result of a call that ran again for the sake of one.
         this.#discard(payload);
         return;
       }
@@ -363,7 +370,7 @@ export class Calls {
     this.#ended(record);
   };
 
-  /** A result that came too late: what it holds is given back. */
+  /** Releases what a late result holds. */
   #discard(payload: Payload): void {
     const { table } = this.#options;
     const entry = new ObjectEntry(this.#options.ids.nextSequence(), -1);
@@ -377,17 +384,17 @@ export class Calls {
     table.madeHere(entry);
   }
 
-  /** From now on a worker that ends under a task of this group ended with the group. */
+  /** Remembers a removed group: a worker that ends under a task of it ended with the group. */
   groupRemoved({ id, reason }: GroupStateHeader): void {
     this.#removedGroups.set(id, reason ?? "");
     if (this.#removedGroups.size > REMOVED_GROUPS_MAX) this.#removedGroups.delete(this.#removedGroups.keys().next().value as string);
   }
 
-  /** The worker died under it. */
+  /** Handles the death of the worker under the call. */
   readonly onWorkerLost = (record: CallRecord, exit: WorkerExitedHeader | undefined): void => {
     if (record.isEnded) return;
     if (record.stream?.isStopped === true) {
-      // Nobody reads it: there is nothing to make again.
+      // Nobody reads the value, so it need not be made again.
       this.fail(record, workerLostError(record, exit));
       return;
     }
@@ -398,7 +405,7 @@ export class Calls {
     }
     const delayMs = this.#outOfMemory.delayMs(record, exit);
     if (delayMs !== undefined) {
-      // These retries are counted for themselves.
+      // These retries have a count of their own.
       if (record.retriesLeft > 0) record.retriesLeft += 1;
       this.#again(record, delayMs);
       return;
@@ -409,7 +416,7 @@ export class Calls {
       return;
     }
     if (record.retriesLeft !== 0 && exit?.outOfMemory?.because !== "machine") {
-      // It was none of its doing when the worker was ended for a cancelled neighbour.
+      // The worker was ended for a cancelled neighbour, so this call is not charged.
       if (exit?.isForCancellation === true && record.retriesLeft > 0) record.retriesLeft += 1;
       this.#again(record);
       return;
@@ -417,17 +424,20 @@ export class Calls {
     this.fail(record, workerLostError(record, exit));
   };
 
-  /** It asked for what will never be. */
+  /** Fails a call that asked for something that will never exist. */
   readonly onRefused = (record: CallRecord, refusal: LeaseRefusedHeader): void => {
     this.fail(record, taskRefusedError(record, refusal));
   };
 
-  /** The actor is gone, or was gone while the call was with it. */
+  /** Handles a call whose actor is gone, or was gone while the call was with it. */
   readonly onActorLost = (record: CallRecord, state: ActorStateHeader, how: LostCall): void => {
     this.fail(record, actorLostError(record.target.name, state, how));
   };
 
-  /** Ends all that depends on a failure, one call after the other: nested, a chain of some thousand calls would overflow the stack. */
+  /**
+   * Ends everything that depends on a failure, one call after the other. Nested, a chain of some thousand calls would
+   * overflow the stack.
+   */
   failWithDependency(record: CallRecord, dependency: ObjectEntry): void {
     this.#failing.push({ record, dependency });
     if (this.#failing.length > 1) return;
@@ -472,7 +482,7 @@ export class Calls {
         for (const inner of contained) this.#options.table.unpin(inner);
         this.#again(record);
       },
-      // What cannot be read, or a predicate that throws, is no reason to run it again.
+      // An unreadable error, or a predicate that throws, is no reason to run the call again.
       () => this.#settleFailure(record, payload, contained),
     );
   }
@@ -485,7 +495,7 @@ export class Calls {
     for (const inner of contained) this.#options.table.unpin(inner);
   }
 
-  /** A result fails with what another process said, and keeps the refs in it. */
+  /** Fails a result with another process's error, and keeps the refs in it. */
   #settleWith(record: CallRecord, entry: ObjectEntry, failure: { payload: Payload; contained: readonly ObjectEntry[] }): void {
     const { table } = this.#options;
     if (failure.contained.length > 0 && !entry.isSettled) {

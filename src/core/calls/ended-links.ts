@@ -1,10 +1,13 @@
 /**
- * What became of calls whose worker could no longer be reached before it had answered them.
+ * Decides what became of unanswered calls whose worker can no longer be reached.
  *
- * A connection ends for one of three reasons, and the news of it may come before or after the end: the worker has ended; the worker has given up the connection's
- * lease, and says how many of its calls it had read; or the network broke, which nobody reports. A connection is identified by its worker and its lease, because
- * there may be another one to the same worker by then. Owned by the submitter, which decides what happens to the calls. Invariant: a call counts as not begun only
- * where that is certain.
+ * A connection ends for one of three reasons, and the news may come before or after the end. The worker has ended. Or
+ * it has given up the connection's lease, and says how many of its calls it had read. Or the network broke, and
+ * nobody reports that. Worker and lease identify a connection, because there may be another connection to the same
+ * worker by then.
+ *
+ * The submitter owns this object and decides what happens to the calls. Invariant: a call counts as not begun only
+ * when that is certain.
  */
 import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
 import { BEGUN_MAX } from "../../runtime/os/limits.ts";
@@ -12,21 +15,24 @@ import type { ProcessId } from "../../runtime/base/ids.ts";
 import type { WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import { type CallRecord, callIdOf } from "./call-record.ts";
 
-/** An interrupt slot has one word for a lease. */
+/** Range of the word that an interrupt slot has for the number of a lease. */
 const WORD_RANGE = 2 ** 32;
 
-/** Why a connection to a worker ended, where it is known; `read`: the worker had read so many of the calls that were sent over it, and answered them all. */
+/**
+ * Why a connection to a worker ended, if that is known. `read`: the worker had read and answered that many of the
+ * calls sent over it.
+ */
 export type Ending = WorkerExitedHeader | { readonly read: number };
 
-/** What was sent over a connection that has ended. */
+/** The calls that were sent over a connection that has ended. */
 export interface EndedLink {
   readonly worker: ProcessId;
   readonly leaseId: number;
-  /** How many calls. */
+  /** Number of calls. */
   readonly sent: number;
-  /** Those without an answer so far, in the order of their sending: a worker that has ended may have left answers behind. */
+  /** Unanswered calls, in the order of sending. A worker that has ended may have left answers behind. */
   readonly unanswered: Iterable<CallRecord>;
-  /** It ended behind the last answer that the worker had sent: none was lost. */
+  /** Whether the connection ended behind the worker's last answer, so that no answer was lost. */
   readonly isWhole: boolean;
 }
 
@@ -44,7 +50,7 @@ export class EndedLinks {
   readonly #open = new Map<ProcessId, OpenLink>();
   readonly #waiting = new Set<WaitingLink>();
 
-  /** What is unanswered, until it is known what became of it. */
+  /** Yields the unanswered calls until it is known what became of them. */
   *calls(): Generator<CallRecord> {
     for (const { unanswered } of this.#waiting) yield* unanswered;
   }
@@ -53,12 +59,15 @@ export class EndedLinks {
     this.#open.set(worker, { leaseId, ending: undefined });
   }
 
-  /** It was never made, or nobody has to know. */
+  /** Forgets a connection that was never made, or whose end matters to nobody. */
   forget(worker: ProcessId): void {
     this.#open.delete(worker);
   }
 
-  /** @param onKnown called once and later, with nothing when nobody has said why in time */
+  /**
+   * Waits for the reason of an end. @param onKnown called once and later; without an argument when no reason came in
+   * time
+   */
   ended(link: EndedLink, withinMs: number, onKnown: (ending: Ending | undefined) => void): void {
     const known = this.#open.get(link.worker)?.ending;
     this.#open.delete(link.worker);
@@ -78,14 +87,14 @@ export class EndedLinks {
     for (const link of this.#waiting) if (link.worker === exit.workerId) link.settle(exit);
   }
 
-  /** The worker reads nothing more of the connection. */
+  /** Notes that the worker reads nothing more of the connection. */
   readOver(worker: ProcessId, leaseId: number, read: number): void {
     const open = this.#open.get(worker);
     if (open?.leaseId === leaseId) open.ending = { read };
     for (const link of this.#waiting) if (link.worker === worker && link.leaseId === leaseId) link.settle({ read });
   }
 
-  /** Nobody is told anything any more. */
+  /** Drops every waiting call without a word. */
   close(): void {
     for (const { takeBack } of this.#waiting) takeBack();
     this.#waiting.clear();
@@ -93,21 +102,24 @@ export class EndedLinks {
 }
 
 /**
- * Those that may have begun, and those that certainly have not. Tasks begin in the order of their sending: those that parked had begun, and so had all up to the one that the worker
- * had marked; where that one was answered, none behind it had. Without a mark, the first that had not parked was running. Where answers may have been lost with the
- * connection, any may have run, unless the worker says how many it had read.
+ * Separates the calls that may have begun from those that certainly have not.
+ *
+ * Tasks begin in the order of sending. A parked call had begun, and so had every call up to the one that the worker
+ * had marked. When the marked call was answered, no call behind it had begun. Without a mark, the first call that had
+ * not parked was running. When answers may have been lost with the connection, any call may have run, unless the
+ * worker says how many it had read.
  */
 export function splitBegun(link: EndedLink, ending: Ending | undefined): { begun: CallRecord[]; notBegun: CallRecord[] } {
   const { sent, isWhole } = link;
   const unanswered = Array.from(link.unanswered);
   if (ending === undefined) return { begun: unanswered, notBegun: [] };
   if ("read" in ending) {
-    // What was not read was sent last, and none of it was answered.
+    // Unread calls were sent last, and none of them was answered.
     const at = Math.max(0, unanswered.length - Math.max(0, sent - ending.read));
     return { begun: unanswered.slice(0, at), notBegun: unanswered.slice(at) };
   }
   const marks = ending.begun;
-  // Those of all connections on which calls had begun: the worker ended by a call of another.
+  // Unanswered calls of all connections on which calls had begun: a call of another connection ended the worker.
   if (marks !== undefined && marks.length < BEGUN_MAX && !marks.some(([madeFor]) => madeFor === link.leaseId % WORD_RANGE))
     return { begun: [], notBegun: unanswered };
   const { at: marked, isLast } = markedOf(link.leaseId, unanswered, ending);
@@ -119,8 +131,9 @@ export function splitBegun(link: EndedLink, ending: Ending | undefined): { begun
 }
 
 /**
- * The place of the call that the worker had marked: the last that began of those sent over the connection (`isLast`), or the one that it ran when it ended. -1 where it is none of
- * these; a running one that had parked says nothing of those behind it.
+ * Returns the place of the call that the worker had marked: the last that began of those sent over the connection
+ * (`isLast`), or the one that it ran when it ended. Returns -1 when it is none of these. A running call that had
+ * parked says nothing of the calls behind it.
  */
 function markedOf(
   leaseId: number,

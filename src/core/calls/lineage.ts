@@ -1,11 +1,15 @@
 /**
- * Lineage: how the results of this process' calls were made, kept so that lost ones can be made again.
+ * Lineage: keeps how the results of this process's calls were made, so that lost ones can be made again.
  *
- * A call is kept when a result of it lies in the store or contains refs: other results lie in the memory of whoever holds them, and are lost with
- * it alone. It is kept as long as one of these results can be reached, or a kept call has one of them among its arguments: that call may have to
- * run again, and then needs an argument that was freed. What is kept is the call, never the values of the refs among its arguments, except small ones that this
- * process has in its memory anyway. What was given by value is kept, too: in the call, or from 64 KB on as an object in the store, within a part of its quota and as long as
- * the store is not short. All calls together are bounded in bytes; beyond, the oldest are forgotten, which a later failure gives as its reason.
+ * A call is kept when one of its results lies in the store or contains refs. Any other result lies in its holders'
+ * memory and is lost only with them. The call is kept as long as one of these results can be reached. It is also kept
+ * while a kept call has one of them among its arguments: that call may run again, and then needs an argument that was
+ * freed.
+ *
+ * Lineage keeps the call, and never the values of the refs among its arguments, except small ones that this process
+ * has in its memory anyway. Arguments given by value are kept in the call. From 64 KB on they are kept as an object
+ * in the store, within a part of its quota and while the store is not short. All calls together are bounded in bytes.
+ * Beyond the bound the oldest calls are forgotten, and a later failure gives that as its reason.
  */
 import { copyBytes } from "../../runtime/base/bytes.ts";
 import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
@@ -14,35 +18,38 @@ import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { WireLocation } from "../../runtime/wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
-/** As Ray's: some millions of calls with small arguments. */
+/** Ray's default: some millions of calls with small arguments. */
 const LINEAGE_BYTES_MAX: number = 1024 * 1024 * 1024;
 /** A record with its entries and its place here, without the bytes of its arguments. */
 const RECORD_BYTES = 1024;
 
-/** A call as it is kept; of a stream, its items are its results. */
+/** A kept call. The items of a stream are its results. */
 type KeptCall = Omit<CallRecord, "results"> & { results: readonly ObjectEntry[] };
 
 interface Row {
-  /** Undefined once it was forgotten, for which of both reasons. */
+  /** The call; undefined once it was forgotten. `wasEvicted` tells why. */
   record: KeptCall | undefined;
   wasEvicted: boolean;
   bytes: number;
-  /** Results that can be reached, and kept calls that have one of them among their arguments. */
+  /** Number of results that can be reached, and of kept calls that have one of them among their arguments. */
   uses: number;
-  /** Rows of the calls that made arguments of this one. */
+  /** Rows of the calls that made this call's arguments. */
   sources: Row[];
-  /** Small arguments, pinned: with them in memory, what made them need not run again. */
+  /** Small arguments, pinned. While they are in memory, the calls that made them need not run again. */
   values: ObjectEntry[];
-  /** What was given by value and lies in the store, pinned. */
+  /** Arguments given by value that lie in the store, pinned. */
   stored: ObjectEntry | undefined;
-  /** For a stream, the items that can be reached, here or elsewhere, and could be lost. */
+  /** Items of a stream that can be reached, here or elsewhere, and could be lost. */
   items: Set<ObjectEntry> | undefined;
 }
 
 /** A result that this process gave up, while the daemon, its owner of record, keeps the value for others. */
 interface Abroad {
   readonly entry: ObjectEntry;
-  /** The place of the result in the store then; undefined for a value in memory, and while it is made again. */
+  /**
+   * Place of the result in the store at that time; undefined for a value in memory, and while the result is made
+   * again.
+   */
   location: WireLocation | undefined;
 }
 
@@ -50,7 +57,7 @@ interface LineageOptions {
   table: Pick<ObjectTable, "pin" | "unpin">;
   processId: ProcessId;
   bytesMax?: number;
-  /** For arguments by value that lie in the store. */
+  /** Limit on arguments by value that lie in the store. */
   storedBytesMax?: number;
 }
 
@@ -60,7 +67,7 @@ export class Lineage {
   readonly #withStored = new Set<Row>();
   #storedBytes = 0;
   readonly #rowOf = new WeakMap<ObjectEntry, Row>();
-  /** Of streams, by the record of the call, from the first item that is kept. */
+  /** Streams by the record of their call, from the first item that is kept. */
   readonly #rowOfStream = new WeakMap<CallRecord, Row>();
   /** Oldest first. */
   readonly #rows = new Set<Row>();
@@ -79,7 +86,7 @@ export class Lineage {
     return this.#rows.size;
   }
 
-  /** The call has ended with these results. To be told before its arguments are let go of. */
+  /** Notes that the call has ended with these results. It must run before the arguments are released. */
   retain(record: CallRecord): void {
     const known = record.results.map((entry) => this.#rowOf.get(entry)).find((row) => row?.record === record);
     const row = known ?? this.#newRow(record);
@@ -92,7 +99,7 @@ export class Lineage {
     this.#evict();
   }
 
-  /** An item of a stream lies in the store or contains refs; the call may still be running. */
+  /** Notes that an item of a stream lies in the store or contains refs. The call may still be running. */
   retainItem(record: CallRecord, item: ObjectEntry): void {
     let row = this.#rowOfStream.get(record);
     if (row?.record === undefined) {
@@ -106,7 +113,10 @@ export class Lineage {
     this.#evict();
   }
 
-  /** The store is short: arguments that only lineage keeps are let go of. Their calls cannot run again then, and say so. */
+  /**
+   * Releases arguments that only lineage keeps, because the store is short. Their calls cannot run again then, and
+   * say so.
+   */
   dropStored(): void {
     for (const row of this.#withStored) this.#unstore(row);
   }
@@ -114,12 +124,12 @@ export class Lineage {
   /** The call that made an object; "evicted" when it was forgotten for want of room, undefined when no call of this process made it. */
   callOf(entry: ObjectEntry): CallRecord | "evicted" | undefined {
     const row = this.#rowOf.get(entry);
-    // All that is lost of a stream is made again by one run, with the item that was released and that a call needs now.
+    // One run makes all lost items of a stream again, along with the released item that a call needs now.
     if (row?.record !== undefined && row.items !== undefined) row.record.results = Array.from(new Set(row.items).add(entry));
     return row?.record ?? (row?.wasEvicted === true ? "evicted" : undefined);
   }
 
-  /** Nobody in this process can reach the object any more. */
+  /** Notes that nobody in this process can reach the object any more. */
   released(entry: ObjectEntry): void {
     const row = this.#rowOf.get(entry);
     if (row === undefined) return;
@@ -132,7 +142,7 @@ export class Lineage {
     else this.#unreachable(entry, row);
   }
 
-  /** A released object is about to be made again, and can be reached from now on. */
+  /** Notes that a released object is made again, and can be reached from now on. */
   revived(entry: ObjectEntry): void {
     const row = this.#rowOf.get(entry);
     if (row === undefined) return;
@@ -142,21 +152,21 @@ export class Lineage {
     else given.location = undefined;
   }
 
-  /** The daemon has freed an object that it owned and this process made. */
+  /** Notes that the daemon has freed an object that it owned and this process made. */
   freedAbroad(id: ObjectId): void {
     const entry = this.abroad(id);
-    // An object that is made again just now is freed once more when it has been.
+    // An object that is being made again is freed once more when it has been made.
     if (entry?.state !== "freed") return;
     const row = this.#rowOf.get(entry);
     if (row !== undefined) this.#unreachable(entry, row);
   }
 
-  /** An object that the daemon owns, and this process has made and given up; it may be making it again. */
+  /** Returns an object that the daemon owns, and that this process made and gave up. It may be in the making again. */
   abroad(id: ObjectId): ObjectEntry | undefined {
     return this.#abroad.get(id)?.entry;
   }
 
-  /** The place of such an object in the store when it was given up. */
+  /** Returns the place in the store that such an object had when it was given up. */
   locationAbroad({ id }: ObjectEntry): WireLocation | undefined {
     return id === undefined ? undefined : this.#abroad.get(id)?.location;
   }
@@ -226,7 +236,7 @@ export class Lineage {
     }
   }
 
-  /** @returns the rows that it used */
+  /** Returns the rows that a call used. */
   #forget(row: Row): Row[] {
     if (!this.#rows.delete(row)) return [];
     this.#bytes -= row.bytes;
@@ -249,12 +259,15 @@ export class Lineage {
   }
 }
 
-/** Whether losing it would need its call: small plain results are in the memory of whoever has them. */
+/** Whether losing the result would need its call. Small plain results are in their holders' memory. */
 function isRemade(entry: ObjectEntry): boolean {
   return entry.state === "ready" && (entry.payload?.stored !== undefined || entry.contained !== undefined);
 }
 
-/** Made here, and in memory. Large ones are not kept for a call that may run again: they would fill the store. */
+/**
+ * Whether the value was made here and is in memory. Large values are not kept for a call that may run again: they
+ * would fill the store.
+ */
 function isSmallValue(entry: ObjectEntry): boolean {
   if (entry.sequence === 0 || !entry.isSettled || entry.state === "freed") return false;
   return entry.payload?.stored === undefined && entry.contained === undefined;
@@ -264,7 +277,10 @@ function storedBytesOf(entry: ObjectEntry): number {
   return entry.payload?.stored?.location[2] ?? 0;
 }
 
-/** A record without its handles and limits, and without the chunk of 64 KB in which its few bytes lie among those of other calls. */
+/**
+ * Copies a record without its handles and limits, and without the chunk of 64 KB that its few bytes share with other
+ * calls.
+ */
 function kept(record: CallRecord): KeptCall {
   const chunk = copyBytes(record.chunk, record.start, record.end);
   return { ...record, parent: undefined, limits: undefined, isEnded: true, chunk, start: 0, end: chunk.length };

@@ -1,10 +1,11 @@
 /**
- * Brings lost objects back: who is asked, what runs again, and why it cannot be done.
+ * Brings lost objects back: decides whom to ask, what runs again, and why an object cannot come back.
  *
- * A read that finds an object's bytes gone ends here, in the process of the reader. The owner's calls are run again under the ids that they had, first those that
- * made freed or lost arguments; for an object of another process its owner is asked, and whoever waits for the object waits until it has come back.
- * Many readers cause one run: the entry is pending from the first report on. What cannot come back fails for good, with one reason of
- * RECONSTRUCTION_REASON.
+ * A read that finds an object's bytes gone ends here, in the process of the reader. The owner runs its calls again
+ * under the ids that they had, and first the calls that made freed or lost arguments. For an object of another
+ * process the reader asks the owner, and everybody who waits for the object waits until it has come back. Many
+ * readers cause one run, because the entry is pending from the first report on. What cannot come back fails for good,
+ * with one reason of RECONSTRUCTION_REASON.
  */
 import { ObjectReconstructionFailedError } from "../../runtime/base/errors.ts";
 import { isPutId, type ObjectId, type ProcessId } from "../../runtime/base/ids.ts";
@@ -57,7 +58,10 @@ export class Recovery {
     this.#options = options;
   }
 
-  /** @returns the entry to wait for before the read is tried again; undefined when the error is about something else */
+  /**
+   * Handles the error of a read. @returns the entry to wait for before the read is tried again; undefined when the
+   * error is about something else
+   */
   begin(error: unknown): ObjectEntry | undefined {
     const lost = lostObjectOf(error);
     if (lost === undefined) return undefined;
@@ -68,15 +72,17 @@ export class Recovery {
   }
 
   /**
-   * An object that this process made is gone from a place: another process found that out, or the daemon, its owner of record, which asks once it has no value any more.
-   * The daemon names the last place that it was told: where this process has told another since, the answer is on its way.
+   * Handles the report that an object of this process is gone from a place. The report comes from another process, or
+   * from the daemon. As owner of record the daemon asks once it has no value any more, and names the last place that
+   * it was told. When this process has told another place since, the answer is in transit.
    *
-   * @returns under which its value comes; a failed one of no call (sequence 0) where nothing is known of how it was made
+   * @returns the entry under which the value comes; a failed entry of no call (sequence 0) when nothing is known of how
+   * it was made
    */
   reported(id: ObjectId, location: WireLocation): ObjectEntry {
     const { table, lineage } = this.#options.objects;
     const known = table.lookup(id);
-    // A ref that has come back to this process, which had let go of the object, is an entry like those of other processes.
+    // When this process had let go of the object, a ref that came back is an entry like those of other processes.
     const made = known === undefined || known.sequence === 0 ? lineage.abroad(id) : known;
     if (made === undefined) return unknown(id);
     if (made.state !== "freed") this.lost(made, location);
@@ -84,9 +90,9 @@ export class Recovery {
     return made;
   }
 
-  /** `cause`: what the read failed with, where it was this process that read. */
+  /** `cause`: the error of the read, if this process read. */
   lost(entry: ObjectEntry, location: WireLocation, cause?: unknown): void {
-    // Somebody else reported it, or it has a new place already.
+    // Another reader reported the loss, or the object has a new place already.
     if (entry.state !== "ready" && entry.state !== "failed") return;
     if (!isSameLocation(entry.payload?.stored?.location, location)) return;
     if (entry.sequence === 0) this.#askOwner(entry, location);
@@ -100,8 +106,9 @@ export class Recovery {
   }
 
   /**
-   * Runs the call of a lost or freed object again, once for all results of it that are lost, such as those that lay on the same dead node, and before it the calls
-   * of arguments that were freed. A loop instead of recursion: a chain of calls may be long.
+   * Runs the call of a lost or freed object again, and before it the calls of arguments that were freed. One run
+   * serves all lost results of the call, such as those that lay on the same dead node. A loop instead of recursion: a
+   * chain of calls may be long.
    */
   #remake(first: ObjectEntry, cause?: unknown): void {
     const { rerun, objects } = this.#options;
@@ -124,7 +131,7 @@ export class Recovery {
       }
       for (const result of call.results) if (result === entry || this.#isLost(result)) this.#open(result, opened);
       if (!call.isEnded) {
-        // The call runs again already, and gives all of them.
+        // The call runs again already, and gives all lost results.
         for (const result of call.results) if (!result.isSettled) result.maker = call;
         continue;
       }
@@ -141,7 +148,7 @@ export class Recovery {
     for (const entry of opened) table.unpin(entry);
   }
 
-  /** The entry waits for a value again, and is pinned. */
+  /** Makes the entry wait for a value again, and pins it. */
   #open(entry: ObjectEntry, opened: ObjectEntry[]): void {
     const { processId, objects } = this.#options;
     const { table, lineage, store, channel } = objects;
@@ -153,7 +160,7 @@ export class Recovery {
     }
     const location = entry.payload?.stored?.location;
     if (location !== undefined) {
-      // What the daemon owns, it gives up itself: it is told, and waits for the new value from here.
+      // The daemon gives up what it owns by itself: it is told, and waits for the new value from here.
       if (entry.owner === undefined || entry.owner === processId) store.lost(location);
       else channel.lost(entry.id as ObjectId, entry.owner, location);
     }
@@ -161,7 +168,10 @@ export class Recovery {
     table.reopen(entry);
   }
 
-  /** Results that the daemon keeps for others count, too: the daemon has both values then, and decides which of them readers get. */
+  /**
+   * Results that the daemon keeps for others count, too. The daemon then has both values, and decides which of them
+   * readers get.
+   */
   #isLost(entry: ObjectEntry): boolean {
     const { lineage, store } = this.#options.objects;
     if (entry.state !== "ready" && entry.state !== "freed") return false;
@@ -181,7 +191,10 @@ export class Recovery {
   }
 }
 
-/** An argument that no call of this process made, and that was freed. Actors are no values: a call to a dead one says so itself. */
+/**
+ * Whether an argument was freed and no call of this process made it. Actors are no values: a call to a dead one
+ * says so itself.
+ */
 function isGone(argument: ObjectEntry, call: CallRecord): boolean {
   if (argument.state !== "freed") return false;
   if (argument.id !== undefined && argument.id === call.args?.stored?.id) return true;
@@ -193,7 +206,7 @@ function noRetryLeft(call: CallRecord): Reason {
   return call.actor === undefined ? RECONSTRUCTION_REASON.RETRIES_DISABLED : RECONSTRUCTION_REASON.ACTOR_RETRIES_DISABLED;
 }
 
-/** An object of this process that it let go of, and of which it keeps no record. */
+/** Error of an object that this process made and released, and of which it keeps no record. */
 function unknown(id: ObjectId): ObjectEntry {
   const entry = new ObjectEntry(0, 0);
   entry.id = id;

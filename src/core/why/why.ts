@@ -1,9 +1,10 @@
 /**
- * `why(ref)`: what a call that has not ended waits for, as a tree.
+ * `why(ref)`: explains as a tree what an unfinished call waits for.
  *
- * This process knows its own calls: arguments that are pending, a queue, a worker to which the call was sent. What it does not know it asks, each with one
- * request and a time limit: the node (resources, who holds them, placement groups), the worker or actor that has the call (which looks into its own
- * process in the same way), and for a borrowed ref the process that makes it. The calls on the way are handed on, so that a cycle is seen and named.
+ * This process knows its own calls: pending arguments, a queue, or the worker to which the call was sent. It asks
+ * others for the rest, each with one request and a time limit. The node knows resources, their holders and placement
+ * groups. The worker or actor that has the call looks into its own process in the same way. For a borrowed ref, the
+ * process that makes it is asked. The calls on the way are passed on, so that a cycle is seen and named.
  */
 import type { ActorId, IdSource, JobId, NodeId, ProcessId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
@@ -21,12 +22,12 @@ import { placeReason } from "./why-place.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
 import { WireError } from "../../runtime/wire/wire-error.ts";
 
-/** How long all of it may take; each hop leaves a part of it to the one before. */
+/** Time limit of the whole explanation. Each hop leaves a part of it to the one before. */
 const WITHIN_MS = 1500;
 const HOP_MS = 100;
-/** A head that is there answers in a millisecond. */
+/** Time limit of the head, which answers in a millisecond when it is there. */
 const HEAD_ANSWERS_WITHIN_MS = 700;
-/** A list of a thousand refs is not explained one by one. */
+/** Largest number of refs explained one by one. A list of a thousand refs is not. */
 const CAUSES_MAX = 10;
 const DEPTH_MAX = 30;
 
@@ -67,7 +68,7 @@ export class WhyExplainer {
     );
   }
 
-  /** The node asks for somebody who holds a ref of a call that this process made. */
+  /** Answers the node, which asks for a holder of a ref of a call that this process made. */
   answer(callId: number, { id, trail }: WhyRefHeader): void {
     const { table, daemon } = this.#runtime;
     const entry = table.lookup(id);
@@ -75,7 +76,7 @@ export class WhyExplainer {
     else void this.entry(entry, trail).then((why) => daemon.reply(callId, why));
   }
 
-  /** For a call that came to this process: `begun` are those that run here beside it. */
+  /** Explains a call that came to this process; `begun` are the calls that run here beside it. */
   async received(context: TaskContext | undefined, begun: readonly TaskContext[], trail: WhyTrail): Promise<WhyHeader> {
     if (context === undefined) return node({ what: "call", state: "unknown", reason: "it has just ended, or not arrived yet" });
     const what = nameOf(context);
@@ -93,7 +94,7 @@ export class WhyExplainer {
     return await this.#begun(context, { ...trail, visited: trail.visited.filter(([visited]) => visited !== key) }, beside);
   }
 
-  /** A call that runs in this process; `beside`: tasks that share the process with it. */
+  /** Explains a call that runs in this process; `beside` are tasks that share the process with it. */
   async #begun(context: TaskContext, trail: WhyTrail, beside: readonly TaskContext[] = []): Promise<WhyHeader> {
     const what = nameOf(context);
     const key = context.taskId(this.#runtime.options.jobId);
@@ -171,7 +172,7 @@ export class WhyExplainer {
     });
   }
 
-  /** It is with a worker, which knows more, unless it computes. */
+  /** Asks the worker that has the call. It knows more, unless it computes. */
   async #sent(
     what: string,
     record: CallRecord,
@@ -199,7 +200,10 @@ export class WhyExplainer {
     });
   }
 
-  /** What the head knows of the nodes: undefined where it does not know who waits, "away" when it does not answer. */
+  /**
+   * Returns what the head knows of the nodes: undefined when it does not know who waits, "away" when it does not
+   * answer.
+   */
   async #place(asked: { shape: string } | { actor: string }, { withinMs }: WhyTrail): Promise<PlaceReportHeader | "away" | undefined> {
     const timeoutMs = Math.max(1, Math.min(HEAD_ANSWERS_WITHIN_MS, withinMs - 2 * HOP_MS));
     try {
@@ -236,7 +240,7 @@ function shorter(trail: WhyTrail): WhyTrail {
   return { ...trail, withinMs: trail.withinMs - HOP_MS };
 }
 
-/** The call is on the way that led to it. */
+/** Whether the call is already on the way that led to it. */
 function cycleOf(key: string, name: string, { visited }: WhyTrail): WhyHeader | undefined {
   const at = visited.findIndex(([other]) => other === key);
   if (at < 0) return undefined;

@@ -1,10 +1,13 @@
 /**
- * Decides which calls run so that they can be interrupted, and what an interruption means for the worker.
+ * Decides which calls can be interrupted while they compute, and what an interruption means for the worker.
  *
- * A frame that SIGINT can stop costs about 20 us, too much for most functions, which are short. So only calls run in one whose synchronous part takes 5 ms or
- * more on average, or has never been measured. A short function that does not end costs its worker instead (core/calls/call-cancellation.ts).
- * The interrupt slot (runtime/os/processes/interrupt-slot.ts) keeps a signal from reaching any other call; this file is the worker's side of that protocol.
- * Shoal's own code is never stopped half way: an interruption waits until that code has returned.
+ * A frame that SIGINT can stop costs about 20 us. Most functions are short, and that would be too much for them. The
+ * guard therefore covers only calls whose synchronous part takes 5 ms or more on average, or has never been measured.
+ * A short function that does not end costs its worker instead (core/calls/call-cancellation.ts).
+ *
+ * The interrupt slot (runtime/os/processes/interrupt-slot.ts) keeps a signal from reaching any other call, and this
+ * file is the worker's side of that protocol. A signal never stops Shoal's own code half way: an interruption waits
+ * until that code has returned.
  */
 import { libraryCode, type LibraryShield } from "../base/library-code.ts";
 import { blockFor, runInterruptible } from "../os/processes/interruptible.ts";
@@ -16,17 +19,17 @@ const GUARD_FROM_MS = 5;
 
 /** How long a function computes before it returns or first awaits. */
 export interface Measured {
-  /** Infinite until it has run. */
+  /** Mean in milliseconds; infinite before the first run. */
   syncMs: number;
 }
 
-/** What `run` throws instead of what the code would have. */
+/** Exception that `run` throws when the call was stopped. */
 export class Interruption {
   // oxlint-disable-next-line no-unused-private-class-members -- looked for by `is`
   readonly #brand = true;
-  /** The call was to be stopped, with or without its children; undefined for a signal that nobody here sent. */
+  /** The call that was to be stopped, with or without its children; undefined for a signal that nobody here sent. */
   readonly request: InterruptRequest | undefined;
-  /** A signal that nobody here sent has stopped Shoal's own code half way: the process can no longer be relied on. */
+  /** Whether a stray signal stopped Shoal's own code half way. The process can no longer be relied on then. */
   readonly isUnsafe: boolean;
 
   constructor(request: InterruptRequest | undefined, isUnsafe: boolean) {
@@ -34,13 +37,13 @@ export class Interruption {
     this.isUnsafe = isUnsafe;
   }
 
-  /** Reads nothing of the value: what a task throws may be a proxy, which even `instanceof` asks. */
+  /** Tests without reading the value: a task may throw a proxy, and even `instanceof` asks a proxy. */
   static is(thrown: unknown): thrown is Interruption {
     return typeof thrown === "object" && thrown !== null && #brand in thrown;
   }
 }
 
-/** Of what has never run. */
+/** Run time of a function that has never run. */
 export function unmeasured(): Measured & RecordedFunction {
   return { syncMs: Number.POSITIVE_INFINITY, recordNumber: -1, recordName: "" };
 }
@@ -60,14 +63,14 @@ interface GuardedCall extends MarkedCall {
 export class InterruptionGuard {
   readonly #slot: WorkerInterruptSlot;
   readonly #shield: LibraryShield = { raise: () => this.#raise(), lower: () => this.#lower() };
-  /** Waits to be stopped, at a point where Shoal's own code may be. */
+  /** Waits to be stopped, at a point where Shoal's own code may be interrupted. */
   #isStopping = false;
 
   constructor(slot: WorkerInterruptSlot) {
     this.#slot = slot;
   }
 
-  /** By which each call of a connection is marked as it begins, guarded or not. */
+  /** Marks each call of a connection as it begins, guarded or not. */
   begunOf(leaseId: number): BegunCalls {
     return this.#slot.begunOf(leaseId);
   }
@@ -78,9 +81,9 @@ export class InterruptionGuard {
   }
 
   /**
-   * `call`: which one it is, and which it was made for on this worker, the nearest first.
+   * Runs `body` as `call`, given with the calls that it was made for on this worker, the nearest first.
    *
-   * @throws Interruption when it was stopped; otherwise what the body throws
+   * @throws Interruption when the call was stopped; otherwise what the body throws
    */
   run<T>({ ancestors, ...call }: GuardedCall, body: () => T): T {
     const slot = this.#slot;
@@ -112,7 +115,7 @@ export class InterruptionGuard {
     return ended.value;
   }
 
-  /** The call ended by itself as it was about to be stopped: the signal must not meet the next. */
+  /** Keeps the signal from the next call, because this one ended by itself as it was about to be stopped. */
   #awaitSignal(): void {
     this.#whileRequested((isDeferred) => !isDeferred);
     this.#slot.interrupted();
@@ -129,8 +132,8 @@ export class InterruptionGuard {
   }
 
   /**
-   * Shoal's own code is about to begin, or has returned, and the daemon wants the call stopped. Awaits the daemon's signal; where the daemon has deferred that, sends
-   * it itself: with the shield up the daemon sends none beside it.
+   * Lets the daemon stop the call before Shoal's own code begins or after it has returned. Awaits the daemon's
+   * signal. When the daemon has deferred the signal, sends it itself: with the shield up the daemon sends none.
    */
   #stop(): void {
     this.#isStopping = true;
@@ -145,7 +148,10 @@ export class InterruptionGuard {
     this.#isStopping = false;
   }
 
-  /** Blocks while a request for this call is there, a second at most, as its sender may have ended: the signal comes within. */
+  /**
+   * Blocks while a request for this call exists, at most a second because its sender may have ended. The signal
+   * arrives in that time.
+   */
   #whileRequested(goesOn: (isDeferred: boolean) => boolean): void {
     const end = performance.now() + SIGNAL_WITHIN_MS;
     for (let request = this.#slot.interruptRequest(); request !== undefined; request = this.#slot.interruptRequest()) {

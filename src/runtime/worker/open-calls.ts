@@ -1,8 +1,10 @@
 /**
- * The calls of one caller that a message can meet here: those that wait to begin, and those that have begun and await something.
+ * Holds the calls of one caller that a message can meet here: those that wait to begin, and those that await
+ * something.
  *
- * Decides what a cancellation does to them: the signal, the waits that it breaks off, what they have called, and what becomes of one that does not heed
- * it. Owned by one `call-server.ts`, which adds calls and takes them out when they have been answered; calls that end where they began never come here.
+ * The file decides what a cancellation does to a call. It aborts the call's signal, breaks off its waits, cancels the
+ * calls that it made, and replaces the process when the call does not heed the signal. One `call-server.ts` owns the
+ * calls: it adds them, and removes them once they are answered. A call that ends where it began never comes here.
  */
 import { TaskCancelledError } from "../base/errors.ts";
 import type { CancelHeader } from "../wire/messages.ts";
@@ -15,13 +17,13 @@ interface OpenCallsOptions {
   executor: Executor;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
-  /** Answers for a call that goes on without anybody who waits for it. */
+  /** Answers for a call that goes on although nobody waits for it. */
   abandon: (context: TaskContext, callId: number) => void;
-  /** Of the worker's own calls: the process is to be replaced. Others have a caller who sees to it. */
+  /** Asks for a new process. Only the worker's own calls need this; the caller of any other call sees to it. */
   onUnsafe: (() => void) | undefined;
 }
 
-/** Why a call ends whose caller is gone. */
+/** Reason of a call that ends because its caller is gone. */
 const CALLER_ENDED = "the process that submitted it ended";
 
 export class OpenCalls {
@@ -36,7 +38,7 @@ export class OpenCalls {
     return this.#calls.size;
   }
 
-  /** Those that have begun and await something. */
+  /** Calls that have begun and await something. */
   get begun(): TaskContext[] {
     return Array.from(this.#calls.values()).filter((context) => context.startedMs !== undefined && !context.isFinished);
   }
@@ -53,7 +55,7 @@ export class OpenCalls {
     this.#calls.delete(callId);
   }
 
-  /** Ends its tasks, and later gives up those that go on; calls of an actor are left alone. */
+  /** Ends the caller's tasks, and later gives up those that go on. Calls of an actor are left alone. */
   callerGone(): void {
     this.#cancelTasks({ recursive: true, abandon: false });
     if (this.#calls.size === 0) return;
@@ -66,20 +68,21 @@ export class OpenCalls {
     const context = this.#calls.get(callId);
     if (context === undefined) return;
     if (context.isCancelled) {
-      // Those that have begun here would die with it; it goes on without anybody who waits for it.
+      // Other calls that have begun here would die with the process. The call goes on, and nobody waits for it.
       if (abandon && executor.othersHaveBegun(context)) this.#options.abandon(context, callId);
-      // Nobody but this worker itself pursues a call that runs on the worker of its parent.
+      // Only this worker can pursue a call that runs on the worker of its parent.
       else if (abandon) onUnsafe?.();
       return;
     }
     const reason = new TaskCancelledError(`Task ${context.name} was cancelled`, { reason: why });
-    // In the task's context, where its listeners were added: what they print and call is the task's.
+    // The signal's listeners were added in the task's context. Running them there makes their output and calls the
+    // task's.
     taskContext.run(context, () => context.cancellation.cancel(reason));
     if (recursive) this.#options.cancelChildren(context);
     if (context.place.executor !== undefined) executor.letGo(context);
   }
 
-  /** Nobody reads on, and the generator has been told so between two items. */
+  /** Lets go of a stream that nobody reads, after its generator was told to end between two items. */
   leave(context: TaskContext): void {
     this.#options.cancelChildren(context);
     if (context.place.executor !== undefined) this.#options.executor.letGo(context);

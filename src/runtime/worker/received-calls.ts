@@ -1,8 +1,11 @@
 /**
- * What the full form of a caller's calls and definitions brings along: arguments, dependencies, and the references that it holds for this process.
+ * Reads the full form of a caller's calls and definitions: arguments, dependencies, and the references that the
+ * message holds for this process.
  *
- * Owns the count of tasks that were read, whether they began or were declined: only those behind them certainly never begin once the connection has ended. Owns the count up to which messages with holds have been read: what they refer to is this process' to let go of, and the daemon is told now and then.
- * Owned by one `call-server.ts`.
+ * The file counts the tasks that were read, whether they began or were declined. When a connection ends, only the
+ * tasks behind that count certainly never begin. The file also counts the messages with holds. This process must
+ * release what these messages refer to, and it reports the count to the daemon now and then. One `call-server.ts`
+ * owns the counts.
  */
 import { TELL_HELD_EVERY } from "../objects/limits.ts";
 import type { ObjectTable } from "../objects/object-table.ts";
@@ -15,9 +18,9 @@ export interface ReceivedCall {
   readonly callId: number;
   readonly name: string;
   readonly numReturns: number;
-  /** Of a task: its function. */
+  /** Function of a task. */
   readonly callee?: Callee | undefined;
-  /** Of an actor: its method. */
+  /** Method of an actor. */
   readonly method?: Method | undefined;
   /** Makes a lost object again. */
   readonly isRemade?: boolean | undefined;
@@ -28,7 +31,7 @@ export interface ReceivedCall {
 type Caller = Pick<HelloHeader, "processId" | "link" | "leaseId">;
 
 export class ReceivedCalls {
-  /** The last call or definition with holds that has been read. */
+  /** Number of the last call or definition with holds that was read. */
   heldRead = 0;
   taskCount = 0;
   readonly #table: ObjectTable;
@@ -39,7 +42,10 @@ export class ReceivedCalls {
     this.#caller = caller;
   }
 
-  /** The lease for which the caller connected, and how many tasks have been read of it; nothing of one that connected for none. */
+  /**
+   * The lease for which the caller connected, and how many of its tasks were read. Undefined for a caller without a
+   * lease.
+   */
   get tasksRead(): [madeFor: number, calls: number][] {
     const { leaseId } = this.#caller;
     return leaseId === undefined ? [] : [[leaseId, this.taskCount]];
@@ -53,7 +59,7 @@ export class ReceivedCalls {
     return { callId: frame.callId, name, numReturns: header.numReturns, isRemade: header.isRemade, args, deps };
   }
 
-  /** A message with this number of holds was read; undefined for one without. */
+  /** Notes that a message with this number of holds was read; undefined for one without holds. */
   read(held: number | undefined): void {
     if (held === undefined) return;
     this.heldRead = held;
@@ -61,7 +67,7 @@ export class ReceivedCalls {
     if (held % TELL_HELD_EVERY === 0) this.#table.heldRead({ sender, link: -(link ?? 0), number: held });
   }
 
-  /** It does not run: what it refers to is let go of. */
+  /** Releases what a call refers to, because the call does not run. */
   discard(call: Pick<ReceivedCall, "args" | "deps">): void {
     this.#table.discard(call.args);
     for (const dep of call.deps) this.#table.discard(dep);

@@ -1,8 +1,8 @@
 /**
- * The answers of calls on their way to one caller: plain values in the hot form, all others with their headers.
+ * Sends the answers of calls to one caller: plain values in the hot form, all others with their headers.
  *
- * Decides which form an answer takes, and that the value of a call with several returns is cut into as many parts. What an answer refers to is held for the caller
- * before it is sent. Called by the call server, once for each call.
+ * The file chooses the form of an answer, and cuts the value of a call with several returns into as many parts. Refs
+ * in an answer are held for the caller before the answer is sent. The call server calls it once for each call.
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { nameUnsent } from "../closure/capture.ts";
@@ -72,20 +72,23 @@ export class ResultSender {
         payloads.push(this.#codec.toPayload(this.#codec.encode((value as unknown[])[index]), stored));
       }
     } catch (error) {
-      // One that cannot be sent fails the call, and takes those before it along.
+      // A part that cannot be sent fails the call, and the parts before it are released.
       for (const payload of payloads) this.#codec.discard(payload);
       throw nameUnsent(error, () => "value", [`[${index}]`]);
     }
     this.#sendPayloads(call.callId, payloads, durationUs);
   }
 
-  /** Before the next one begins: if this process dies in that, its caller must not take this one for the one that ran, and run that again. */
+  /**
+   * Tells the caller that the call has begun, before the next one begins. If this process dies in the next call, the
+   * caller must not take this call for one that had not begun.
+   */
   sendParked(callId: number): void {
     this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });
     this.#connection.flush();
   }
 
-  /** In place of an answer: the task has not begun, and goes back to its caller. */
+  /** Sends the task back to its caller instead of an answer, because it has not begun. */
   sendDeclined(callId: number, lost: readonly LostObject[] = []): void {
     const header: DeclinedHeader = { lost: lost.map(({ entry, location }) => [entry.id as ObjectId, location]) };
     this.#connection.send(MESSAGE.TASK_DECLINED, lost.length === 0 ? undefined : header, { callId });
@@ -93,7 +96,7 @@ export class ResultSender {
 
   #sendPayloads(callId: number, payloads: readonly Payload[], durationUs: number): void {
     if (this.#connection.isClosed) {
-      // Holds for a caller that never gets it would never be released.
+      // A caller that never gets the answer would never release its holds.
       for (const payload of payloads) this.#codec.discard(payload);
       return;
     }

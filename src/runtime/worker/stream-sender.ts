@@ -1,9 +1,10 @@
 /**
- * Drives one generator for its caller: asks it for items while the caller has room for them, and ends it when nobody reads on.
+ * Drives one generator for its caller: asks it for items while the caller has room, and ends it when nobody reads on.
  *
- * A generator that is as far ahead as it may be waits for credit, which parks its task like a wait for a ref: its CPU goes to others, so that a consumer can
- * always run, also on one CPU. A stopped one is ended at its next `yield`, by its own `return()`, so that its `finally` blocks run. Items that
- * the caller has from an earlier attempt are made again and not sent. Knows no connection: `StreamServer` sends.
+ * A generator that is as far ahead as it may be waits for credit. The wait parks its task like a wait for a ref, so
+ * others get its CPU and a consumer can always run, even on one CPU. A stopped generator ends at its next `yield`,
+ * through its own `return()`, so its `finally` blocks run. The generator makes items of an earlier attempt again
+ * without sending them. This file knows no connection: `StreamServer` sends.
  */
 import { TaskCancelledError } from "../base/errors.ts";
 import { Fifo } from "../base/fifo.ts";
@@ -20,7 +21,10 @@ export interface StreamSenderOptions {
   header: StreamHeader;
   /** Sends an item; returns its size in bytes. @throws when it cannot be sent */
   send: (index: number, value: unknown) => number;
-  /** Runs what the generator computes for an item, so that it can be interrupted; absent where nothing can be. @throws Interruption */
+  /**
+   * Runs the code that computes an item, so that it can be interrupted; absent where interruption is not possible.
+   * @throws Interruption
+   */
   ask?: (<T>(next: () => T) => T) | undefined;
 }
 
@@ -33,14 +37,14 @@ export class StreamSender {
   #aheadBytes = 0;
   #consumed: number;
   #isStopped = false;
-  /** The generator's code runs, or awaits something. */
+  /** Whether the generator's code runs or awaits something. */
   #isInside = false;
   #resume: (() => void) | undefined;
 
   constructor(options: StreamSenderOptions) {
     this.#options = options;
     this.#consumed = options.header.consumed;
-    // Of what an earlier attempt sent, sizes are not known; the number of items is.
+    // An earlier attempt tells the number of items that it sent, but not their sizes.
     for (let index = options.header.consumed; index < options.header.skip; index += 1) this.#ahead.push(0);
   }
 
@@ -48,7 +52,7 @@ export class StreamSender {
     return this.#isStopped;
   }
 
-  /** So many items have been consumed in all. */
+  /** Notes how many items have been consumed in all. */
   credit(consumed: number): void {
     while (this.#consumed < consumed) {
       this.#consumed += 1;
@@ -61,7 +65,10 @@ export class StreamSender {
     return this.#options.context;
   }
 
-  /** Nobody reads on. A generator that waits at a `yield` ends there; for one that is between two, its signal aborts. @returns whether it did */
+  /**
+   * Stops the stream because nobody reads on. A generator that waits at a `yield` ends there; otherwise its signal
+   * aborts. @returns whether the signal aborted
+   */
   stop(): boolean {
     if (this.#isStopped) return false;
     this.#isStopped = true;
@@ -73,7 +80,7 @@ export class StreamSender {
     return true;
   }
 
-  /** Until the generator has ended. @throws what it throws, and what cannot be sent */
+  /** Resolves when the generator has ended. @throws what it throws, and what cannot be sent */
   drive(produced: unknown): Promise<void> {
     return taskContext.run(this.#options.context, () => this.#drive(produced));
   }
@@ -90,7 +97,8 @@ export class StreamSender {
         const step = isAsync ? await asked : (asked as IteratorResult<unknown>);
         if (step.done === true) return;
         this.#isInside = false;
-        // As in `for await`: what a synchronous generator yields is awaited, what an asynchronous one yields has been.
+        // As in `for await`, items of a synchronous generator are awaited here, and those of an asynchronous one
+        // already were.
         const value = !isAsync && isThenable(step.value) ? await step.value : step.value;
         if (index >= ITEMS_MAX) throw new RangeError(`Cannot send an item of a stream: there are at most ${ITEMS_MAX}`);
         if (index < header.skip || this.#isStopped || context.isCancelled) continue;
@@ -106,14 +114,14 @@ export class StreamSender {
         }
       }
     } catch (error) {
-      // What it threw itself has ended it.
+      // A generator ends by its own exception, so it needs no `return()`.
       if (!this.#isInside) await iterator.return?.();
       throw error;
     }
     await iterator.return?.();
   }
 
-  /** One item may always be ahead, however large. */
+  /** Whether the generator may go on. One item may always be ahead, however large it is. */
   #hasRoom(): boolean {
     const { itemsAhead, bytesAhead } = this.#options.header;
     return this.#ahead.size === 0 || (this.#ahead.size < itemsAhead && this.#aheadBytes < bytesAhead);
@@ -142,7 +150,7 @@ export class StreamSender {
   }
 }
 
-/** @throws TypeError for what cannot be iterated */
+/** Returns the iterator of a value. @throws TypeError for a value that cannot be iterated */
 function iteratorOf(produced: unknown, name: string): { iterator: AnyIterator; isAsync: boolean } {
   if (typeof produced === "object" && produced !== null) {
     const { [Symbol.asyncIterator]: asAsync, [Symbol.iterator]: asSync } = produced as Partial<AsyncIterable<unknown> & Iterable<unknown>>;

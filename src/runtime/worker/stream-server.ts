@@ -1,9 +1,9 @@
 /**
- * The streams that one caller reads from this worker: their items out, credit and stops in.
+ * Serves the streams that one caller reads from this worker: items go out, credit and stops come in.
  *
- * Items are small values inline, written once a tick with all else on the connection, or locations in the store; the answer that ends the
- * call comes after them on the same connection, so the caller has every item before it learns of the end. When the
- * caller goes away, its streams stop.
+ * A small item travels inline, and a large one as its location in the store. All items of a tick leave in one write
+ * with everything else on the connection. The answer that ends the call follows them on the same connection, so the
+ * caller has every item before it learns of the end. When the caller goes away, its streams stop.
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { InFlightBorrows } from "../objects/in-flight-borrows.ts";
@@ -22,7 +22,10 @@ interface StreamServerOptions {
   codec: ValueCodec;
   held: InFlightBorrows;
   callerId: ProcessId;
-  /** A generator that awaits something, or computes, has been told to end: neither its children nor its CPU are wanted any more. */
+  /**
+   * Whether a generator that awaits or computes was told to end. Neither its children nor its CPU are wanted any
+   * more.
+   */
   onLeft: (context: TaskContext) => void;
 }
 
@@ -34,7 +37,7 @@ export class StreamServer {
     this.#options = options;
   }
 
-  /** A streaming call came; it may be stopped before it begins. */
+  /** Notes a streaming call, which may be stopped before it begins. */
   open(callId: number, context: TaskContext, header: StreamHeader, ask?: StreamSenderOptions["ask"]): void {
     this.#senders.set(callId, new StreamSender({ context, header, send: (index, value) => this.#send(callId, index, value), ask }));
   }
@@ -45,7 +48,7 @@ export class StreamServer {
   }
 
   /**
-   * Sends the items of what the call returned, to the end or until it is stopped.
+   * Sends the items of a call's result, to the end or until it is stopped.
    *
    * @returns how long that took, in milliseconds. @throws what the generator throws, and what cannot be sent
    */
@@ -56,13 +59,13 @@ export class StreamServer {
     try {
       await sender.drive(produced);
     } catch (error) {
-      // What a generator throws when it is stopped concerns nobody.
+      // Nobody wants the exception of a generator that was stopped.
       if (!sender.isStopped || Interruption.is(error)) throw error;
     }
     return performance.now() - startMs;
   }
 
-  /** Its call has been answered. */
+  /** Forgets a stream whose call has been answered. */
   ended(callId: number): void {
     this.#senders.delete(callId);
   }
@@ -77,7 +80,7 @@ export class StreamServer {
     else this.#stop(sender);
   }
 
-  /** The caller is gone. */
+  /** Stops all streams because the caller is gone. */
   close(): void {
     for (const sender of this.#senders.values()) this.#stop(sender);
   }

@@ -1,9 +1,10 @@
 /**
- * The end that a caller wishes for one task or actor call: the signal that its code sees, and the waits that it breaks off.
+ * Cancels one task or actor call: aborts the signal that its code sees, and breaks off its waits.
  *
- * One per call that was cancelled, asked for its signal, or waits for a ref. JavaScript cannot throw into a function that awaits something of its own,
- * so a cancellation breaks off the waits for refs that are under way, or else the next one, once: what the function awaits after that, in a
- * `finally` for instance, is its cleaning up and works.
+ * A call gets one of these when it is cancelled, asks for its signal, or waits for a ref. JavaScript cannot throw
+ * into a function that awaits something of its own. A cancellation therefore breaks off the waits for refs that are
+ * in progress, or else the next one. It does so once: later waits, in a `finally` for instance, are the function's
+ * cleanup and work normally.
  */
 
 type BreakOff = (reason: Error) => void;
@@ -12,10 +13,10 @@ export class TaskCancellation {
   #controller: AbortController | undefined;
   #waits: Set<BreakOff> | undefined;
   #hasBrokenOff = false;
-  /** Why, once it has been cancelled. */
+  /** The reason, once the call has been cancelled. */
   reason: Error | undefined = undefined;
 
-  /** Aborts with the reason. Made at the first use. */
+  /** Signal that aborts with the reason. It is created at its first use. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -37,13 +38,14 @@ export class TaskCancellation {
   }
 
   /**
-   * Nobody hears the answer any more. Who has asked for the signal is told; the call itself goes on, as what it does to its actor may be half done.
+   * Tells whoever asked for the signal that nobody waits for the answer any more. The call itself goes on, because
+   * its change of the actor may be half done.
    */
   callerGone(reason: Error): void {
     this.#controller?.abort(reason);
   }
 
-  /** A wait begins. Breaks it off at once where a cancellation came before it and has broken off nothing. */
+  /** Begins a wait. Breaks it off at once when an earlier cancellation has not broken off any wait. */
   waitBegins(breakOff: BreakOff): void {
     if (this.reason === undefined) {
       this.#waits ??= new Set();

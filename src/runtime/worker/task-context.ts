@@ -1,71 +1,77 @@
 /**
- * What is known of the task or actor call that runs here, following it through every `await`.
+ * Keeps what is known of the running task or actor call, and follows it through every `await`.
  *
- * Read by `getRuntimeContext()`, by the console (which task printed a line), and by every wait for a ref, which parks the task. Made by the call server; where a
- * call runs is shared by all calls of one shape or one actor.
+ * `getRuntimeContext()` reads it, and so does the console, which needs the task that printed a line. A wait for a ref
+ * reads it to park the task. The call server makes it. All calls of one shape or one actor share the part that says
+ * where they run.
  */
 import { type ActorId, type JobId, type TaskId, taskIdOf } from "../base/ids.ts";
 import { AsyncContext } from "../os/async-context.ts";
 import type { AcceleratorIds } from "../wire/messages.ts";
 import { TaskCancellation } from "./task-cancellation.ts";
 
-/** Runs others while a call waits for a ref. */
+/** Lets others run while a call waits for a ref. */
 export interface WaitParking {
   waitBegins(context: TaskContext): void;
-  /** `resume` is called when the call may go on. */
+  /** Parks the call; `resume` is called when it may go on. */
   waitEnds(context: TaskContext, resume: () => void): void;
 }
 
-/** Where calls run: shared by all calls of one shape or one actor. */
+/** Where calls run, shared by all calls of one shape or one actor. */
 export interface CallPlace {
   readonly actor: ActorId | undefined;
   readonly actorName: string | undefined;
   readonly incarnation: number;
-  /** What it was leased or placed under (`runtime/scheduling/lease-spec.ts`): resources, group, environment. */
+  /** Resources, group and environment of the lease or placement (`runtime/scheduling/lease-spec.ts`). */
   readonly shape: string;
   readonly resources: Readonly<Record<string, number>>;
-  /** Which accelerators it may use. */
+  /** Accelerators that the call may use. */
   accelerators: AcceleratorIds | undefined;
-  /** Parks a task while it waits; actors run nothing else meanwhile, so they have none. */
+  /** Parks a task while it waits. An actor has none, because nothing else runs on its worker meanwhile. */
   readonly executor: WaitParking | undefined;
-  /** Of an actor: no two of its calls overlap. */
+  /** Whether the actor runs its calls one at a time. */
   readonly isSerial: boolean;
-  /** Of an actor: it ends once the call that decided so has been left. */
+  /** Ends the actor once the call that decided so has returned. */
   readonly exitActor?: ((context: TaskContext) => void) | undefined;
-  /** A library lays it beside the actor. */
+  /** State that a library keeps beside the actor. */
   data?: unknown;
 }
 
 export class TaskContext {
   readonly name: string;
-  /** First half of the task's id, of its caller's process, and the call's number in it. */
+  /** First half of the task's id, of the caller's process, and the call's number in that process. */
   readonly taskIdPrefix: string;
   readonly callId: number;
   readonly place: CallPlace;
-  /** What runs; its place in a file is told when its result cannot be sent. */
+  /** Target of the call. An error about an unsendable result names its place in a file. */
   fn: ((...args: unknown[]) => unknown) | undefined = undefined;
-  /** Refs that it waits for at present. */
+  /** Refs that the call waits for at present. */
   waits = 0;
   isFinished = false;
-  /** When its code was entered, later by the time for which it waited on a shared worker; only for calls that awaited something. */
+  /**
+   * When the call's code was entered, plus its waiting time on a shared worker. Only calls that awaited something
+   * have it.
+   */
   startedMs: number | undefined = undefined;
   /** Since when the task has waited on a worker that begins others meanwhile. */
   sharedSinceMs: number | undefined = undefined;
   /** Slot and function number in the record of calls; -1 for none. */
   recordSlot = -1;
   recordFunction = -1;
-  /** When it returned, where the clock was read then. */
+  /** When the call returned, if the clock was read then. */
   endedMs: number | undefined = undefined;
-  /** It called `exitActor()`: it is not answered. */
+  /** Whether the call used `exitActor()`, and therefore gets no answer. */
   exits = false;
-  /** Tells the caller that the task has begun and waits: after a crash it is known which tasks had started. */
+  /**
+   * Tells the caller that the task has begun and waits. After a crash the caller then knows which tasks had started.
+   */
   onParked: (() => void) | undefined = undefined;
-  /** Lets go of what lives as long as the task: the actors that it created. */
+  /** Releases what lives as long as the task: the actors that it created. */
   onFinished: (() => void)[] | undefined = undefined;
-  /** A library lays it beside the call. A weak map would keep it until the whole heap is collected. */
+  /** State that a library keeps beside the call. A weak map would keep it until the whole heap is collected. */
   data: unknown = undefined;
 
-  /** Made when somebody asks for the signal, waits, or cancels: most tasks end without. */
+  /** Created when somebody asks for the signal, waits, or cancels. Most tasks end without it. */
   #cancellation: TaskCancellation | undefined = undefined;
 
   constructor(options: { name: string; taskIdPrefix: string; callId: number; place: CallPlace }) {

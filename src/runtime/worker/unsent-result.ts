@@ -1,13 +1,14 @@
 /**
- * What a caller hears of a result that cannot leave the worker: that it is a result, of which call, and where its function is written.
+ * Words the error of a result that cannot leave the worker. It names the call and the place where its function is
+ * written.
  *
- * Called when an answer or an item of a stream could not be encoded, so it costs nothing where all goes well.
+ * The code runs only when an answer or an item of a stream could not be encoded, so a successful call pays nothing.
  */
 import { SerializationError } from "../base/errors.ts";
 import { describePlace, nameUnsent } from "../closure/capture.ts";
 import type { TaskContext } from "./task-context.ts";
 
-/** @param error what was thrown when `value` was encoded */
+/** Wraps `error`, which was thrown when `value` was encoded. */
 export function unsentResult(error: unknown, value: unknown, context: TaskContext): unknown {
   return readable(
     `the result of ${context.name}`,
@@ -33,7 +34,7 @@ function named({ name, fn }: TaskContext): string {
   return `${name}${fn === undefined ? "" : describePlace(fn)}`;
 }
 
-/** What to say of a result that is a generator and was not asked for as a stream: it has no value that could be sent. */
+/** Returns the text for a generator that was not requested as a stream, and therefore has no value to send. */
 function unstreamedError(value: unknown, name: string): TypeError | undefined {
   const tag = Object.prototype.toString.call(value);
   if (tag !== "[object Generator]" && tag !== "[object AsyncGenerator]") return undefined;

@@ -1,9 +1,9 @@
 /**
- * The waits of this process that last: told to the node's daemon, which finds those that wait for each other.
+ * Tells the node's daemon about this process's long waits. The daemon finds processes that wait for each other.
  *
- * Most waits end within microseconds, so a wait costs an entry in a set, and no timer of its own: once a second those that have been there for a second
- * are told, and the ends of those that were. Only waits of tasks and actors that nothing but an answer ends: a driver closes no cycle, and a
- * time limit ends one.
+ * Most waits end within microseconds. A wait therefore costs an entry in a set, and no timer of its own. Once a
+ * second the file reports the waits that have lasted a second, and the ends of those that it reported before. It
+ * covers only waits of tasks and actors without a time limit. A driver closes no cycle, and a time limit ends one.
  */
 import type { JobId, ObjectId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
@@ -11,16 +11,16 @@ import type { LongWaitHeader, WaitsHeader } from "../../runtime/wire/messages.ts
 import type { TaskContext } from "../../runtime/worker/task-context.ts";
 
 const TICK_MS = 1000;
-/** Waits that are told in one message; of a program with more waits, the rest is told with the next. */
+/** Number of waits in one message. A program with more waits reports the rest with the next message. */
 const TOLD_AT_ONCE_MAX = 256;
 const TARGETS_MAX = 64;
 
 export interface LongWait {
   readonly context: TaskContext;
   readonly entries: readonly ObjectEntry[];
-  /** The turn of the clock in which it began. */
+  /** Turn of the clock in which the wait began. */
   readonly tick: number;
-  /** Its number, once it has been told. */
+  /** Number of the wait, once it has been reported. */
   number: number;
 }
 
@@ -49,7 +49,7 @@ export class LongWaits {
     return wait;
   }
 
-  /** What a call of this process waits for at present. */
+  /** The refs that calls of this process wait for at present. */
   waitsOf(context: TaskContext): ObjectEntry[] {
     const entries = new Set<ObjectEntry>();
     for (const wait of this.#waits) {
@@ -64,12 +64,12 @@ export class LongWaits {
     if (wait.number > 0) this.#ended.push(wait.number);
   }
 
-  /** One turn of the clock. */
+  /** Runs one turn of the clock. */
   turn(): void {
     this.#tick += 1;
     const began: LongWaitHeader[] = [];
     for (const wait of this.#waits) {
-      // In the order of their beginning: the rest is younger.
+      // The set is in the order of beginning, so all later waits are younger.
       if (wait.tick >= this.#tick - 1 || began.length >= TOLD_AT_ONCE_MAX) break;
       if (wait.number === 0) began.push(this.#told(wait));
     }
@@ -99,7 +99,7 @@ export class LongWaits {
       for: entries
         .filter((entry) => !entry.isSettled)
         .slice(0, TARGETS_MAX)
-        // An object's id is that of its task with a number behind it.
+        // The id of an object is its task's id with a number behind it.
         .map((entry) => ({ task: this.#options.idOf(entry).slice(0, -8), name: entry.label, actor: entry.actor })),
     };
   }

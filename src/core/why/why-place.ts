@@ -1,7 +1,8 @@
 /**
- * What a demand waits for in a cluster, in words: the node of this program knows who holds what there, the head what is free on the others.
+ * Words what a demand waits for in a cluster: who holds the resources of this program's node, and what is free on the
+ * others.
  *
- * Pure: `why.ts` asks both, here is only what is said.
+ * The file is pure. `why.ts` asks the node and the head, and passes their answers here.
  */
 import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader, WhyHeader } from "../../runtime/wire/why-messages.ts";
 import { heldText, leaseReason } from "./why-reason.ts";
@@ -36,7 +37,7 @@ function reasonOf(here: LeaseReportHeader, cluster: PlaceReportHeader | "away" |
   const open = cluster.nodes.filter(({ state }) => state === "alive");
   if (open.length === 0)
     return { state: "waits for resources", reason: `no node that could have it takes new work: ${nodesText(cluster, nodeId)}`, details };
-  // What is free in a bundle its node does not report.
+  // The node does not report what is free in a bundle.
   if (local.state === "waits for a placement group" || here.pendingGroup !== undefined)
     return { state: "waits for a worker", reason: `it is on its way to a bundle of its group: ${open.map(nameOf).join(", ")}`, details };
   if (isHere) return { ...local, details };
@@ -48,7 +49,7 @@ function reasonOf(here: LeaseReportHeader, cluster: PlaceReportHeader | "away" |
   return { state: "waits for resources", reason, details };
 }
 
-/** Of this node the head knows only what it reported last. */
+/** The head knows of this node only its last report. */
 function withOwn(cluster: PlaceReportHeader, { lacking }: LeaseReportHeader, own: string): PlaceReportHeader {
   const known = Object.fromEntries(lacking.map(({ name, free }) => [name, free]));
   return { ...cluster, nodes: cluster.nodes.map((one) => (one.nodeId === own ? { ...one, free: { ...one.free, ...known } } : one)) };

@@ -1,7 +1,8 @@
 /**
- * What the node says of a demand, in words: what it waits for, who holds that, and what will never be.
+ * Words the node's answer about a demand: what it waits for, who holds that, and what will never exist.
  *
- * And the public form of an explanation, which prints as a tree. Pure: `why.ts` asks, here is only what is said.
+ * The file also makes the public form of an explanation, which prints as a tree. It is pure: `why.ts` asks the node,
+ * and passes the answer here.
  */
 import type { LeaseReportHeader, WhyHeader } from "../../runtime/wire/why-messages.ts";
 import type { Why, WhyState } from "../options/scheduling-types.ts";
@@ -34,7 +35,7 @@ export function heldText(holders: LeaseReportHeader["holders"]): string {
   return `; held by ${parts.join(", ")}`;
 }
 
-/** The public form. */
+/** Makes the public form. */
 export function whyFrom(header: WhyHeader): Why {
   const causes = header.causes.map(whyFrom);
   const why: Why = {

@@ -1,9 +1,11 @@
 /**
  * The node daemon: the shell around the node's state machines.
  *
- * Builds its parts bottom up, so that each is given those that it stands on, and hands every message of a process to the part whose it is; no decision is made here.
- * Actors and definitions are the head's (`runtime/head/head.ts`), which on one machine it hosts. It never runs user code and never waits, so it answers at once whatever
- * the workers compute. On one machine it ends its workers and itself when the last driver has gone.
+ * The daemon builds its parts from the bottom up, and gives each part those that it stands on. It hands every message
+ * of a process to the part that handles it, and decides nothing itself. The head keeps actors and definitions
+ * (`runtime/head/head.ts`); on one machine the daemon hosts the head. The daemon never runs user code and never
+ * waits, so it answers at once whatever the workers compute. On one machine it ends its workers and itself when the
+ * last driver has gone.
  */
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
@@ -37,12 +39,12 @@ import { handle, type Handlers } from "../wire/message-table.ts";
 import type { MessagesBetweenDaemons, MessagesOfProcess } from "../wire/messages-to-daemon.ts";
 import { MESSAGES_TO_HEAD, type MessagesToHead } from "../wire/messages-to-head.ts";
 
-/** Taken off the time that `why` has for an answer, for the way back. */
+/** Share of `why`'s time limit that is kept for the way back. */
 const WHY_HOP_MS = 100;
-/** A dying process' sockets close before its exit is known. */
+/** Wait for the exit of a process whose sockets have closed. */
 const EXIT_AFTER_CLOSE_MS = 1000;
 
-/** A process of this node, or what stands for one of another, whose kind is not known here. */
+/** A process of this node, or the stand-in for a process of another node, whose kind is not known here. */
 type Sender = HeadPeer & { kind?: HelloHeader["kind"] };
 type QuestionsOfProcess = Pick<MessagesOfProcess, keyof MessagesToHead & keyof MessagesOfProcess>;
 type DaemonHandlers = Handlers<MessagesOfProcess, [peer: Sender, message: Message]> &
@@ -103,7 +105,7 @@ export class NodeDaemon {
     this.#endedElsewhere = new EndedElsewhere({
       nodeTag: nodeTagOf(processId),
       known: () => [...refs.holders(), ...objects.store.owners(), ...leases.manager.leases().map(({ owner }) => owner)],
-      // It lasts as long as it takes to reach that node; once that is dead, its processes are.
+      // The question has no time limit: it ends with an answer, or with the death of that node and its processes.
       ask: async (node, asked) => (await peers.remote.daemonOf(node).request(MESSAGE.PROCESSES_ENDED, asked, { timeoutMs: 0 })).header,
       onEnded: (process) => router.processGone(process),
     });
@@ -138,18 +140,18 @@ export class NodeDaemon {
     await this.#workers.pool.close("the session was shut down");
   }
 
-  /** A frame of another node's daemon, or of the head for a process of this node. */
+  /** Handles a frame of another node's daemon, or of the head for a process of this node. */
   receiveRouted(header: RoutedHeader, body: Uint8Array): void {
     this.#router.receive(header, body);
   }
 
-  /** The daemon of another node, to be asked things; undefined for one that is dead. */
+  /** Returns the daemon of another node, to ask it; undefined when it is dead. */
   daemonOf(node: NodeId): PeerConnection | undefined {
     const { remote } = this.#peers;
     return remote.isDead(nodeTagOf(node)) ? undefined : remote.daemonOf(nodeTagOf(node));
   }
 
-  /** Another node comes to fetch objects. */
+  /** Accepts another node that comes to fetch objects. */
   acceptTransfer(tag: NodeTag, transport: Transport): void {
     this.#objects.acceptTransfer(tag, transport);
   }
@@ -162,7 +164,10 @@ export class NodeDaemon {
     return nodeDigest(this.#options.nodeId, { processes: this.#peers.local, actors, ...contents });
   }
 
-  /** Another head leads: what it does not know of the leases that are sought is asked again, and what the last one may not have told is asked elsewhere. */
+  /**
+   * Follows another head: asks it again for the leases that it does not know, and asks other nodes for the deaths that
+   * the last head may not have told.
+   */
   headUp(): void {
     this.#leases.cluster?.headUp();
     this.#endedElsewhere.ask();
@@ -273,20 +278,20 @@ export class NodeDaemon {
     };
   }
 
-  /** What is the head's to answer; of a few things the daemon has to know, too. */
+  /** Passes questions to the head. The daemon itself also notes a few of them. */
   #headHandlers(): Handlers<QuestionsOfProcess, [peer: Sender, message: Message]> {
     const toHead = (header: unknown, peer: Sender, message: Message): void => this.#head.receive(peer, message, header);
     const passedOn = Object.fromEntries(Object.keys(MESSAGES_TO_HEAD).map((type) => [type, toHead]));
     return {
       ...(passedOn as unknown as Handlers<QuestionsOfProcess, [peer: Sender, message: Message]>),
       [MESSAGE.DEFINE]: (header, peer, message) => {
-        // The definition itself is the head's.
+        // The head keeps the definition itself.
         this.#refs.defined(header);
         toHead(header, peer, message);
       },
       [MESSAGE.ENVIRONMENT]: (header, peer, message) => {
         this.#workers.environments.described(header);
-        // Other nodes that are to run something in it ask there.
+        // Other nodes that run something in the environment ask the head.
         toHead(header, peer, message);
       },
       [MESSAGE.ACTOR_CREATE]: (header, peer, message) => {
@@ -303,7 +308,7 @@ export class NodeDaemon {
     const here = maker === undefined ? undefined : this.#peers.local.get(maker);
     const { nowMs } = this.#options;
     if (here !== undefined) this.#silentOwners.asked(here.id, nowMs());
-    // The asker waits for as long, and hears why there is no answer.
+    // The asker waits equally long, and hears why there is no answer.
     const answer = target?.connection.request(MESSAGE.WHY_REF, header, { timeoutMs: Math.max(1, header.trail.withinMs - WHY_HOP_MS) });
     (answer ?? Promise.reject(new Error("nobody makes it"))).then(
       (reply) => {
@@ -324,7 +329,7 @@ export class NodeDaemon {
 
   #shutdown(peer: HeadPeer, callId: number): void {
     if (!this.#options.isOfDriver) {
-      // The node goes on without this driver: what it left ends with its connection.
+      // The node goes on without this driver. What the driver left ends with its connection.
       peer.connection.reply(callId, undefined);
       return;
     }
@@ -335,7 +340,8 @@ export class NodeDaemon {
         this.#options.onAbandoned();
         return;
       }
-      // Much output may lie before the reply, and a driver that prints it to a slow terminal reads slowly. The end of this process would cut it off.
+      // Much output may lie before the reply, and a driver that prints it to a slow terminal reads slowly. The end of
+      // this process would cut the output off.
       connection.onClose = () => this.#options.onAbandoned();
       connection.close();
     });

@@ -1,10 +1,15 @@
 /**
- * The other nodes as this daemon sees them: their processes as peers, and which message is whose business.
+ * Connects this daemon with the other nodes: their processes are peers here, and each message goes to the node that
+ * it concerns.
  *
- * A process of another node is a peer like any other. What is sent to it goes to its daemon inside a ROUTED frame and from there to it; what it says arrives here the
- * same way and is handled as if it were connected. What a process of this node says of things that another node keeps (a ref counts where its owner is, a
- * stored object where its bytes are, a lease where its worker is) is passed on, in the order in which it was said. Each link is ordered, so the rule of holds
- * (`ref-ledger.ts`) stands between nodes, too. Without other nodes (`init` without an address) nothing of this is asked.
+ * A process of another node is a peer like any other. A message to it travels to its daemon inside a ROUTED frame,
+ * and from there to the process. Its own messages arrive here in the same way, and are handled as if it were
+ * connected.
+ *
+ * Another node may keep what a local process reports on: a ref counts where its owner is, a stored object where its
+ * bytes are, a lease where its worker is. This file passes such reports on in their order. Each link is ordered, so
+ * the rule of holds (`ref-ledger.ts`) also stands between nodes. A session without other nodes (`init` without an
+ * address) asks this file for nothing.
  */
 import { timeoutAfterIo } from "../../base/timeout-after-io.ts";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
@@ -30,7 +35,7 @@ import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
 interface RemoteNodesOptions {
   readonly cluster: Pick<NodeCluster, "linkTo" | "linked">;
-  /** The processes of this node. */
+  /** Processes of this node. */
   readonly local: ReadonlyMap<ProcessId, HeadPeer>;
 }
 
@@ -39,14 +44,14 @@ interface PendingRequest extends OpenRequest {
   readonly takeBack: (() => void) | undefined;
 }
 
-/** How the head signs what it says. */
+/** Name of the head as a sender of messages. */
 const HEAD = "head";
 
 const ALL = Symbol("all nodes");
-/** Whose business a message is: that of the node of an id in it, of one for each of its rows, or all nodes'. */
+/** Nodes that a message concerns: the node of one id in it, the node of each of its rows, or all nodes. */
 type Route = string | readonly string[] | typeof ALL;
 
-/** Messages that are not here are this node's, or the head's. */
+/** Messages by the nodes that they concern. Other messages concern this node or the head. */
 const ROUTES: HeaderExtractors<MessagesOfProcess, Route | undefined> = {
   // A ref counts where its owner is.
   [MESSAGE.REF_HOLD]: (rows) => rows.map(([, owner]) => owner),
@@ -60,7 +65,7 @@ const ROUTES: HeaderExtractors<MessagesOfProcess, Route | undefined> = {
   [MESSAGE.HELD_READ]: ([sender, , , asker]) => asker ?? sender,
   // The holds of messages are counted where the owners of the refs are.
   [MESSAGE.HELD_ENDED]: () => ALL,
-  // A stored object is kept where its bytes are, a lease where its worker is.
+  // A stored object is kept where its bytes are, and a lease where its worker is.
   [MESSAGE.STORE_FREED]: (rows) => rows.map(([location]) => location[0]),
   [MESSAGE.STORE_CLAIM]: (rows) => rows.map(([location]) => location[0]),
   [MESSAGE.ARENA_LOST]: ([arena]) => arena,
@@ -93,17 +98,17 @@ export class RemoteNodes {
     return nodeTagOf(id) === this.#tag;
   }
 
-  /** A process of another node; that it lives is not known here. */
+  /** Returns a process of another node. Whether it lives is not known here. */
   peer(id: ProcessId): HeadPeer {
     return { id, holderId: id, connection: this.#connectionTo(id) };
   }
 
-  /** Another node's daemon, by its node alone. */
+  /** Returns another node's daemon, given its node alone. */
   daemonOf(tag: NodeTag): PeerConnection {
     return { ...this.#connectionTo(tag as string as ProcessId), send: (type, header) => this.tell(tag, type, header) };
   }
 
-  /** A question that goes another way, such as to the head; its answer comes here. */
+  /** Registers a question that travels another way, such as to the head. Its answer comes here. */
   asked<N extends number>(type: N, send: (callId: number) => void): Promise<Reply<ReplyTo<N>>> {
     return this.#await(type, { tag: this.#tag }, (callId) => {
       send(callId);
@@ -111,12 +116,12 @@ export class RemoteNodes {
     });
   }
 
-  /** A message of this daemon to the one of another node. */
+  /** Sends a message of this daemon to another daemon. */
   tell(tag: NodeTag, type: number, header: unknown): void {
     this.#send(tag, [this.#daemonId, "", type, 0, 0, header]);
   }
 
-  /** The same to all nodes with which this one has spoken. */
+  /** Sends a message to all nodes with which this one has spoken. */
   tellAll(type: number, header: unknown): void {
     for (const tag of this.#options.cluster.linked()) this.tell(tag, type, header);
   }
@@ -125,7 +130,7 @@ export class RemoteNodes {
     return this.#dead.has(tag);
   }
 
-  /** It is dead: nothing that was asked there is answered. */
+  /** Notes that a node is dead: nothing that was asked there is answered. */
   nodeGone(tag: NodeTag, reason: string): void {
     this.#dead.add(tag);
     for (const [id, pending] of this.#requests) {
@@ -137,9 +142,9 @@ export class RemoteNodes {
   }
 
   /**
-   * Passes on what is another node's business.
+   * Passes on the part of a message that concerns other nodes.
    *
-   * @returns what of it is this node's: the message's header, a part of it, or nothing
+   * @returns the header's part that concerns this node: all of it, some of it, or nothing
    */
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
     const route = extractFrom(ROUTES, message.type, header);
@@ -158,7 +163,7 @@ export class RemoteNodes {
     return undefined;
   }
 
-  /** @param ids of each row, the one whose node it is for */
+  /** Splits rows by node. @param ids the id whose node a row is for */
   #splitRows(from: ProcessId, message: Message, rows: readonly unknown[], ids: readonly string[]): { here: unknown } {
     if (ids.every((id) => this.isHere(id))) return { here: rows };
     const { type, flags } = message;
@@ -167,7 +172,7 @@ export class RemoteNodes {
     return { here: parts.get(this.#tag) ?? [] };
   }
 
-  /** The node is gone: who waits for an answer gets the one that a process gives which is gone. */
+  /** Notes that a node is gone. Whoever waits for its answer gets the one that a vanished process gives. */
   #refuse(from: ProcessId, { type, callId }: Message, header: unknown): void {
     const connection = this.#options.local.get(from)?.connection;
     const ref = extractFrom(WATCHED_REF, type, header);
@@ -184,14 +189,14 @@ export class RemoteNodes {
     return {
       send,
       request: (type, header, { parts = [], timeoutMs } = {}) =>
-        // To the daemon, which knows whom to ask: a process answers its own daemon alone.
+        // The daemon knows whom to ask: a process answers its own daemon alone.
         this.#await(type, { tag, timeoutMs }, (callId) => this.#send(tag, [daemonId, "", type, callId, 0, header], ...parts)),
       reply: (callId, header, parts = []) => send(MESSAGE.REPLY, header, { callId, parts }),
       replyError: (callId, error) => send(MESSAGE.REPLY, wireErrorHeader(error), { callId, flags: FRAME_FLAG.ERROR }),
     };
   }
 
-  /** What is sent under the number that `send` is given is answered with a REPLY. */
+  /** Registers a question. A REPLY answers it, under the number that `send` receives. */
   #await<N extends number>(
     type: N,
     { tag, timeoutMs: withinMs = REQUEST_TIMEOUT_MS }: { tag: NodeTag; timeoutMs?: number | undefined },
@@ -213,11 +218,11 @@ export class RemoteNodes {
     });
   }
 
-  /** A REPLY came from another node, or from the head. */
+  /** Handles a REPLY from another node, or from the head. */
   answered(from: ProcessId, message: Message, header: unknown): void {
     const { callId } = message;
     const pending = this.#requests.get(callId);
-    // What went to the head is pending under this node. Whoever was not asked has nothing to answer.
+    // Questions to the head are pending under this node. A process that was not asked has nothing to answer.
     if (pending === undefined || nodeTagOf(from) !== (pending.tag === this.#tag ? HEAD : pending.tag)) return;
     this.#requests.delete(callId);
     pending.takeBack?.();

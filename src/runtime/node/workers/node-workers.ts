@@ -1,8 +1,9 @@
 /**
- * The workers of a node and what they are started for: runtime environments, and the actors that were given a worker of their own.
+ * Keeps the workers of a node, their runtime environments, and the actors that have a worker of their own.
  *
- * Joins `worker-pool.ts` and `environment-service.ts`. Decides when the end of a worker is believed: when what it wrote before has been read. What that means for leases
- * goes up as their events; everything else that ends with a process is the daemon's (`processGone`).
+ * The file joins `worker-pool.ts` and `environment-service.ts`. It decides when the end of a worker is believed:
+ * after everything that the worker wrote has been read. Leases learn of the end through their events. Everything else
+ * that ends with a process is the daemon's task (`processGone`).
  */
 import { timeoutAfterIo } from "../../base/timeout-after-io.ts";
 import type { ProcessId } from "../../base/ids.ts";
@@ -23,35 +24,35 @@ import type { NodePeers } from "../node-peers.ts";
 import { CallDeadlines } from "./call-deadlines.ts";
 import { describeExit, type EndedWorker, WorkerPool } from "./worker-pool.ts";
 
-/** The system closes a dead process' sockets at once, unless another process has them, too. */
+/** Wait for the sockets of a dead process. The system closes them at once, unless another process has them, too. */
 const CLOSE_AFTER_EXIT_MS = 1000;
 const NO_BYTES = new Uint8Array(0);
-/** What is said of a worker that ended before it was heard of. */
+/** Stands for a worker that ended before the daemon heard of it. */
 const GONE = { pid: 0, address: "", remoteAddress: "" };
 
 interface WorkerPorts {
   readonly peers: NodePeers;
   readonly head: () => HeadService;
   readonly lease: (event: LeaseEvent) => void;
-  /** Records the end of such a worker, before anybody else hears of the end. */
+  /** Records the end of a worker before others hear of it. */
   readonly ended: (exit: WorkerExitedHeader, intended: boolean) => void;
-  /** A worker that had said hello has ended. */
+  /** Handles the end of a worker that had said hello. */
   readonly processGone: (worker: ProcessId) => void;
 }
 
 export class NodeWorkers {
   readonly pool: WorkerPool;
   readonly environments: EnvironmentService;
-  /** By their workers. */
+  /** Actors by their workers. */
   readonly actors = new Map<ProcessId, PlacedActor>();
   readonly #ports: WorkerPorts;
   readonly #intendedExits = new Set<ProcessId>();
-  /** Connections of workers that have closed, until the worker's end is known. */
+  /** Closed connections of workers whose end is not known yet. */
   readonly #closed = new Map<ProcessId, Connection>();
   readonly #daemonId: ProcessId;
   readonly #deadlines: CallDeadlines;
   #isClosing = false;
-  /** Workers of the default environment whose processes the system did not start, one after the other. */
+  /** Number of consecutive workers of the default environment whose processes the system did not start. */
   #notStarted = 0;
 
   constructor(options: NodeDaemonOptions, ports: WorkerPorts) {
@@ -74,7 +75,7 @@ export class NodeWorkers {
     this.environments = new EnvironmentService({
       build: options.buildEnvironment,
       folders: options.folders,
-      // All programs of the only node have described theirs to this daemon.
+      // On an only node, all programs have described their environments to this daemon.
       ask: options.isOfDriver ? undefined : (key) => this.#askHead(options.processId, key),
       launch: (key, settings) => pool.spawn(key, settings),
       refuse: (environment, refusal) => lease({ kind: "environmentFailed", environment, refusal }),
@@ -104,7 +105,7 @@ export class NodeWorkers {
     else this.environments.workerWanted(environment);
   }
 
-  /** A process has said hello as a worker. */
+  /** Notes that a process has said hello as a worker. */
   joined(worker: ProcessId): void {
     const environment = this.pool.ready(worker);
     if (environment === undefined) return;
@@ -113,7 +114,7 @@ export class NodeWorkers {
     this.#ports.lease({ kind: "workerReady", worker, environment });
   }
 
-  /** The connection of a worker has closed, before its end is known. */
+  /** Notes that the connection of a worker has closed before its end is known. */
   left(worker: ProcessId, connection: Connection): void {
     this.#closed.set(worker, connection);
   }
@@ -135,7 +136,7 @@ export class NodeWorkers {
     }
   }
 
-  /** Nothing is started any more, and no end is told. */
+  /** Stops: nothing is started any more, and no end is reported. */
   beginClose(): void {
     this.#isClosing = true;
     this.#deadlines.close();
@@ -150,7 +151,7 @@ export class NodeWorkers {
     else this.pool.interrupt(worker, call);
   }
 
-  /** What a key of a runtime environment means, as the process that described it told the head. */
+  /** Returns the meaning of an environment's key, as the process that described it told the head. */
   async #askHead(daemonId: ProcessId, key: string): Promise<EnvironmentDescription> {
     const { peers, head } = this.#ports;
     const reply = await peers.remote.asked(MESSAGE.ENVIRONMENT_FETCH, (callId) => {
@@ -159,7 +160,10 @@ export class NodeWorkers {
     return reply.header;
   }
 
-  /** What it wrote before it ended is read first: holds among it are of refs that others have already, as they have its answers. */
+  /**
+   * Reads first what the worker wrote before it ended. Holds in it are of refs that others have already, because they
+   * have its answers.
+   */
   #exited(exit: WorkerExitedHeader, worker: EndedWorker): void {
     const connection = this.#ports.peers.local.get(exit.workerId)?.connection;
     if (connection === undefined || this.#isClosing) {
@@ -173,7 +177,10 @@ export class NodeWorkers {
     };
   }
 
-  /** What it had told this daemon comes first: it is about what its callers read next. All of it comes before anybody hears of the end. */
+  /**
+   * Reads first what the worker had told this daemon, because its callers read answers about that next. All of it
+   * comes before anybody hears of the end.
+   */
   #handOver(worker: ProcessId, unread: readonly UnreadFrames[], connection: Connection | undefined): void {
     for (const { reader, outbox, from, bytes } of unread)
       if (reader === this.#daemonId && outbox === connection?.outbox) connection.readRest(from, Buffer.from(bytes));
@@ -210,7 +217,10 @@ export class NodeWorkers {
     this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines }, environment);
   }
 
-  /** Who waits for a worker is told that the system starts none: other environments have this in `environment-table.ts`. */
+  /**
+   * Tells whoever waits for a worker that the system starts none. `environment-table.ts` does that for other
+   * environments.
+   */
   #refuseNotStarted(output: readonly string[]): void {
     this.#notStarted += 1;
     if (this.#notStarted < FAILED_STARTS_MAX) return;
@@ -219,7 +229,7 @@ export class NodeWorkers {
     this.#ports.lease({ kind: "environmentFailed", environment: "", refusal: environmentRefusal({ reason, output: [...output] }) });
   }
 
-  /** For the driver of the worker's job, which may be on another node, or have gone. */
+  /** Sends to the driver of the worker's job, which may be on another node or gone. */
   #log(line: LogHeader, environment: string): void {
     const { peers } = this.#ports;
     const entry: LogHeader = { ...line, job: this.environments.jobOf(environment) };

@@ -1,8 +1,10 @@
 /**
- * Starts workers as child processes of the daemon, which is slim: a spawn costs it about a millisecond, a large driver tens.
+ * Starts workers as child processes of the daemon. The daemon is slim: a spawn costs it about a millisecond, and a
+ * large driver tens.
  *
- * Decides with which flags: those of their driver that say how modules load, and a limit of their heap. Called by the worker pool, which owns what is made here;
- * the files by which an interruption meets its call, and in which its answers outlive it, are removed with the process.
+ * The file decides the flags of a process: its heap limit, and those flags of the driver that say how modules load.
+ * The worker pool calls the launcher and owns what is made here. Each process has two files: an interruption meets
+ * its call by one, and answers outlive the process in the other. Both are removed with the process.
  */
 import type { JobId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { ForeignCode } from "../../closure/foreign-code.ts";
@@ -28,46 +30,48 @@ export interface WorkerConfiguration {
   namespace: string;
   labels: Record<string, string>;
   daemonAddress: string;
-  /** Where it is to listen. */
+  /** Address on which the worker listens. */
   address: string;
-  /** The same for processes of other nodes; undefined on one machine. */
+  /** Address for processes of other nodes; undefined on one machine. */
   remoteAddress: string | undefined;
-  /** The node's, where processes of other nodes are met with a certificate. */
+  /** TLS of the node, for links with processes of other nodes. */
   identity: TlsIdentity | undefined;
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;
   taskOomRetries: number;
-  /** The file by which an interruption meets the call that it is meant for. */
+  /** File through which an interruption meets its call. */
   interruptSlot: string;
-  /** The file in which it keeps what it sends until the system has taken it. */
+  /** File that keeps sent messages until the system has taken them. */
   outbox: string;
-  /** The file by which the node tells until when its workers may run; undefined on one machine. */
+  /** File through which the node limits how long its workers may run; undefined on one machine. */
   executionLease: string | undefined;
-  /** Its runtime environment, which what it submits inherits; undefined for the default one. */
+  /** Runtime environment of the worker, which its calls inherit; undefined for the default one. */
   runtimeEnv: EnvironmentDescription | undefined;
-  /** The folder whose packages its code finds first. */
+  /** Folder whose packages the worker's code finds first. */
   packageFolder: string | undefined;
-  /** Where the driver's files are, when they are not where the driver has them. */
+  /** Place of the driver's files, when it differs from the driver's own. */
   foreignCode: ForeignCode | undefined;
-  /** Modules of extensions, as URLs. */
+  /** URLs of the extensions' modules. */
   extensions: readonly string[];
-  /** The folder in which it is to run, for one that was started elsewhere; absent for one that was started there. */
+  /** Folder in which a process runs that was started elsewhere; absent for one that was started there. */
   workingDirectory?: string | undefined;
 }
 
 interface ProcessLauncherOptions {
   entry: string;
-  /** The folder of the programs of workers that speak Python. */
+  /** Folder of the programs of workers that speak Python. */
   pythonFolder: string;
   execArgv: readonly string[];
-  /** How many workers the node has when all of its CPUs are at work. */
+  /** Number of workers that the node has when all of its CPUs are busy. */
   cpus: number;
   configure: (workerId: ProcessId, settings: LaunchSettings | undefined) => WorkerConfiguration;
   onSpawned: (pid: number) => void;
-  /** How many processes are started ahead for jobs; 0 where there is one job, which has workers of its own ahead. */
+  /**
+   * Number of processes started ahead for jobs. It is 0 where there is one job, which starts its own workers ahead.
+   */
   spares: number;
-  /** Processes that have been started already, for workers of the default environment. */
+  /** Spare processes for workers of the default environment. */
   early?: EarlyWorkers<SpareProcess> | undefined;
 }
 
@@ -77,7 +81,7 @@ interface Start {
   readonly configuration: WorkerConfiguration;
 }
 
-/** Spare processes are started so long after one was taken. */
+/** Pause between taking a spare process and starting another. */
 const SPARES_AFTER_MS = 1000;
 
 export class ProcessLauncher implements WorkerLauncher {
@@ -105,12 +109,12 @@ export class ProcessLauncher implements WorkerLauncher {
     });
   }
 
-  /** Starts the spare ones. */
+  /** Starts the spare processes. */
   start(): void {
     this.#spares.fill();
   }
 
-  /** Resolves when the spare ones have ended. */
+  /** Resolves when the spare processes have ended. */
   async close(): Promise<void> {
     this.#python.close();
     await Promise.all([this.#spares.close(), this.#options.early?.close()]);
@@ -166,7 +170,7 @@ export class ProcessLauncher implements WorkerLauncher {
 
   #startNode(settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child {
     const { entry, cpus, execArgv: ownFlags } = this.#options;
-    // Of a job's driver: what it loads has to be loaded in the same way.
+    // A worker must load modules in the same way as its job's driver.
     const execArgv = [...(settings?.description.job?.execArgv ?? ownFlags), ...(settings?.description.execArgv ?? [])];
     const nodeOptions = settings?.envVars["NODE_OPTIONS"] ?? process.env["NODE_OPTIONS"];
     return new Child({
@@ -181,7 +185,7 @@ export class ProcessLauncher implements WorkerLauncher {
   }
 }
 
-/** Variables and flags have to be there when a process starts: libraries and Node itself look at them then. */
+/** Whether an environment needs a fresh process: libraries and Node itself read variables and flags at the start. */
 function canTakeSpare({ envVars, description, program }: LaunchSettings, execArgv: readonly string[]): boolean {
   const flags = description.job?.execArgv;
   const isPlain = Object.keys(envVars).length === 0 && program === undefined && description.execArgv === undefined;

@@ -48,7 +48,7 @@ interface PendingRequest extends OpenRequest {
 const HEAD = "head";
 
 const ALL = Symbol("all nodes");
-/** Nodes that a message concerns: the node of one id in it, the node of each of its rows, or all nodes. */
+/** Which nodes a message concerns: an id names one, each row names its own, or all of them. */
 type Route = string | readonly string[] | typeof ALL;
 
 /** Messages by the nodes that they concern. Other messages concern this node or the head. */
@@ -144,7 +144,7 @@ export class RemoteNodes {
   /**
    * Passes on the part of a message that concerns other nodes.
    *
-   * @returns the header's part that concerns this node: all of it, some of it, or nothing
+   * @returns the rest of the header for this node; undefined when nothing is left
    */
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
     const route = extractFrom(ROUTES, message.type, header);

@@ -95,6 +95,7 @@ const config: ViteUserConfig = defineConfig({
             "bench/**/*.test.ts",
             "chaos/**/*.test.ts",
             "scripts/**/*.test.ts",
+            "dashboard/**/*.test.ts",
             ...ORACLES,
           ],
           testTimeout: 60_000,

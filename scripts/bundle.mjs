@@ -8,6 +8,7 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
+import { bundlePage } from "./bundle-page.mjs";
 import { ROOT } from "./setup.mjs";
 
 const [outdir] = process.argv.slice(2);
@@ -105,6 +106,8 @@ await build({ ...settings, entryPoints: ["src/runtime/os/refuse-runtime.ts", "sr
 // Tensors run in browsers, too.
 for (const file of published.filter((path) => path !== "src/tensor/index.ts")) importFirst(file, "runtime/os/refuse-runtime.js");
 for (const file of programs) importFirst(file, "ops/cli/refuse-runtime.js");
+
+await bundlePage(join(outdir, "page"));
 
 /** On the first line that is code, so that the source map stays true. */
 function importFirst(source, module) {

@@ -128,12 +128,13 @@ function pinnedMajors() {
 /** Contents, not times: a checkout or a copy changes times only, and hashing the sources takes about 10 ms. */
 function sourcesFingerprint() {
   const hash = createHash("sha256");
-  const scripts = ["scripts/bundle.mjs", "scripts/declarations.mjs"];
+  const scripts = ["scripts/bundle.mjs", "scripts/bundle-page.mjs", "scripts/declarations.mjs"];
   const files = ["tsconfig.json", "tsconfig.build.json", "package.json", "package-lock.json", ...scripts].map((name) => join(ROOT, name));
-  const sources = readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
+  const sources = ["src", "dashboard"]
+    .flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && /\.(tsx?|css|svg|html)$/.test(entry.name) && !entry.name.endsWith(".test.ts"))
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
-    .sort();
+    .sort((a, b) => (a < b ? -1 : 1));
   for (const file of [...files, ...sources]) {
     const text = readFileSync(file);
     hash.update(`${relative(ROOT, file)}\0${text.length}\0`).update(text);

@@ -76,9 +76,12 @@ test("no test replaces a module: modules take their parts as parameters", () => 
 });
 
 test("every file that ARCHITECTURE.md and docs/internals name is there", () => {
-  const files = globSync("{src,test,python,sim,chaos,soak,scale,conformance,scripts,docs,native,bench}/**/*.{ts,mjs,py,c,md}", {
-    cwd: REPOSITORY,
-  });
+  const files = globSync(
+    "{src,dashboard,test,python,sim,chaos,soak,scale,conformance,scripts,docs,native,bench}/**/*.{ts,tsx,mjs,py,c,md}",
+    {
+      cwd: REPOSITORY,
+    },
+  );
   const pages = ["ARCHITECTURE.md", ...globSync("docs/internals/*.md", { cwd: REPOSITORY })];
   const missing = pages.flatMap((page) =>
     Array.from(readFileSync(join(REPOSITORY, page), "utf8").matchAll(/`([\w./-]+\.(?:ts|mjs|py|c))`/g), ([, path = ""]) => path)

@@ -13,6 +13,10 @@ test("the repository's TypeScript compiles", async () => {
   await expectClean("typescript/bin/tsc", ["--noEmit", "-p", "tsconfig.json", "--pretty", "false"]);
 });
 
+test("the dashboard's page compiles with a browser's types", async () => {
+  await expectClean("typescript/bin/tsc", ["--noEmit", "-p", "dashboard/tsconfig.json", "--pretty", "false"]);
+});
+
 test("types come from the sources alone, so that a fresh clone needs no build to be checked", async () => {
   const { exitCode, output } = await runTool("typescript/bin/tsc", ["--listFilesOnly", "-p", "tsconfig.json"]);
   expect(exitCode).toBe(0);

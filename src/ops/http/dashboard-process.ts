@@ -8,6 +8,7 @@ import { hostname } from "node:os";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { formatAddress, formatNetworkAddress } from "../../runtime/os/network/network-address.ts";
 import { ownAddresses } from "../../runtime/os/network/reach.ts";
+import { pageFolder } from "../../runtime/os/own-files.ts";
 import { tellingStartFailures } from "../../runtime/os/processes/start-failure.ts";
 import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
 import { ClusterLink } from "../connection/cluster-link.ts";
@@ -16,6 +17,7 @@ import { clusterToken, HttpTokens } from "./access/http-tokens.ts";
 import { LoginCodes } from "./access/login-codes.ts";
 import { HttpServer } from "./http-server.ts";
 import { DASHBOARD_PORT } from "./limits.ts";
+import { PageFiles } from "./page-files.ts";
 import { Router } from "./router.ts";
 import { routeTable } from "./routes/route-table.ts";
 
@@ -55,7 +57,14 @@ const link = new ClusterLink(headAddress);
 const token = await clusterToken(directory, hasRivals ? link : undefined);
 const reader = new LiveReader((type, header, options) => link.ask(type, header, options));
 const session = { clusterToken: token, isTls: tls !== undefined };
-const routes = routeTable({ codes: new LoginCodes(() => performance.now()), session, link, clusterName, reader });
+const routes = routeTable({
+  codes: new LoginCodes(() => performance.now()),
+  session,
+  link,
+  clusterName,
+  reader,
+  page: new PageFiles(pageFolder()),
+});
 const server = new HttpServer({
   router: new Router(routes),
   tokens: new HttpTokens(token, link),

@@ -53,6 +53,11 @@ export function packageVersion(): string {
   return manifest().version as string;
 }
 
+/** The folder of the dashboard's page, which a build makes. */
+export function pageFolder(): string {
+  return fileURLToPath(new URL("dist/page/", PACKAGE_URL));
+}
+
 /** The folder of this package, from which packages installed beside it are found. */
 export function packageFolder(): string {
   return fileURLToPath(PACKAGE_URL);

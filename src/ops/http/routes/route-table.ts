@@ -12,7 +12,9 @@ import { jsonAnswer } from "../http-answers.ts";
 import { openApiDocument } from "../open-api.ts";
 import type { Route } from "../router.ts";
 import { accessRoutes } from "./access-routes.ts";
+import type { PageFiles } from "../page-files.ts";
 import { clusterRoutes } from "./cluster-routes.ts";
+import { pageRoutes } from "./page-routes.ts";
 import { stateRoutes } from "./state-routes.ts";
 
 interface RouteParts {
@@ -21,10 +23,11 @@ interface RouteParts {
   readonly link: ClusterLink;
   readonly clusterName: string;
   readonly reader: StateReader;
+  readonly page: PageFiles;
 }
 
 export function routeTable(parts: RouteParts): Route[] {
-  const table: Route[] = [...accessRoutes(parts), ...clusterRoutes(parts), ...stateRoutes(parts.reader)];
+  const table: Route[] = [...pageRoutes(parts.page), ...accessRoutes(parts), ...clusterRoutes(parts), ...stateRoutes(parts.reader)];
   table.push({
     method: "GET",
     path: "/api/openapi.json",

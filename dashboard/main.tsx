@@ -1,0 +1,80 @@
+/**
+ * The dashboard of a cluster in a browser: the login, or the page that the address names.
+ *
+ * Nothing is asked of any other server, and all that a viewer has chosen is in the address.
+ */
+import { type ComponentChildren, render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { PAGES } from "./model/pages.ts";
+import { addressOf, firstRowsOf, type Place, placeOf } from "./model/place.ts";
+import { visibleText } from "./model/visible-text.ts";
+import { ListView } from "./view/list-view.tsx";
+import { Login } from "./view/login.tsx";
+
+const LOGIN = "login";
+
+/** Taken out of the address at once, so that no history and no copied address has it. */
+const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+if (location.hash !== "") history.replaceState(null, "", `${location.pathname}${location.search}`);
+
+function App(): ComponentChildren {
+  const [place, setPlace] = useState(() => placeOf(location));
+  /** Why a login is needed; undefined where none is known to be. */
+  const [reason, setReason] = useState<string | undefined>(place.page === LOGIN ? "" : undefined);
+  const go = (to: Place, isNew: boolean): void => {
+    history[isNew ? "pushState" : "replaceState"](null, "", addressOf(to));
+    setPlace(to);
+  };
+  useEffect(() => {
+    const onBack = (): void => setPlace(placeOf(location));
+    addEventListener("popstate", onBack);
+    return () => removeEventListener("popstate", onBack);
+  }, []);
+  const page = PAGES.find(({ name }) => name === place.page);
+  useEffect(() => {
+    document.title = reason === undefined && page !== undefined ? `${page.title} · Shoal` : "Shoal";
+  }, [page, reason]);
+  if (reason !== undefined) {
+    const onLogin = (): void => {
+      setReason(undefined);
+      if (place.page === LOGIN) go(firstRowsOf(), false);
+    };
+    return <Login code={code} reason={reason} onLogin={onLogin} />;
+  }
+  return (
+    <>
+      <Menu current={place.page} go={go} />
+      {page === undefined ? (
+        <main>
+          <p class="problem">There is no page {visibleText(place.page)}.</p>
+        </main>
+      ) : (
+        <ListView key={page.name} page={page} place={place} go={go} onLoginNeeded={setReason} />
+      )}
+    </>
+  );
+}
+
+function Menu({ current, go }: { current: string; go: (place: Place, isNew: boolean) => void }): ComponentChildren {
+  return (
+    <nav class="menu" aria-label="Pages">
+      <span class="name">Shoal</span>
+      {PAGES.map(({ name, title }) => (
+        <a
+          key={name}
+          href={addressOf(firstRowsOf(name))}
+          aria-current={name === current ? "page" : undefined}
+          onClick={(event) => {
+            if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
+            event.preventDefault();
+            go(firstRowsOf(name), true);
+          }}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+render(<App />, document.querySelector("#app") as Element);

@@ -1,0 +1,45 @@
+/**
+ * The place of the viewer: the page and the choices on it. All of them stand in the address.
+ *
+ * So a reload, a link that is sent to somebody and the browser's own buttons show the same list. Pure.
+ */
+
+export interface Place {
+  /** The name of a page: `nodes`. */
+  readonly page: string;
+  /** The column that `filter` is for; empty for the page's first. */
+  readonly by: string;
+  readonly filter: string;
+  readonly state: string;
+  /** Names the page of rows; empty for the first. */
+  readonly pageToken: string;
+}
+
+const FIRST_PAGE = "nodes";
+/** The names of the choices in the address. */
+const PARAMETERS = { by: "by", filter: "filter", state: "state", pageToken: "page_token" } as const;
+
+export function placeOf({ pathname, search }: { pathname: string; search: string }): Place {
+  const query = new URLSearchParams(search);
+  const part = (name: string): string => query.get(name) ?? "";
+  return {
+    page: pathname === "/" ? FIRST_PAGE : pathname.replace(/^\/ui\//, ""),
+    by: part(PARAMETERS.by),
+    filter: part(PARAMETERS.filter),
+    state: part(PARAMETERS.state),
+    pageToken: part(PARAMETERS.pageToken),
+  };
+}
+
+export function addressOf({ page, ...choices }: Place): string {
+  const query = new URLSearchParams();
+  for (const [key, name] of Object.entries(PARAMETERS)) {
+    const value = choices[key as keyof typeof PARAMETERS];
+    if (value !== "") query.set(name, value);
+  }
+  return `/ui/${encodeURIComponent(page)}${query.size === 0 ? "" : `?${query}`}`;
+}
+
+export function firstRowsOf(page: string = FIRST_PAGE): Place {
+  return { page, by: "", filter: "", state: "", pageToken: "" };
+}

@@ -1,0 +1,133 @@
+/**
+ * Questions of the page to the server: lists of the state API, and a session for a code or a token.
+ *
+ * Answers that are errors are thrown with the server's own text. The session is a cookie that no script can read.
+ */
+import type { ListPage } from "./pages.ts";
+import type { Place } from "./place.ts";
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface List {
+  readonly rows: readonly Row[];
+  readonly total: number;
+  readonly matching: number;
+  readonly nextPageToken: string;
+  readonly warnings: readonly string[];
+  /** When its oldest part was made, in milliseconds since 1970. */
+  readonly asOfMs: number;
+}
+
+const ROWS_OF_A_PAGE = 100;
+const ANSWER_WITHIN_MS = 35_000;
+const ERROR_CHARACTERS_MAX = 2_000;
+
+export class ServerError extends Error {
+  /** 0 where the server did not answer. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+
+  /** The session is missing or has expired. */
+  get needsLogin(): boolean {
+    return this.status === 401 || this.status === 403;
+  }
+}
+
+/** @throws ServerError */
+export async function readList(page: ListPage, place: Place, signal: AbortSignal): Promise<List> {
+  const [answer, used] = await Promise.all([
+    ask<Envelope>(`/api/v0/${page.name}?${queryOf(page, place)}`, { signal }),
+    page.name === "nodes" ? usedByNode(signal) : undefined,
+  ]);
+  const { result, total, num_filtered, next_page_token, partial_failure_warning, warnings, as_of_ms } = answer.data.result;
+  return {
+    rows: used === undefined ? result : result.map((row) => ({ ...row, use: used.get(String(row["node_id"])) })),
+    total,
+    matching: num_filtered,
+    nextPageToken: next_page_token ?? "",
+    warnings: [partial_failure_warning, ...(warnings ?? [])].filter((text) => text !== ""),
+    asOfMs: as_of_ms,
+  };
+}
+
+/** @throws ServerError 403 for a code that was used or has expired */
+export async function logInByCode(code: string): Promise<void> {
+  await ask("/api/authenticate", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ code }) });
+}
+
+/** @throws ServerError for a wrong token */
+export async function logInByToken(token: string): Promise<void> {
+  const wrong = "This token is a wrong one, or has expired. `shoal get-auth-token` prints the cluster's.";
+  if (!/^[\x21-\x7e]{1,1024}$/.test(token)) throw new ServerError(401, wrong);
+  try {
+    await ask("/api/authenticate", { method: "POST", headers: { authorization: `Bearer ${token}` } });
+  } catch (error) {
+    throw error instanceof ServerError && error.needsLogin ? new ServerError(error.status, wrong) : error;
+  }
+}
+
+interface Envelope {
+  readonly data: {
+    readonly result: {
+      readonly result: readonly Row[];
+      readonly total: number;
+      readonly num_filtered: number;
+      readonly next_page_token: string | null;
+      readonly partial_failure_warning: string;
+      readonly warnings: readonly string[] | null;
+      readonly as_of_ms: number;
+    };
+  };
+}
+
+function queryOf({ filters, stateField }: ListPage, { by, filter, state, pageToken }: Place): URLSearchParams {
+  const query = new URLSearchParams({ detail: "1", limit: String(ROWS_OF_A_PAGE) });
+  const add = (key: string, predicate: string, value: string): void => {
+    query.append("filter_keys", key);
+    query.append("filter_predicates", predicate);
+    query.append("filter_values", value);
+  };
+  if (state !== "") add(stateField, "=", state);
+  if (filter !== "") add(by === "" ? String(filters[0]?.[0]) : by, "contains", filter);
+  if (pageToken !== "") query.set("page_token", pageToken);
+  return query;
+}
+
+type Amounts = Readonly<Record<string, number>>;
+
+interface NodeUse {
+  readonly nodeId: string;
+  readonly total: Amounts;
+  readonly free: Amounts;
+}
+
+/** For each living node: of each resource, how much is used and how much there is. */
+async function usedByNode(signal: AbortSignal): Promise<Map<string, Record<string, readonly [used: number, total: number]>>> {
+  const answer = await ask<{ data: { clusterStatus: { nodes: readonly NodeUse[] } } }>("/api/cluster_status", { signal });
+  return new Map(
+    answer.data.clusterStatus.nodes.map(({ nodeId, total, free }) => [
+      nodeId,
+      Object.fromEntries(Object.entries(total).map(([name, amount]) => [name, [amount - (free[name] ?? 0), amount] as const])),
+    ]),
+  );
+}
+
+// oxlint-disable-next-line no-unnecessary-type-parameters -- callers name the type of the answer
+async function ask<T>(path: string, { signal, ...init }: RequestInit = {}): Promise<T> {
+  const withinTime = AbortSignal.timeout(ANSWER_WITHIN_MS);
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(path, { ...init, signal: signal ? AbortSignal.any([signal, withinTime]) : withinTime });
+    text = await response.text();
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    throw new ServerError(0, "The server does not answer. It may be starting again; `shoal status` says whether the cluster runs.");
+  }
+  if (!response.ok) throw new ServerError(response.status, text.slice(0, ERROR_CHARACTERS_MAX));
+  return JSON.parse(text) as T;
+}

@@ -1,0 +1,185 @@
+/**
+ * A page with one list: choices above, the table, and how old the shown rows are.
+ *
+ * The server filters and pages. What is shown is asked for again each two seconds while the page is visible. Rows stay where the server
+ * does not answer; the error stands above them, and their age grows.
+ */
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { ListPage } from "../model/pages.ts";
+import type { Place } from "../model/place.ts";
+import { type List, readList, ServerError } from "../model/server.ts";
+import { visibleText } from "../model/visible-text.ts";
+import { Cell, clockOf } from "./cells.tsx";
+
+const ASK_AGAIN_MS = 2_000;
+const OLD_MS = 10_000;
+const TYPED_MS = 300;
+
+interface ListViewProps {
+  readonly page: ListPage;
+  readonly place: Place;
+  /** `isNew`: a step for the browser's back button. */
+  readonly go: (place: Place, isNew: boolean) => void;
+  readonly onLoginNeeded: (reason: string) => void;
+}
+
+interface Shown {
+  readonly list: List | undefined;
+  readonly readAtMs: number;
+  readonly problem: string;
+}
+
+export function ListView({ page, place, go, onLoginNeeded }: ListViewProps): ComponentChildren {
+  const { list, readAtMs, problem } = usePolled(page, place, onLoginNeeded);
+  const isOld = useAge(readAtMs) > OLD_MS;
+  return (
+    <main class={isOld ? "old" : ""}>
+      <header class="choices">
+        <h1>{page.title}</h1>
+        <Choices page={page} place={place} go={go} />
+        <p class="age">{list === undefined ? "" : `${countText(list)} · as of ${clockOf(list.asOfMs)}${isOld ? " (old)" : ""}`}</p>
+      </header>
+      <div role="alert">{problem === "" ? null : <p class="problem">{visibleText(problem, 2_000)}</p>}</div>
+      {list?.warnings.map((text) => (
+        <p class="warning" key={text}>
+          {visibleText(text, 2_000)}
+        </p>
+      ))}
+      {list === undefined ? problem === "" && <p class="empty">Loading…</p> : <Table page={page} list={list} />}
+      <nav class="pages" aria-label="Pages of rows">
+        <button type="button" disabled={place.pageToken === ""} onClick={() => go({ ...place, pageToken: "" }, true)}>
+          Newest
+        </button>
+        <button
+          type="button"
+          disabled={(list?.nextPageToken ?? "") === ""}
+          onClick={() => go({ ...place, pageToken: list?.nextPageToken ?? "" }, true)}
+        >
+          Older
+        </button>
+      </nav>
+    </main>
+  );
+}
+
+function countText({ rows, matching, total }: List): string {
+  const [shown, match, all] = [rows.length, matching, total].map((count) => count.toLocaleString("en"));
+  return matching === total ? `${shown} of ${all}` : `${shown} of ${match} that match, of ${all} in all`;
+}
+
+function Choices({ page, place, go }: Pick<ListViewProps, "page" | "place" | "go">): ComponentChildren {
+  const [typed, setTyped] = useState(place.filter);
+  useEffect(() => setTyped(place.filter), [place.filter]);
+  useEffect(() => {
+    if (typed === place.filter) return undefined;
+    const timer = setTimeout(() => go({ ...place, filter: typed, pageToken: "" }, false), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [typed, place]);
+  return (
+    <form role="search" onSubmit={(event) => event.preventDefault()}>
+      <label>
+        State
+        <select value={place.state} onChange={(event) => go({ ...place, state: event.currentTarget.value, pageToken: "" }, true)}>
+          <option value="">all</option>
+          {page.states.map(([value, title]) => (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Where
+        <select
+          value={place.by === "" ? page.filters[0]?.[0] : place.by}
+          onChange={(event) => go({ ...place, by: event.currentTarget.value, pageToken: "" }, false)}
+        >
+          {page.filters.map(([field, title]) => (
+            <option key={field} value={field}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        contains
+        <input type="search" spellcheck={false} value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+      </label>
+    </form>
+  );
+}
+
+function Table({ page, list }: { page: ListPage; list: List }): ComponentChildren {
+  if (list.rows.length === 0) return <p class="empty">{list.total === 0 ? "There is none." : "None matches."}</p>;
+  return (
+    <div class="table" role="region" aria-label={page.title} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {page.columns.map(({ title }) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {list.rows.map((row) => (
+            <tr key={`${String(row[page.id])} ${String(row["attempt_number"])}`}>
+              {page.columns.map((column) => (
+                <td key={column.title} data-title={column.title}>
+                  <Cell column={column} row={row} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function usePolled(page: ListPage, place: Place, onLoginNeeded: (reason: string) => void): Shown {
+  const [shown, setShown] = useState<Shown>({ list: undefined, readAtMs: performance.now(), problem: "" });
+  useEffect(() => {
+    const ended = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isAsking = false;
+    const poll = async (): Promise<void> => {
+      clearTimeout(timer);
+      if (isAsking || document.hidden) return;
+      isAsking = true;
+      try {
+        const list = await readList(page, place, ended.signal);
+        if (!ended.signal.aborted) setShown({ list, readAtMs: performance.now(), problem: "" });
+      } catch (error) {
+        if (ended.signal.aborted) return;
+        if (error instanceof ServerError && error.needsLogin) onLoginNeeded(error.message);
+        else setShown((before) => ({ ...before, problem: (error as Error).message }));
+      } finally {
+        isAsking = false;
+        if (!ended.signal.aborted) timer = setTimeout(poll, ASK_AGAIN_MS);
+      }
+    };
+    const onChange = (): void => void poll();
+    document.addEventListener("visibilitychange", onChange);
+    void poll();
+    return () => {
+      ended.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", onChange);
+    };
+  }, [page, place]);
+  return shown;
+}
+
+/** Counts on while nothing new arrives. */
+function useAge(readAtMs: number): number {
+  const [nowMs, setNowMs] = useState(readAtMs);
+  useEffect(() => {
+    const timer = setInterval(() => setNowMs(performance.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return nowMs - readAtMs;
+}

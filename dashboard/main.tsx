@@ -13,14 +13,16 @@ import { Login } from "./view/login.tsx";
 
 const LOGIN = "login";
 
-/** Taken out of the address at once, so that no history and no copied address has it. */
-const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+/** The code of the link. It leaves the address at once, so that no history and no copied address has it. */
+const codeOfLink = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
 if (location.hash !== "") history.replaceState(null, "", `${location.pathname}${location.search}`);
 
 function App(): ComponentChildren {
   const [place, setPlace] = useState(() => placeOf(location));
   /** Why a login is needed; undefined where none is known to be. */
   const [reason, setReason] = useState<string | undefined>(place.page === LOGIN ? "" : undefined);
+  /** A code works once, so a later login begins without it. */
+  const [code, setCode] = useState(codeOfLink);
   const go = (to: Place, isNew: boolean): void => {
     history[isNew ? "pushState" : "replaceState"](null, "", addressOf(to));
     setPlace(to);
@@ -37,6 +39,7 @@ function App(): ComponentChildren {
   if (reason !== undefined) {
     const onLogin = (): void => {
       setReason(undefined);
+      setCode(undefined);
       if (place.page === LOGIN) go(firstRowsOf(), false);
     };
     return <Login code={code} reason={reason} onLogin={onLogin} />;

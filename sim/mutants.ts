@@ -27,6 +27,11 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (entry.handles === 0 || !this.#finalizers.unregister(handle)) this.#addHandle(entry);",
     becomes: "this.#addHandle(entry);",
   },
+  discardedWithoutRefs: {
+    file: "runtime/objects/object-table.ts",
+    text: "this.unpin(this.receiveStored(payload.stored, payload, refs));",
+    becomes: "this.unpin(this.receiveStored(payload.stored, payload));",
+  },
   unreadCallsForgotten: {
     file: "core/calls/worker-link.ts",
     text: "this.#held.close();",

@@ -220,4 +220,11 @@ export const REGRESSIONS: readonly Regression[] = [
     found:
       "the node heard of a worker's exit before it had read all that the worker wrote, and dropped the holds of an answer that had arrived",
   },
+  {
+    seed: 2779,
+    steps: 20,
+    nodes: 3,
+    mutant: "discardedWithoutRefs",
+    found: "a task waited for a ref while a call with the object itself was dropped unread, and read the object without its refs",
+  },
 ];

@@ -510,16 +510,10 @@ export class Serializer implements ValueCodec {
   /** Takes over the holds that came with a message: each ref, and the stored bytes, are pinned once. @returns the refs inside */
   #receive(payload: Payload, pinned: ObjectEntry[]): readonly ObjectEntry[] {
     const { table } = this.#options;
-    const stored = payload.stored === undefined ? undefined : table.receiveStored(payload.stored, payload);
-    if (stored !== undefined) pinned.push(stored);
-    if (payload.refs.length === 0) return NO_ENTRIES;
-    const refs = payload.refs.map((ref) => table.receive(ref));
-    for (const entry of refs) pinned.push(entry);
+    const refs = payload.refs.length === 0 ? NO_ENTRIES : payload.refs.map((ref) => table.receive(ref));
     // The object is known here from now on, and may be read again through a ref to it: it needs the refs inside then.
-    if (stored?.payload === payload && stored.contained === undefined) {
-      for (const entry of refs) table.pin(entry);
-      table.contain(stored, refs.slice());
-    }
+    if (payload.stored !== undefined) pinned.push(table.receiveStored(payload.stored, payload, refs));
+    for (const entry of refs) pinned.push(entry);
     return refs;
   }
 

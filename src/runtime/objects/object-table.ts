@@ -280,16 +280,26 @@ export class ObjectTable {
     return entry;
   }
 
-  receiveStored(stored: StoredHeader, payload: Payload): ObjectEntry {
+  /**
+   * Receives a stored object that came with a message. An entry that waits for it settles with it.
+   *
+   * @param refs the received refs inside the object. A waiter may read the object at once, and then needs them.
+   */
+  receiveStored(stored: StoredHeader, payload: Payload, refs: readonly ObjectEntry[] = []): ObjectEntry {
     const entry = this.receive({ id: stored.id, owner: stored.owner });
-    if (!entry.isSettled) entry.settlePayload(payload);
+    if (!entry.isSettled) {
+      for (const inner of refs) this.pin(inner);
+      this.contain(entry, refs.slice());
+      entry.settlePayload(payload);
+    }
     return entry;
   }
 
   /** A payload that came with holds for this process, and that nobody is going to read. */
   discard(payload: Payload): void {
-    for (const ref of payload.refs) this.unpin(this.receive(ref));
-    if (payload.stored !== undefined) this.unpin(this.receiveStored(payload.stored, payload));
+    const refs = payload.refs.map((ref) => this.receive(ref));
+    if (payload.stored !== undefined) this.unpin(this.receiveStored(payload.stored, payload, refs));
+    for (const inner of refs) this.unpin(inner);
   }
 
   /** A borrowed ref is waited for: its owner is asked for the value, once. */

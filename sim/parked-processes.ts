@@ -1,9 +1,12 @@
 /**
- * The processes that parked tasks keep for themselves, as the events of the lease managers tell of them: an account beside theirs.
+ * An account of the parked processes of each node, kept from the events of the lease managers and apart from their own books.
  *
- * A worker is parked from its word on until it gets a slot or ends. The first worker is shared only when as many are parked as the bound for nested tasks says, and beyond the bound no
- * process is started for a task that a parked worker could take. A worker that goes on during a tick does so without a CPU (`isOverdrawn`), until it parks
- * again. Runs with placement groups, environments or parts of CPUs are not held to the bound: there a parked worker may be of no use.
+ * A worker is parked from its word on until it gets a slot or ends. The account checks two rules. The first worker is shared only when as many are
+ * parked as the bound for nested tasks says. And a task that a parked worker could take starts no process once the pool has its CPUs and the bound.
+ * A worker that goes on during a tick does so without a CPU (`isOverdrawn`), until it parks again.
+ *
+ * Some runs share earlier or start more, and are not checked. With placement groups, environments or parts of CPUs a parked worker may be of no use.
+ * A node that watches memory may lack it for a process.
  */
 import { type AmbientProcess, currentProcess } from "./ambient.ts";
 import type { ProcessId } from "../src/runtime/base/ids.ts";
@@ -16,6 +19,9 @@ interface Account {
   /** Parked, and not to be shared: the worker wants to go on, takes no call, or has not reported yet. */
   readonly unfree: Set<ProcessId>;
   readonly retiring: Set<ProcessId>;
+  /** Workers of the pool that are ready, without retiring ones. */
+  readonly ready: Set<ProcessId>;
+  starting: number;
   hasPlaces: boolean;
 }
 
@@ -23,9 +29,11 @@ export class ParkedProcesses {
   readonly #accounts = new Map<AmbientProcess | undefined, Account>();
   readonly #cpus: (node: AmbientProcess | undefined) => number;
   readonly #violate: (text: string) => void;
+  readonly #watchesMemory: () => boolean;
 
-  constructor(cpus: (node: AmbientProcess | undefined) => number, violate: (text: string) => void) {
+  constructor(cpus: (node: AmbientProcess | undefined) => number, watchesMemory: () => boolean, violate: (text: string) => void) {
     this.#cpus = cpus;
+    this.#watchesMemory = watchesMemory;
     this.#violate = violate;
   }
 
@@ -41,17 +49,24 @@ export class ParkedProcesses {
       overdrawn: new Set(),
       unfree: new Set(),
       retiring: new Set(),
-      hasPlaces: false,
+      ready: new Set(),
+      starting: 0,
+      hasPlaces: this.#watchesMemory(),
     };
     this.#accounts.set(node, account);
     this.#hear(event, account);
-    const bound = Math.max(1, Math.ceil(this.#cpus(node))) * PARKED_PER_CPU;
+    const cpus = Math.max(1, Math.ceil(this.#cpus(node)));
+    const bound = cpus * PARKED_PER_CPU;
     // The effects name the slot of a shared worker before the grant.
     if (effects.some(isOfPlaces)) account.hasPlaces = true;
-    for (const effect of effects) this.#check(event, effect, account, bound);
+    for (const effect of effects) this.#check(event, effect, account, { cpus, bound });
   }
 
-  #hear(event: LeaseEvent, { parked, overdrawn, unfree, retiring }: Account): void {
+  #hear(event: LeaseEvent, account: Account): void {
+    const { parked, overdrawn, unfree, retiring, ready } = account;
+    if (event.kind === "workerReady" || event.kind === "workerStartFailed") account.starting -= 1;
+    if (event.kind === "workerReady") ready.add(event.worker);
+    if (event.kind === "workerRetiring") ready.delete(event.worker);
     if (event.kind === "parked" || event.kind === "unpark" || event.kind === "workerRetiring") overdrawn.delete(event.worker);
     if (event.kind === "workerRetiring") retiring.add(event.worker);
     if (event.kind === "parked" && event.left > 0) {
@@ -59,11 +74,13 @@ export class ParkedProcesses {
       if (!retiring.has(event.worker)) unfree.delete(event.worker);
     } else if (event.kind === "unpark" || event.kind === "workerRetiring") unfree.add(event.worker);
     else if (event.kind === "parked") parked.delete(event.worker);
-    else if (event.kind === "processGone") for (const set of [parked, overdrawn, unfree, retiring]) set.delete(event.process);
+    else if (event.kind === "processGone") for (const set of [parked, overdrawn, unfree, retiring, ready]) set.delete(event.process);
   }
 
-  #check(event: LeaseEvent, effect: LeaseEffect, account: Account, bound: number): void {
-    const { parked, overdrawn, unfree } = account;
+  #check(event: LeaseEvent, effect: LeaseEffect, account: Account, { cpus, bound }: { cpus: number; bound: number }): void {
+    const { parked, overdrawn, unfree, ready } = account;
+    if (effect.kind === "workerRetiring" || effect.kind === "endWorker" || effect.kind === "placeActor") ready.delete(effect.worker);
+    if (effect.kind === "spawn") account.starting += 1;
     if (effect.kind === "leaseEnded" && effect.isLast) unfree.add(effect.worker);
     if (effect.kind === "slot") {
       if (!effect.isAnswer && parked.has(effect.worker) && parked.size < bound * PARKED_SHARE_OF_NESTED && !account.hasPlaces)
@@ -73,8 +90,9 @@ export class ParkedProcesses {
       if (event.kind === "tick" && effect.isAnswer) overdrawn.add(effect.worker);
     }
     const free = parked.size - Array.from(parked).filter((worker) => unfree.has(worker)).length;
-    if (effect.kind === "spawn" && free > bound && !account.hasPlaces)
-      this.#violate(`a process is started while ${free} of ${bound} are parked`);
+    const pool = ready.size + account.starting;
+    if (effect.kind === "spawn" && free > bound && pool > cpus + bound && !account.hasPlaces)
+      this.#violate(`process ${pool} of a pool of ${cpus + bound} is started while ${free} are parked`);
   }
 }
 

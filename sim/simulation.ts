@@ -104,6 +104,7 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   closeAll();
   const parkedProcesses = new ParkedProcesses(
     (node) => cluster.nodes.find(({ process }) => process === node)?.resources["CPU"] ?? 1,
+    () => watchesMemory,
     (text) => world.violate(text),
   );
   openBooks({

@@ -59,9 +59,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
       'this.#connection.onFrame = (frame) => void (frame.type === MESSAGE.TASK_CALL && (frame.flags & FRAME_FLAG.NUMBER) === 0 && this.received.readCall(readAs(MESSAGES_TO_WORKER, MESSAGE.TASK_CALL, frame), frame, ""));',
   },
   storedForgetsItsRefs: {
-    file: "core/serializer.ts",
-    text: "if (stored?.payload === payload && stored.contained === undefined) {",
-    becomes: "if (stored === null) {",
+    file: "runtime/objects/object-table.ts",
+    text: "for (const inner of refs) this.pin(inner);\n      this.contain(entry, refs.slice());",
+    becomes: "",
   },
   waitedIsNotKept: {
     file: "core/objects/waiting.ts",

@@ -67,7 +67,7 @@ export class ParkedProcesses {
     if (event.kind === "workerReady" || event.kind === "workerStartFailed") account.starting -= 1;
     if (event.kind === "workerReady") ready.add(event.worker);
     if (event.kind === "workerRetiring") ready.delete(event.worker);
-    if (event.kind === "parked" || event.kind === "unpark" || event.kind === "workerRetiring") overdrawn.delete(event.worker);
+    if (event.kind === "parked" || event.kind === "unpark") overdrawn.delete(event.worker);
     if (event.kind === "workerRetiring") retiring.add(event.worker);
     if (event.kind === "parked" && event.left > 0) {
       parked.add(event.worker);

@@ -972,7 +972,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /**
    * Runs a statement for each row, in one transaction of one connection: all rows are written, or none. The rows come through this process.
    *
-   * @param sql - such as `INSERT INTO rides VALUES (?, ?)`, with the placeholders of the driver
+   * @param sql - such as `INSERT INTO rides VALUES (?, ?)`, with the driver's marks for values
    * @param connect - makes a connection: `DatabaseSync` of `node:sqlite`, better-sqlite3, a connected `Client` of pg, `PGlite`, or mysql2/promise
    * @throws TypeError for wrong arguments; DataError with the message of the driver
    * @example

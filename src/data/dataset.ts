@@ -23,6 +23,7 @@ import {
   type TensorBatch,
   tensorsOfBlocks,
 } from "./consume.ts";
+import { CommonSchema } from "./engine/common-schema.ts";
 import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
 import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
 import { type BlockRef, keptBlock } from "./engine/operator.ts";
@@ -42,6 +43,7 @@ import type { SinkTransform } from "./engine/sink-transform.ts";
 import { alignedPlan, knownRowCount, knownSchema, run, startSession, usableCpus } from "./engine/run.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { gather, type Transform } from "./engine/transform.ts";
+import { type NarrowFile, widenPlan } from "./engine/widen-file.ts";
 import { writeRowless } from "./engine/write-transform.ts";
 import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { type Download, Expression, type NamedExpression, type Star, type Unnest } from "./expressions/expression.ts";
@@ -53,6 +55,7 @@ import { type MixOptions, readMix } from "./mix-options.ts";
 import { DataError } from "./errors.ts";
 import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
+import { mayDiffer } from "./plan/known-fields.ts";
 import { filesOf, isReadOnce, type LogicalPlan } from "./plan/logical-plan.ts";
 import type { PhysicalPlan } from "./plan/physical-plan.ts";
 import { portablePlan } from "./plan/portable-plan.ts";
@@ -678,8 +681,14 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
-   * The columns and their types. Nothing runs where footers, or the beginnings of files, say them, and no function of a user's is between. Else they are those of the first block that has
-   * rows, and no more is made of the dataset than that.
+   * The columns and their types. Nothing runs where footers, or the beginnings of files, say them, and no function of a user's is between. A function or a source of the user's may give other
+   * columns in each block, so the whole dataset is made; no block is fetched or kept. Of images, other files without such a beginning, and iterables they are those of the first block
+   * that has rows, and no more is made than that.
+   *
+   * @throws DataError where types of blocks do not meet
+   * @example
+   * // The columns of the first row alone, without the others:
+   * const { names } = await rides.map(enriched).limit(1).schema();
    */
   async schema(options: ConsumeOptions = {}): Promise<Schema> {
     return new Schema(await this.#fields(options));
@@ -689,12 +698,16 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     options.signal?.throwIfAborted();
     const known = await knownSchema(this.#plan, resolveSettings(this.#settings));
     if (known !== undefined) return known;
-    let fields: readonly Field[] = [];
-    for await (const block of this.limit(1).#run(options)) {
-      fields = block.schema;
+    const isWhole = !isReadOnce(this.#plan) && mayDiffer(physicalPlan(this.#plan));
+    const schema = new CommonSchema();
+    // Columns of blocks without rows count only where none has rows.
+    let rowless: readonly Field[] = [];
+    for await (const block of (isWhole ? this : this.limit(1)).#run(options)) {
+      if (block.rowCount > 0) schema.add(block);
+      else if (rowless.length === 0) rowless = block.schema;
       block.release();
     }
-    return fields;
+    return schema.fields.length > 0 ? schema.fields : rowless;
   }
 
   /** The fields, where a column that begins with nulls has the type of the first block that knows one. */
@@ -1057,7 +1070,14 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       const transform = writeInto(stagingFolder);
       return this.#derived({ kind: "map", name, input: this.#plan, transform, ...tasks }).#run({ signal }, this);
     };
-    return writeDataset({ folder, mode, extension: plan.extension, filenameProvider, run: runInto, writeEmpty });
+    const widen = (stagingFolder: string, files: readonly NarrowFile[], all: readonly Field[]): AsyncIterable<BlockRef> =>
+      run(widenPlan(files, all, writeInto(stagingFolder)), {
+        settings: { ...resolveSettings(this.#settings), maxErroredBlocks: 0 },
+        signal,
+        name: this.#name,
+      });
+    const { extension, format } = plan;
+    return writeDataset({ folder, mode, extension, format, filenameProvider, run: runInto, writeEmpty, widen });
   }
 
   /** @param owner - the dataset whose last run it is */

@@ -134,7 +134,12 @@ export function readDatasource<R extends AnyRow>(source: Datasource<R>, options:
     }));
   const files = async (): Promise<readonly string[]> => (await tasksFor(1)).flatMap(({ inputFiles = [] }) => inputFiles);
   const { name } = source;
-  return newDataset({ kind: "read", name, source: { name, reader: readUserTask, parts, files }, ...readTasks("readDatasource", options) });
+  return newDataset({
+    kind: "read",
+    name,
+    source: { name, reader: readUserTask, parts, files, isOfUser: true },
+    ...readTasks("readDatasource", options),
+  });
 }
 
 export async function* readUserTask(name: string, task: ReadTask, index: number): AsyncGenerator<Block, void, undefined> {

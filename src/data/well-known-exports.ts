@@ -33,6 +33,7 @@ import { ChainActor } from "./engine/pool-actor.ts";
 import { combinePartition, mapBlocks, mapNumbered, mapRanges, readAndJoin, readBlocks } from "./engine/task.ts";
 import { SplitCoordinator } from "./engine/split-coordinator.ts";
 import { partition, sampleKeys } from "./engine/partition-task.ts";
+import { widenFile } from "./engine/widen-file.ts";
 import { DataError } from "./errors.ts";
 import {
   col,
@@ -143,6 +144,7 @@ registerExports("shoal/data", {
   sum,
   unique,
   valueCounter,
+  widenFile,
   zeroPercentage,
   ActorPoolStrategy,
   ChainActor,

@@ -14,7 +14,9 @@ import { publishFile, removeFiles, resolveFolder } from "../storage/places.ts";
 import { rowsOf } from "./blocks/block.ts";
 import type { Field } from "./blocks/data-type.ts";
 import type { BlockRef } from "./engine/operator.ts";
-import type { WrittenFile } from "./engine/write-transform.ts";
+import { CommonSchema } from "./engine/common-schema.ts";
+import { isNarrow, type NarrowFile, type WidenedFile } from "./engine/widen-file.ts";
+import type { FileFormat, WrittenFile } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";
 import { FileNames, type FilenameProvider, isNamedByWrite } from "./file-names.ts";
 import { FILES_PUBLISHED_AT_A_TIME, INTERRUPTED_WRITE_MS } from "./limits.ts";
@@ -38,27 +40,29 @@ interface WriteRequest {
   readonly folder: string;
   readonly mode: WriteMode;
   readonly extension: string;
+  readonly format: FileFormat;
   readonly filenameProvider: FilenameProvider | undefined;
   /** Runs the dataset with the write at its end: blocks of {@link WrittenFile}. */
   run(stagingFolder: string): AsyncIterable<BlockRef>;
   /** Writes the file of a dataset without rows. */
   writeEmpty(stagingFolder: string, fields: readonly Field[]): Promise<readonly WrittenFile[]>;
+  /** Makes those of the files anew that lack columns or types of all: blocks of {@link WidenedFile}. */
+  widen(stagingFolder: string, files: readonly NarrowFile[], all: readonly Field[]): AsyncIterable<BlockRef>;
 }
 
 /** @throws DataError where the folder has files and the mode is `error`, or files of others and the mode is `overwrite` */
-export async function writeDataset({ folder, mode, extension, filenameProvider, run, writeEmpty }: WriteRequest): Promise<WriteResult> {
-  const target = await resolveFolder(folder);
-  // Only names of the user's could be those of old files.
-  const found =
-    mode === "append" && filenameProvider === undefined
-      ? []
-      : (await listFiles(target, { ignoreMissingPaths: true })).map(({ path }) => path);
-  const old = mode === "append" ? [] : found;
+export async function writeDataset({
+  folder,
+  mode,
+  extension,
+  format,
+  filenameProvider,
+  run,
+  writeEmpty,
+  widen,
+}: WriteRequest): Promise<WriteResult> {
+  const { target, found, old } = await filesOfTarget(folder, mode, filenameProvider !== undefined);
   if (old.length > 0 && mode === "ignore") return NOTHING;
-  if (old.length > 0 && (mode === "error" || mode === "create"))
-    throw new DataError(`Cannot write to ${target}: it has ${old.length} files already`, {
-      hint: 'choose another folder, or mode: "append" or "overwrite"',
-    });
   if (mode === "overwrite") refuseForeignFiles(old, { target, extension, hasProvider: filenameProvider !== undefined });
   const id = crypto.randomUUID().slice(0, 8);
   const staging = `${target}/.staging-${id}`;
@@ -72,23 +76,19 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
       await removeStagingFolder(staging);
     },
     withinMs: INTERRUPTED_WRITE_MS,
-    kept: () => {
-      const { paths, rows } = publisher.placed;
-      const there = paths.size;
-      const left = mode === "overwrite" ? old.filter((path) => !paths.has(path)).length : 0;
-      const beside = left > 0 ? `, beside ${counted(left, "file")} of before` : "";
-      return `interrupted: ${counted(there, "whole file")} with ${counted(rows, "row")} ${there === 1 ? "is" : "are"} in ${shownPath(target)}${beside}`;
-    },
+    kept: () => keptText(target, publisher.placed, mode === "overwrite" ? old : []),
   });
   let rowCount = 0;
   let sizeBytes = 0;
   let empty: string | undefined;
-  const place = async ({ staged, partition, ...facts }: WrittenFile): Promise<void> => {
+  const schemas = new WrittenSchemas();
+  const place = async ({ staged, partition, columns, ...facts }: WrittenFile): Promise<void> => {
     const to = names.placeOf(target, { index: files.length, writeId: id, extension, partition, rowCount: facts.rowCount });
     // Beside old files that are to go, new ones would be read together with them.
     const file = { from: staged, to, sizeBytes: facts.sizeBytes, rowCount: facts.rowCount };
     if (mode === "overwrite") kept.push(file);
     else await publisher.publish(file);
+    if (columns !== undefined && columns !== null) schemas.add({ path: to, sizeBytes: facts.sizeBytes }, columns);
     files.push(to);
     rowCount += facts.rowCount;
     sizeBytes += facts.sizeBytes;
@@ -106,6 +106,9 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
       for (const file of await writeEmpty(staging, JSON.parse(empty) as readonly Field[])) await place(file);
     for (const file of kept) await publisher.publish(file);
     await publisher.end();
+    const narrow = schemas.narrowFiles(format);
+    if (narrow.length > 0) sizeBytes += await replaceFiles(widen(staging, narrow, schemas.all), publisher);
+    await publisher.end();
     await removeFiles(old.filter((path) => !names.has(path)));
   } catch (error) {
     await publisher.end().catch(() => {});
@@ -117,6 +120,49 @@ export async function writeDataset({ folder, mode, extension, filenameProvider, 
   }
   await removeStagingFolder(staging);
   return { files, rowCount, sizeBytes };
+}
+
+interface TargetFiles {
+  readonly target: string;
+  readonly found: readonly string[];
+  /** Files that the mode refuses, removes or waits for. Empty for `append`. */
+  readonly old: readonly string[];
+}
+
+/** @throws DataError where there are files and the mode refuses them */
+async function filesOfTarget(folder: string, mode: WriteMode, hasProvider: boolean): Promise<TargetFiles> {
+  const target = await resolveFolder(folder);
+  // Only names of the user's could be those of old files.
+  const isAsked = mode !== "append" || hasProvider;
+  const found = isAsked ? (await listFiles(target, { ignoreMissingPaths: true })).map(({ path }) => path) : [];
+  const old = mode === "append" ? [] : found;
+  if (old.length > 0 && (mode === "error" || mode === "create"))
+    throw new DataError(`Cannot write to ${target}: it has ${old.length} files already`, {
+      hint: 'choose another folder, or mode: "append" or "overwrite"',
+    });
+  return { target, found, old };
+}
+
+/** Says what an interrupted write leaves. @param old - files that were to be removed */
+function keptText(target: string, { paths, rows }: Placed, old: readonly string[]): string {
+  const there = paths.size;
+  const left = old.filter((path) => !paths.has(path)).length;
+  const beside = left > 0 ? `, beside ${counted(left, "file")} of before` : "";
+  return `interrupted: ${counted(there, "whole file")} with ${counted(rows, "row")} ${there === 1 ? "is" : "are"} in ${shownPath(target)}${beside}`;
+}
+
+/** Puts files that were made anew in the places of the narrow ones. Returns how many bytes all of them are longer. */
+async function replaceFiles(widened: AsyncIterable<BlockRef>, publisher: Publisher): Promise<number> {
+  let addedBytes = 0;
+  for await (const block of widened) {
+    for (const { staged: from, path: to, sizeBytes, narrowBytes } of rowsOf(await get(block.ref)) as WidenedFile[]) {
+      // The rows were counted when the narrow file came into its place.
+      await publisher.publish({ from, to, sizeBytes, rowCount: 0 });
+      addedBytes += sizeBytes - narrowBytes;
+    }
+    block.release();
+  }
+  return addedBytes;
 }
 
 /** Tasks do not make the folder: one that has not heard yet that the write has failed finds none, and leaves nothing behind. */
@@ -150,14 +196,53 @@ function refuseForeignFiles(old: readonly string[], { target, extension, hasProv
   );
 }
 
+/**
+ * The columns of the files of a write. They differ where a user's function gave other columns in other blocks, which shows only here.
+ */
+class WrittenSchemas {
+  readonly #common = new CommonSchema();
+  /** Each schema once, as there may be very many files. */
+  readonly #schemas = new Map<string, { readonly fields: readonly Field[]; readonly files: Omit<NarrowFile, "fields">[] }>();
+
+  /** The columns of all files. */
+  get all(): readonly Field[] {
+    return this.#common.fields;
+  }
+
+  /**
+   * @param columns - as JSON
+   * @throws DataError where a column has types that do not go together, with a file of each
+   */
+  add(file: Omit<NarrowFile, "fields">, columns: string): void {
+    let schema = this.#schemas.get(columns);
+    if (schema === undefined) {
+      schema = { fields: JSON.parse(columns) as readonly Field[], files: [] };
+      this.#common.add({ schema: schema.fields, origin: { file: shownPath(file.path) }, release: () => {} });
+      this.#schemas.set(columns, schema);
+    }
+    schema.files.push(file);
+  }
+
+  narrowFiles(format: FileFormat): NarrowFile[] {
+    const narrow = [...this.#schemas.values()].filter(({ fields }) => isNarrow(fields, this.all, format));
+    return narrow.flatMap(({ fields, files }) => files.map((file) => ({ ...file, fields })));
+  }
+}
+
 interface PlacedFile extends StagedFile {
   readonly rowCount: number;
+}
+
+/** Files in their places, and their rows. */
+interface Placed {
+  readonly paths: Set<string>;
+  rows: number;
 }
 
 /** Gives files their places, a few at a time: a copy on a server takes a while. */
 class Publisher {
   readonly #underWay = new Set<Promise<void>>();
-  readonly placed = { paths: new Set<string>(), rows: 0 };
+  readonly placed: Placed = { paths: new Set(), rows: 0 };
   #failure: unknown;
   #isStopped = false;
 

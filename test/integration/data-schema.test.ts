@@ -1,6 +1,7 @@
 /** Files of one dataset with different columns and types, in in-process mode: their dataset has one schema, in every operator and in all files of a write. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import {
   type DataType,
   dateDay,
@@ -17,6 +18,7 @@ import {
   uint32,
   utf8,
 } from "@uwdata/flechette";
+import { NdArray } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
 import { useFolder, useSession } from "./session.ts";
@@ -319,5 +321,143 @@ describe("a dataset without rows keeps its columns", () => {
     expect(readdirSync(parquet)).toHaveLength(1);
     expect((await data.readParquet(parquet).schema()).names).toEqual(names);
     expect(await data.readParquet(parquet).count()).toBe(0);
+  });
+});
+
+describe("a function that gives other columns in other blocks", () => {
+  /** Three blocks: whole numbers, fractions beside a text, and an instant that comes first. */
+  const results = (): data.Dataset<any> =>
+    data
+      .range(6)
+      .repartition(3)
+      .map(({ id }): any => {
+        if (id < 2) return { n: id, note: `a "note", ${id}` };
+        return id < 4 ? { city: id === 2 ? null : "Rome, Italy\nEU", n: id + 0.5, at: new Date(id) } : { n: id };
+      });
+  const expected = [
+    { n: 0, note: 'a "note", 0', city: null, at: null },
+    { n: 1, note: 'a "note", 1', city: null, at: null },
+    { n: 2.5, note: null, city: null, at: new Date(2) },
+    { n: 3.5, note: null, city: "Rome, Italy\nEU", at: new Date(3) },
+    { n: 4, note: null, city: null, at: null },
+    { n: 5, note: null, city: null, at: null },
+  ];
+  const written = (): string => join(folder, `one-schema-${(folders += 1)}`);
+
+  test("has the columns of all blocks in schema and columns, and one row decides where the user says so", async () => {
+    expect(await results().columns()).toEqual(["n", "note", "city", "at"]);
+    expect((await results().schema()).types).toEqual(["float64", "string", "string", "timestamp[ms]"]);
+    expect(await results().limit(1).columns()).toEqual(["n", "note"]);
+    const source = data.readDatasource({
+      name: "several",
+      getReadTasks: () =>
+        ["a", "b"].map((name) => ({
+          read: async function* read(): AsyncGenerator<any> {
+            yield { [name]: 1 };
+          },
+        })),
+    });
+    expect(await source.columns()).toEqual(["a", "b"]);
+    const clash = data
+      .range(4)
+      .repartition(2)
+      .map(({ id }): any => ({ v: id < 2 ? id : `${id}` }));
+    await expect(clash.schema()).rejects.toThrow('Column "v" is float64 in some rows and string in others');
+  });
+
+  test("keeps every type when a file is made anew", async () => {
+    const to = written();
+    const tensor = new NdArray(new Float32Array([1, 2, 3, 4]), [2, 2]);
+    const values = {
+      big: 2n ** 62n,
+      bytes: new Uint8Array([1, 2]),
+      tensor,
+      list: [[1], []],
+      nested: { a: "x", b: [null, 2.5] },
+      flag: true,
+    };
+    const mixed = data
+      .range(2)
+      .repartition(2)
+      .map(({ id }): any => (id === 0 ? values : { extra: 1 }));
+    await mixed.writeParquet(to);
+    const rows = await data.readParquet<any>(to).takeAll();
+    expect(rows[0]).toEqual({ ...values, extra: null });
+    expect(rows[1]).toEqual({ ...Object.fromEntries(Object.keys(values).map((name) => [name, null])), extra: 1 });
+    expect(rows[0]?.tensor.shape).toEqual([2, 2]);
+  });
+
+  test("is written as Parquet of one schema, and each value is kept", async () => {
+    const to = written();
+    const { files, sizeBytes, rowCount } = await results().writeParquet(to);
+    expect(files).toHaveLength(3);
+    expect(rowCount).toBe(6);
+    expect(sizeBytes).toBe(files.reduce((sum, file) => sum + statSync(file).size, 0));
+    const schemas = await Promise.all(files.map(async (file) => String(await data.readParquet(file).schema())));
+    expect(new Set(schemas).size).toBe(1);
+    expect(await data.readParquet<any>(to).takeAll()).toEqual(expected);
+    expect(readdirSync(to).toSorted()).toEqual(files.map((file) => basename(file)).toSorted());
+  });
+
+  test.each([{}, { compression: "gzip" }] as const)("is written as CSV of one header with %j", async (options) => {
+    const to = written();
+    const { files, sizeBytes } = await results().writeCsv(to, options);
+    const texts = files.map((file) => String(options.compression === "gzip" ? gunzipSync(readFileSync(file)) : readFileSync(file)));
+    expect(texts).toEqual([
+      'n,note,city,at\n0,"a ""note"", 0",,\n1,"a ""note"", 1",,\n',
+      'n,note,city,at\n2.5,,,1970-01-01T00:00:00.002Z\n3.5,,"Rome, Italy\nEU",1970-01-01T00:00:00.003Z\n',
+      "n,note,city,at\n4,,,\n5,,,\n",
+    ]);
+    expect(sizeBytes).toBe(files.reduce((sum, file) => sum + statSync(file).size, 0));
+  });
+
+  test("is written as JSON lines with all keys", async () => {
+    const to = written();
+    const { files } = await results().writeJson(to);
+    const lines = files.flatMap((file) => readFileSync(file, "utf8").trimEnd().split("\n"));
+    for (const line of lines) expect(Object.keys(JSON.parse(line)).toSorted()).toEqual(["at", "city", "n", "note"]);
+    expect(await data.readJson<any>(to).takeAll()).toMatchObject(expected.map(({ n, note }) => ({ n, note })));
+  });
+
+  test("keeps the folders of partitions, and replaces the files that are overwritten", async () => {
+    const to = written();
+    for (const mode of ["append", "overwrite"] as const)
+      await results()
+        .map((row: any) => ({ ...row, part: row.n < 2 ? "low" : "high" }))
+        .writeParquet(to, { partitionBy: ["part"], mode });
+    const files = readdirSync(to, { recursive: true })
+      .map(String)
+      .filter((file) => file.endsWith(".parquet"));
+    expect(files).toHaveLength(3);
+    expect(new Set(await Promise.all(files.map(async (file) => String(await data.readParquet(join(to, file)).schema())))).size).toBe(1);
+    const rows = await data.readParquet<any>(to).sort("n").takeAll();
+    expect(rows).toEqual(expected.map((row) => ({ ...row, part: row.n < 2 ? "low" : "high" })));
+  });
+
+  test("writes late columns of one task, too", async () => {
+    const to = written();
+    const batches = data
+      .range(3)
+      .repartition(1)
+      .mapBatches(function* (): Generator<any> {
+        yield { a: [1] };
+        yield { a: [null, 2], b: ["x", "y"] };
+      });
+    await batches.writeCsv(to);
+    const texts = readdirSync(to)
+      .toSorted()
+      .map((file) => readFileSync(join(to, file), "utf8"));
+    expect(texts).toEqual(["a,b\n1,\n", "a,b\n,x\n2,y\n"]);
+  });
+
+  test("is an error where types do not meet, in each format", async () => {
+    const clash = data
+      .range(4)
+      .repartition(2)
+      .map(({ id }): any => ({ v: id < 2 ? id : `${id}` }));
+    for (const write of ["writeParquet", "writeCsv", "writeJson"] as const)
+      await expect(clash[write](written())).rejects.toThrow(
+        /Column "v" is (u?int\d+|float64) in .*part-00000.* and string in .*part-00001/,
+      );
   });
 });

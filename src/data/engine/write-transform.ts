@@ -37,7 +37,7 @@ import { PARTITIONS_OF_TASK_MAX } from "../limits.ts";
 import { isStaging } from "../staging-folder.ts";
 
 /** In which form rows are written. */
-type FileFormat =
+export type FileFormat =
   | { readonly kind: "csv"; readonly header: boolean }
   | { readonly kind: "json" }
   | { readonly kind: "parquet"; readonly codec: ParquetCodec }
@@ -69,7 +69,7 @@ export interface WrittenFile extends Record<string, unknown> {
   readonly partition: string;
   readonly rowCount: number;
   readonly sizeBytes: number;
-  /** In place of a file, where no row came: the columns, as JSON. `staged` is empty then. */
+  /** Of files that are tables: the columns, as JSON. Where no row came, `staged` is empty. */
   readonly columns?: string | null;
 }
 
@@ -77,6 +77,8 @@ export interface WrittenFile extends Record<string, unknown> {
 interface OpenFile {
   readonly partition: string;
   readonly rowCount: number;
+  /** Whether rows with the block's columns can follow those that are written. */
+  takes(block: Block): boolean;
   add(block: Block): Promise<void>;
   end(): Promise<readonly WrittenFile[]>;
   abort(): Promise<void>;
@@ -95,6 +97,11 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
       }
       for (const { partition, rows } of partitionsOf(block, transform))
         for (let start = 0; start < rows.rowCount; ) {
+          const before = open.get(partition);
+          if (before?.takes(rows) === false) {
+            written.push(...(await before.end()));
+            open.delete(partition);
+          }
           const file = open.get(partition) ?? (await openNext(partition, open, transform));
           const end = Math.min(rows.rowCount, start + maxRowsPerFile - file.rowCount);
           await file.add(sliceBlock(rows, start, end));
@@ -153,21 +160,24 @@ async function checkIsAwaited({ name, stagingFolder }: WriteTransform, written: 
   throw new DataError(`${name} has ended meanwhile: ${shownPath(stagingFolder)} is removed`);
 }
 
-async function openFile(partition: string, { stagingFolder, extension, format }: WriteTransform): Promise<OpenFile> {
+export async function openFile(partition: string, { stagingFolder, extension, format }: WriteTransform): Promise<OpenFile> {
   const id = crypto.randomUUID();
   const writer = await FileWriter.open(`${stagingFolder}/${id}${extension}`);
   let rowCount = 0;
   const collected: Block[] = [];
+  let fields: readonly Field[] = [];
   const table = format.kind === "csv" ? new CsvTable(format) : undefined;
   const shard = format.kind === "webdataset" ? new WebdatasetShard(id.slice(0, 8)) : undefined;
   const end = async (): Promise<WrittenFile[]> => {
-    if (format.kind === "parquet") await writer.write(await parquetFile(aligned(collected), format.codec));
+    if (format.kind === "parquet") await writer.write(await parquetFile(aligned(collected, fields), format.codec));
     if (format.kind === "numpy") for (const part of npyFile(collected, format.column)) await writer.write(part);
     if (shard !== undefined) await writer.write(shard.end());
     const { path, sizeBytes } = await writer.commit();
-    return [{ staged: path, partition, rowCount, sizeBytes }];
+    const columns = TABLES.has(format.kind) ? JSON.stringify(fields) : null;
+    return [{ staged: path, partition, rowCount, sizeBytes, columns }];
   };
   const add = async (block: Block): Promise<void> => {
+    fields = unifySchemas([fields, schemaOf(block)]);
     if (table !== undefined) await writer.write(table.add(block));
     else if (format.kind === "json") await writer.write(jsonLines(block));
     else if (format.kind === "tfrecords") await writer.write(exampleRecords(block));
@@ -180,6 +190,8 @@ async function openFile(partition: string, { stagingFolder, extension, format }:
     get rowCount() {
       return rowCount;
     },
+    // The header of CSV is written before the later blocks come.
+    takes: (block) => table?.lacks(block) !== true,
     add,
     end,
     abort: () => writer.abort(),
@@ -205,14 +217,14 @@ function openImages(partition: string, { stagingFolder, extension, format }: Wri
   return {
     partition,
     rowCount: 0,
+    takes: () => true,
     add,
     end: () => Promise.resolve(written),
     abort: () => removeFiles(written.map(({ staged }) => staged)),
   };
 }
 
-function aligned(blocks: readonly Block[]): Block[] {
-  const fields = unifySchemas(blocks.map(schemaOf));
+function aligned(blocks: readonly Block[], fields: readonly Field[]): Block[] {
   return blocks.map((block) => alignBlock(block, fields));
 }
 

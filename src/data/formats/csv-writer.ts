@@ -44,6 +44,14 @@ export class CsvTable {
     this.#hasHeader = header;
   }
 
+  /** Whether a block has a column that the header lacks. */
+  lacks(block: Block): boolean {
+    const fields = this.#fields;
+    if (fields === undefined) return false;
+    const names = new Set(fields.map(({ name }) => name));
+    return block.names.some((name) => !names.has(name));
+  }
+
   /**
    * Returns the lines of a block, the first one behind the header. Columns that the block lacks are null.
    *

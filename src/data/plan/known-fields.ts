@@ -9,7 +9,7 @@ import type { Field } from "../blocks/data-type.ts";
 import { combineBlocks } from "../engine/combine.ts";
 import { given } from "../engine/task.ts";
 import { isUserCode, runChain, type Transform } from "../engine/transform.ts";
-import type { PhysicalPlan } from "./physical-plan.ts";
+import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
 import { appendedStep } from "./rules.ts";
 
 type Fields = readonly Field[] | undefined;
@@ -74,6 +74,12 @@ async function fieldsBehind(chain: readonly Transform[], fields: Fields): Promis
 /** Whether a user's function decides the columns behind a step, or these are no columns of the dataset. */
 function isOpaque(step: Transform): boolean {
   return isUserCode(step) || step.kind === "pythonBatches" || step.kind === "write" || step.kind === "sink" || hasCustomAggregate(step);
+}
+
+/** Whether a function or a source of the user's decides the columns, so that each block may have others. An iterable, which may have no end, does not count. */
+export function mayDiffer(plan: PhysicalPlan): boolean {
+  if (plan.kind === "read" && plan.source.isOfUser === true) return true;
+  return ("chain" in plan && plan.chain.some(isOpaque)) || physicalInputs(plan).some(mayDiffer);
 }
 
 function hasCustomAggregate(step: Transform): boolean {

@@ -31,6 +31,8 @@ export interface Source {
   readonly knowsRowCounts?: boolean;
   /** Lists the files that it reads. Absent where it reads none. */
   files?(): Promise<readonly string[]>;
+  /** Whether code of the user's makes the rows. Default: false. */
+  readonly isOfUser?: boolean;
   /** Columns of each block, as far as they are known. */
   readonly columns?: readonly string[] | undefined;
   /** The columns of all its blocks, of the parts that were listed last; undefined where they are not known. Absent where they never are. */

@@ -11,6 +11,7 @@ export {
   ObjectLostError,
   ObjectReconstructionFailedError,
   ObjectStoreFullError,
+  KeyValuesFullError,
   OutOfDiskError,
   OutOfMemoryError,
   OwnerDiedError,

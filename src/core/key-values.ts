@@ -5,9 +5,11 @@
  * for, and what it would refuse is refused before anything is sent. Nothing is remembered: two processes that ask one after the other are told the same.
  */
 import { describeValue } from "../runtime/base/describe.ts";
+import { KeyValuesFullError } from "../runtime/base/errors.ts";
 import { keyObstacle, sizeObstacle } from "../runtime/head/key-values.ts";
 import type { KeyValueGetHeader, KeyValueListHeader, KeyValueNameHeader, KeyValuePutHeader } from "../runtime/wire/key-value-messages.ts";
 import { MESSAGE } from "../runtime/wire/messages.ts";
+import { isWireError } from "../runtime/wire/wire-error.ts";
 import { askNode, requireRuntime } from "./current-runtime.ts";
 import { readOptions } from "./options/option-kinds.ts";
 import { KV, KV_PUT } from "./options/operation-options.ts";
@@ -19,7 +21,10 @@ import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
  *
  * @param value bytes (`Uint8Array`), or a value that `JSON.stringify` can write; up to 1 MiB
  * @returns whether it was put: with `overwrite: false` an existing value stays
- * @throws TypeError for a value that is neither bytes nor JSON, RangeError for a key or value that is too long, NodeDiedError if the node ends before the answer
+ * @throws TypeError for a value that is neither bytes nor JSON
+ * @throws RangeError for a key or a value that is too long
+ * @throws KeyValuesFullError when all values of the cluster have no more room
+ * @throws NodeDiedError if the node ends before the answer
  * @example
  * await kvPut("model/version", { name: "v7", at: Date.now() });
  * await kvGet("model/version"); // { name: "v7", at: 1763... }
@@ -33,7 +38,15 @@ export async function kvPut(key: string, value: KvValue, options?: KvPutOptions)
   if (obstacle !== undefined) throw new RangeError(`Cannot put ${JSON.stringify(key)}: ${obstacle}`);
   const header: KeyValuePutHeader = { ...name, form: isBytes ? "bytes" : "json", overwrite };
   // A copy, because the caller may change the bytes while they are on their way.
-  return (await ask(MESSAGE.KV_PUT, header, [bytes.slice()])).header;
+  try {
+    return (await ask(MESSAGE.KV_PUT, header, [bytes.slice()])).header;
+  } catch (error) {
+    if (!isWireError(error, "keyValuesFull")) throw error;
+    throw new KeyValuesFullError(`Cannot put ${JSON.stringify(key)} of ${bytes.byteLength} bytes: ${error.message}`, {
+      reason: error.message,
+      hint: "Delete values with kvDelete, or keep large ones as objects of a detached actor.",
+    });
+  }
 }
 
 /**

@@ -65,7 +65,7 @@ const SECTIONS: readonly Section[] = [
   { title: "`placementGroup(bundles, options)`", text: "", from: [[SCHEDULING, "PlacementGroupOptions"]] },
   {
     title: "`kvPut(key, value, options)`",
-    text: "`namespace` is an option of all `kv` functions.",
+    text: "`namespace` is an option of all `kv` functions. Values in a namespace that nobody named end with their program.",
     from: [
       [CLUSTER, "KvOptions"],
       [CLUSTER, "KvPutOptions"],
@@ -111,6 +111,7 @@ const ENVIRONMENT = `## Named types
 |---|---|
 | \`SHOAL_ADDRESS\` | the cluster to connect to, as \`init({ address })\` takes it |
 | \`SHOAL_NAMESPACE\` | the namespace of actors' names and keys |
+| \`SHOAL_ALLOW_OTHER_VERSIONS\` | \`1\`: nodes and programs with other versions of Shoal or Node take part in a cluster |
 | \`SHOAL_RUNTIME_ENV\` | the runtime environment of the program, as JSON |
 | \`SHOAL_TOKEN\` | the join token, for \`shoal start --address\`; it is not passed on to any other process |
 | \`SHOAL_NATIVE=0\` | works without the native part: values are copied instead of mapped |

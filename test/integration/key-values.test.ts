@@ -1,5 +1,5 @@
 /** Small values by name: from every process, in namespaces, in a cluster, and what is refused. */
-import { init, kvDelete, kvExists, kvGet, kvList, kvPut, remote, shutdown } from "shoal";
+import { getActor, getRuntimeContext, init, kvDelete, kvExists, kvGet, kvList, kvPut, ready, remote, shutdown, terminate } from "shoal";
 import { TestCluster } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useSession } from "./session.ts";
@@ -8,6 +8,16 @@ class Keeper {
   async put(key: string, value: number): Promise<boolean> {
     return await kvPut(key, value);
   }
+}
+
+/** Runs a program that names no namespace and puts a key. @returns its namespace */
+async function programWithKey(cluster: TestCluster, { leavesActor }: { leavesActor: boolean }): Promise<string> {
+  await init({ address: cluster.address });
+  await kvPut("mine", 1);
+  if (leavesActor) await ready(remote(Keeper, { name: "keeper", lifetime: "detached" }).remote());
+  const { namespace } = getRuntimeContext();
+  await shutdown();
+  return namespace;
 }
 
 function behaves(): void {
@@ -96,6 +106,21 @@ describe("in a cluster", () => {
     await cluster.shutdown();
   });
   behaves();
+
+  test("values of a program that names no namespace end with it, but for those that its detached actor uses", async () => {
+    await shutdown();
+    const plain = await programWithKey(cluster, { leavesActor: false });
+    const kept = await programWithKey(cluster, { leavesActor: true });
+    await init({ address: cluster.address, namespace: "watcher" });
+    const keys = async (namespace: string): Promise<string[]> => await kvList("", { namespace });
+    await expect.poll(async () => await keys(plain)).toEqual([]);
+    expect(await keys(kept)).toEqual(["mine"]);
+    const keeper = await getActor<Keeper>("keeper", { namespace: kept });
+    expect(await keeper.put.remote("later", 2)).toBe(true);
+    expect(await keys(kept)).toEqual(["later", "mine"]);
+    await terminate(keeper);
+    await expect.poll(async () => await keys(kept)).toEqual([]);
+  });
 
   test("another node has the same, and so has the next program, in the same namespace", async () => {
     const at = { namespace: "for all" };

@@ -5,7 +5,7 @@
  * of the program: first the workers' remaining output, then failures that nobody saw, then teardown. At `process.exit` and an uncaught exception there
  * is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed, what it would have removed is removed here.
  */
-import { IdSource, newJobId, newNodeId, newProcessId } from "../../runtime/base/ids.ts";
+import { IdSource, newJobId, newNodeId, newProcessId, programNamespace } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { registeredExtensions } from "../../runtime/extension/load-extensions.ts";
 import { resolveRuntimeEnv } from "../../runtime/environment/runtime-env.ts";
@@ -66,7 +66,7 @@ export class Session {
     const processId = newProcessId(randomHex, nodeId);
     const daemonId = found?.daemonId ?? newProcessId(randomHex, nodeId);
     const identity = { nodeId, daemonId, jobId, token: found?.token ?? newToken() };
-    const namespace = options.namespace ?? randomHex(8);
+    const namespace = options.namespace ?? programNamespace(processId);
     const node = {
       ...identity,
       namespace,

@@ -192,6 +192,11 @@ export class OutOfDiskError extends ShoalError {
   static override readonly code = "OUT_OF_DISK";
 }
 
+/** All values of `kvPut` together have reached their limit. */
+export class KeyValuesFullError extends ShoalError {
+  static override readonly code = "KEY_VALUES_FULL";
+}
+
 /** The process ran out of memory, or was ended before the machine did. */
 export class OutOfMemoryError extends ShoalError {
   static override readonly code = "OUT_OF_MEMORY";
@@ -435,6 +440,7 @@ for (const errorClass of [
   OwnerDiedError,
   ObjectStoreFullError,
   OutOfDiskError,
+  KeyValuesFullError,
   OutOfMemoryError,
   NodeDiedError,
   TaskUnschedulableError,

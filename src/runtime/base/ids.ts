@@ -25,6 +25,7 @@ export type ObjectId = Id<"object">;
 type RandomHex = (byteCount: number) => string;
 
 const PUT_INDEX_BIT = 0x80000000;
+const PROGRAM_NAMESPACE = "program-";
 
 function hex(value: number, digits: number): string {
   return value.toString(16).padStart(digits, "0");
@@ -103,6 +104,17 @@ export function nodeTagOf(id: NodeId | ProcessId | string): NodeTag {
 
 export function newNodeId(random: RandomHex): NodeId {
   return random(16) as NodeId;
+}
+
+/** The namespace of a program that names none. Keys in it end with the program. */
+export function programNamespace(driver: ProcessId): string {
+  return PROGRAM_NAMESPACE + driver;
+}
+
+/** The driver of the program that a namespace was made for; undefined for a namespace that somebody named. */
+export function programOfNamespace(namespace: string): ProcessId | undefined {
+  const driver = namespace.slice(PROGRAM_NAMESPACE.length);
+  return namespace.startsWith(PROGRAM_NAMESPACE) && /^[0-9a-f]{32}$/.test(driver) ? (driver as ProcessId) : undefined;
 }
 
 /** The counted reference that represents an actor: its handles are held like refs, in the daemon's table. */

@@ -5,7 +5,17 @@
  * the daemon hosts the head and there is one node. In a cluster the head is a separate process and acts through each node's link
  * (`remote-node.ts`). `placement.ts` picks the node of an actor; the ledgers decide when a reference is free.
  */
-import { type ActorId, actorObjectId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
+import {
+  type ActorId,
+  actorObjectId,
+  type NodeId,
+  type NodeTag,
+  nodeTagOf,
+  type ObjectId,
+  type ProcessId,
+  programNamespace,
+  programOfNamespace,
+} from "../base/ids.ts";
 import { copyBytes } from "../base/bytes.ts";
 import type { Extension } from "../extension/extension.ts";
 import type { HeadHandlers, HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
@@ -97,6 +107,9 @@ export class Head implements HeadService {
   readonly #actors: ActorTable;
   readonly #definitions: DefinitionTable;
   readonly #environments: EnvironmentDescriptions;
+  readonly #values: KeyValues;
+  /** Programs that have ended while actors in their own namespaces live. */
+  readonly #outlivedPrograms = new Set<ProcessId>();
   readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
@@ -108,6 +121,7 @@ export class Head implements HeadService {
     this.#actors = actors;
     this.#definitions = definitions;
     this.#environments = environments;
+    this.#values = values;
     this.#nowMs = options.nowMs;
     this.#tellProcessGone = options.tellProcessGone ?? (() => {});
     this.#isOfDriver = options.isOfDriver;
@@ -238,7 +252,8 @@ export class Head implements HeadService {
     for (const worker of this.#actors.workersOf(tag)) {
       this.workerExited(worker.id, exitOf(worker, `its node died: ${reason}`), { intended: false });
     }
-    for (const process of new Set([...this.#actors.creatorsOf(tag), ...this.#groups.ownersOf(tag)])) this.processGone(process);
+    for (const process of new Set([...this.#actors.creatorsOf(tag), ...this.#groups.ownersOf(tag), ...this.#values.programs(tag)]))
+      this.processGone(process);
     // The dead node's counts of handles are gone.
     for (const id of this.#actors.aliasesOf(tag)) this.unheld(id);
     this.#definitions.nodeGone(tag, (id) => this.#startsAgain(id));
@@ -363,7 +378,24 @@ export class Head implements HeadService {
     this.#placement.processGone(process);
     this.#apply(this.#actors.handle({ kind: "processGone", process }));
     this.#groups.processGone(process);
+    this.#dropValuesOf(process);
     this.#extensions.processGone(process);
+  }
+
+  /** Detached actors in the namespace of a program that has ended may still use its values: they stay as long as one of these lives. */
+  #dropValuesOf(driver: ProcessId): void {
+    if (this.#values.isEmpty(programNamespace(driver))) return;
+    if (this.#livesIn(programNamespace(driver))) {
+      this.#outlivedPrograms.add(driver);
+      return;
+    }
+    this.#outlivedPrograms.delete(driver);
+    this.#values.programGone(driver);
+  }
+
+  #livesIn(namespace: string): boolean {
+    for (const { phase, options } of this.#actors.all()) if (phase !== "dead" && options.namespace === namespace) return true;
+    return false;
   }
 
   /** Ends the head when it loses its leadership or its process ends. */
@@ -502,7 +534,7 @@ export class Head implements HeadService {
           break;
         case "state":
           for (const watcher of effect.watchers) this.#sendState(actor, watcher);
-          if (actor.phase === "dead") this.#groups.ownerGone(actor.id);
+          if (actor.phase === "dead") this.#actorDied(actor);
           break;
         case "redirect":
           for (const watcher of effect.watchers)
@@ -527,6 +559,12 @@ export class Head implements HeadService {
           break;
       }
     }
+  }
+
+  #actorDied({ id, options: { namespace } }: ActorRecord): void {
+    this.#groups.ownerGone(id);
+    const driver = programOfNamespace(namespace);
+    if (driver !== undefined && this.#outlivedPrograms.has(driver)) this.#dropValuesOf(driver);
   }
 
   #placeLater(actor: ActorRecord, delayMs: number): void {

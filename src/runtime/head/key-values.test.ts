@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ProcessId } from "../base/ids.ts";
+import { type NodeTag, nodeTagOf, type ProcessId, programNamespace } from "../base/ids.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { keyObstacle, type KeyValue, keyValueHandlers, KeyValues } from "./key-values.ts";
@@ -39,6 +39,28 @@ describe("values by name", () => {
     expect(values.put(valueOf("third"), { overwrite: true })).toBe(true);
     expect(textOf(values.get({ namespace: "n", key: "k" }))).toBe("third");
   });
+});
+
+test("all values together have a limit, which replacing and deleting give back", () => {
+  const values = new KeyValues({ bytesMax: 2000 });
+  const big = (key: string, length = 500): KeyValue => ({ ...valueOf("x".repeat(length), { key, by: `${key}/${length}` }) });
+  for (const key of ["a", "b"]) expect(values.put(big(key), { overwrite: true })).toBe(true);
+  expect(values.roomObstacle(big("c"))).toBe("all values of the cluster may take 2000 bytes, and they would take 2280");
+  expect(values.roomObstacle(big("b", 600))).toBeUndefined();
+  expect(values.roomObstacle(big("b", 1500))).toContain("they would take 2520");
+  values.delete({ namespace: "n", key: "a" });
+  expect(values.roomObstacle(big("c"))).toBeUndefined();
+});
+
+test("the keys of a program without a namespace go with it, and a text that only looks like such a namespace is nobody's", () => {
+  const driver = "0123456789abcdef0123456789abcdef" as ProcessId;
+  const values = new KeyValues();
+  for (const namespace of [programNamespace(driver), "program-of-mine", "n"])
+    values.put(valueOf("1", { namespace, by: namespace }), { overwrite: true });
+  expect(values.programs()).toEqual([driver]);
+  expect([values.programs(nodeTagOf(driver)), values.programs("fedcba9876543210" as NodeTag)]).toEqual([[driver], []]);
+  values.programGone(driver);
+  expect(["program-of-mine", "n", programNamespace(driver)].map((namespace) => values.isEmpty(namespace))).toEqual([false, false, true]);
 });
 
 test("a head refuses what it could not keep, whoever asks", () => {

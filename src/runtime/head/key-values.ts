@@ -6,6 +6,7 @@
  * else's.
  */
 import { copyBytes } from "../base/bytes.ts";
+import { type NodeTag, nodeTagOf, type ProcessId, programNamespace, programOfNamespace } from "../base/ids.ts";
 import { SetMap } from "../base/set-map.ts";
 import type { HeadHandlers } from "../rpc/head-service.ts";
 import type { KeyValueForm, KeyValueReply } from "../wire/key-value-messages.ts";
@@ -14,6 +15,7 @@ import { MESSAGE } from "../wire/messages.ts";
 import { STORED_NAME_MAX } from "../control-plane/limits.ts";
 import { storeKey } from "../control-plane/store-keys.ts";
 import { WireError } from "../wire/wire-error.ts";
+import { KEY_VALUE_OVERHEAD_BYTES, KEY_VALUES_BYTES_MAX } from "./limits.ts";
 
 export interface KeyValue {
   readonly namespace: string;
@@ -28,6 +30,20 @@ export class KeyValues {
   readonly #values = new Map<string, KeyValue>();
   /** By namespace, in the order in which they were put first. */
   readonly #keys = new SetMap<string, string>();
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor({ bytesMax = KEY_VALUES_BYTES_MAX }: { bytesMax?: number } = {}) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Why there is no room for a value; it may take the room of the value whose place it takes. */
+  roomObstacle(value: KeyValue): string | undefined {
+    const known = this.#values.get(idOf(value));
+    const bytes = this.#bytes - bytesOf(known) + bytesOf(value);
+    if (bytes <= this.#bytesMax || known?.by === value.by) return undefined;
+    return `all values of the cluster may take ${this.#bytesMax} bytes, and they would take ${bytes}`;
+  }
 
   /** @returns whether it was put: without `overwrite` an existing value stays */
   put(value: KeyValue, { overwrite }: { overwrite: boolean }): boolean {
@@ -36,6 +52,7 @@ export class KeyValues {
     if (known?.by === value.by) return true;
     if (known !== undefined && !overwrite) return false;
     this.#values.set(id, value);
+    this.#bytes += bytesOf(value) - bytesOf(known);
     this.#keys.add(value.namespace, value.key);
     return true;
   }
@@ -46,9 +63,29 @@ export class KeyValues {
 
   /** @returns whether the value existed */
   delete(name: { namespace: string; key: string }): boolean {
-    if (!this.#values.delete(idOf(name))) return false;
+    const known = this.#values.get(idOf(name));
+    if (known === undefined) return false;
+    this.#values.delete(idOf(name));
+    this.#bytes -= bytesOf(known);
     this.#keys.delete(name.namespace, name.key);
     return true;
+  }
+
+  isEmpty(namespace: string): boolean {
+    return this.#keys.get(namespace).size === 0;
+  }
+
+  /** Deletes the keys of a program that named no namespace. */
+  programGone(driver: ProcessId): void {
+    const namespace = programNamespace(driver);
+    for (const key of Array.from(this.#keys.get(namespace))) this.delete({ namespace, key });
+  }
+
+  /** The programs with keys in a namespace of their own. @param tag - only those whose driver is on that node */
+  programs(tag?: NodeTag): ProcessId[] {
+    return Array.from(this.#keys.keys())
+      .map(programOfNamespace)
+      .filter((driver) => driver !== undefined && (tag === undefined || nodeTagOf(driver) === tag)) as ProcessId[];
   }
 
   /** The keys of a namespace that begin so, in their order as text. */
@@ -57,6 +94,11 @@ export class KeyValues {
       .filter((key) => key.startsWith(prefix))
       .sort((a, b) => (a < b ? -1 : 1));
   }
+}
+
+function bytesOf(value: KeyValue | undefined): number {
+  if (value === undefined) return 0;
+  return value.body.byteLength + 2 * (value.namespace.length + value.key.length) + KEY_VALUE_OVERHEAD_BYTES;
 }
 
 /** Why there can be no value of that name. */
@@ -88,6 +130,11 @@ export function keyValueHandlers(
         return;
       }
       const value = { namespace, key, form, by: `${peer.id}/${callId}`, body: copyBytes(body) };
+      const full = values.roomObstacle(value);
+      if (full !== undefined) {
+        peer.connection.replyError(callId, new WireError("keyValuesFull", full));
+        return;
+      }
       peer.connection.reply(callId, values.put(value, { overwrite }));
     },
     [MESSAGE.KV_GET]: (asked, peer, { callId }) => {

@@ -39,3 +39,8 @@ export const NODES_COME_WITHIN_MS = 1000;
  * they count as dead.
  */
 export const UNRECORDED_NODES_COME_WITHIN_MS = DEAD_AFTER_MS;
+
+/** All values of `kvPut` together, with their keys. A head without a store keeps them in memory. */
+export const KEY_VALUES_BYTES_MAX = 256 * 1024 * 1024;
+/** A value's share of the tables' memory beside its bytes and its key, so that many small ones are bounded too. */
+export const KEY_VALUE_OVERHEAD_BYTES = 256;

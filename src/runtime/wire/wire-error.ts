@@ -23,6 +23,7 @@ const WIRE_ERROR_CODES = {
   objectLost: "the bytes of an object are on no node",
   objectStoreFull: "a copy of an object has no room in this node's store",
   outOfDisk: "a copy of an object has no room on this node's disk",
+  keyValuesFull: "the values of `kvPut` have no room at the head",
   extension: "an extension refuses what it was asked; `details`: `name`, of its error, and what else its error has there",
 } as const;
 

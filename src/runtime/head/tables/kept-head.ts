@@ -117,7 +117,8 @@ export class KeptHead {
       const found = hasLostTables ? this.tables.adoptGroups(groupsOfDigest(digest, (owner) => this.#hasEnded(owner))) : [];
       for (const group of found) this.head.recover({ kind: "group", group, notWithinMs: UNRECORDED_NODES_COME_WITHIN_MS });
       this.head.nodeHolds(node.nodeId, digest.bundles);
-      const owners = Array.from(this.tables.groups.all()).flatMap(({ owner }) => (owner === undefined ? [] : [owner as ProcessId]));
+      const ofGroups = Array.from(this.tables.groups.all()).flatMap(({ owner }) => (owner === undefined ? [] : [owner as ProcessId]));
+      const owners = [...ofGroups, ...this.tables.values.programs(nodeTagOf(node.nodeId))];
       for (const step of reconcile(digest, { actors: this.tables.actors, owners })) this.head.recover(step);
     });
   }

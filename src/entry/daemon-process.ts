@@ -32,6 +32,7 @@ import { networkFaults } from "../runtime/os/network/network-faults.ts";
 import { isSocket } from "../runtime/os/files/paths.ts";
 import { pathOfFileUrl } from "../runtime/os/files/file-url.ts";
 import { ownModule, PACKAGE_URL } from "../runtime/os/own-files.ts";
+import { ownBuild } from "../runtime/os/build.ts";
 import { removeNodeFile, writeNodeFile } from "../runtime/os/files/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../runtime/os/network/tls-identity.ts";
 import { PROTOCOL_VERSION } from "../runtime/wire/messages.ts";
@@ -265,6 +266,7 @@ function tellDrivers(identity: TlsIdentity | undefined): void {
     clusterAddress: heads.join(","),
     nodeId,
     daemonId,
+    build: ownBuild(),
     token,
     socket: address,
     memoryDirectory: directories.memory,

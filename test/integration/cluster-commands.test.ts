@@ -8,6 +8,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { nodeBinary } from "../../scripts/setup.mjs";
 import { runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { until } from "./session.ts";
@@ -138,6 +139,22 @@ console.log(JSON.stringify(value));
     });
     await until(() => runFiles().every(({ role }) => role === "head"), "its supervisor to have ended, too");
     expect((await shoal("status")).stdout).toMatch(/^Nodes that have gone\n.* it was drained$/m);
+  });
+
+  test("a program and a node under another major version of Node are refused by name", async () => {
+    const head = await startHead();
+    const other = { program: nodeBinary(22), cwd: folder, env: ENV };
+    const connect = 'import { init } from "shoal"; await init({ address: "auto" });';
+    const driver = await runProgram(["--input-type=module", "--eval", connect], { ...other, cwd: REPOSITORY });
+    expect(driver.exitCode).toBe(1);
+    expect(driver.stderr).toMatch(
+      /VersionMismatchError: Cannot connect to the cluster at 127\.0\.0\.1:\d+: this process runs Node 22\.[\d.]+, its node on this machine Node 24\./,
+    );
+    const joining = await runProgram([SHOAL, "start", "--address", head.address, "--token", head.joinToken], other);
+    expect(joining.exitCode).toBe(1);
+    expect(joining.stderr).toMatch(/this process runs Node 22\.[\d.]+, the head Node 24\./);
+    expect(joining.stderr).toContain("SHOAL_ALLOW_OTHER_VERSIONS=1");
+    expect(await program(CONNECT)).toEqual([42, 1]);
   });
 
   test("the only node of a machine can be drained through itself", async () => {

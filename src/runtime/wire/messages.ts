@@ -251,8 +251,13 @@ export const joining = fields({
 });
 export type JoinHeader = Of<typeof joining>;
 
+/** The versions of the package and of Node. */
+const build = fields({ shoal: text, node: text });
+
 export const joined = fields({
   headNodeId: nodeId,
+  /** Those of the head: a node with others does not join. */
+  build,
   /** PEM. */
   certificate: text,
   /** The cluster's, with which its processes prove to each other that they belong to it. */

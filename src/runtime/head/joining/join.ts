@@ -6,6 +6,7 @@
  * ids of the node's processes. Called by the head for callers that `listen` hands to `onUnauthenticated`.
  */
 import { type NodeId, nodeTagOf } from "../../base/ids.ts";
+import { ownBuild } from "../../os/build.ts";
 import { type Authority, authorityHash, certifyNode } from "../../os/network/certificates.ts";
 import { newToken, tokensEqual } from "../../os/random.ts";
 import { formatJoinToken } from "../../rpc/join-token.ts";
@@ -68,7 +69,7 @@ export class Joining {
     for (const node of this.#options.livingNodes())
       if (nodeTagOf(node) === tag) throw new Error(`the node id ${request.nodeId} belongs to a node of the cluster already`);
     const { headNodeId, tlsOnLoopback = false } = this.#options;
-    return { ...this.#certify(request), headNodeId, tlsOnLoopback };
+    return { ...this.#certify(request), headNodeId, build: ownBuild(), tlsOnLoopback };
   }
 
   /** Renews the certificate of a node that has proved its identity over its link. @throws Error whose message answers the node */

@@ -6,6 +6,7 @@
  */
 import type { NodeId } from "../../base/ids.ts";
 import { AuthenticationError, VersionMismatchError } from "../../base/errors.ts";
+import { requireSameBuild } from "../../os/build.ts";
 import { authorityHash, newNodeKey } from "../../os/network/certificates.ts";
 import { connect } from "../../os/network/endpoint.ts";
 import { tokensEqual } from "../../os/random.ts";
@@ -39,7 +40,7 @@ interface JoinOptions {
 /**
  * @throws RangeError when the join token or the address is malformed
  * @throws AuthenticationError when the head is not the token's, or refuses it
- * @throws VersionMismatchError when the head runs another version
+ * @throws VersionMismatchError when the head runs another version of the protocol, the package or Node
  */
 export async function joinCluster({ address, joinToken, nodeId }: JoinOptions): Promise<Joined> {
   if (typeof address === "string") return await joinAt(address, { joinToken, nodeId });
@@ -77,7 +78,8 @@ async function joinAt(address: string, { joinToken, nodeId }: Pick<JoinOptions, 
   try {
     const request: JoinHeader = { version: PROTOCOL_VERSION, secret: token.secret, nodeId, publicKey };
     const { header } = await connection.request(MESSAGE.JOIN, request);
-    const { certificate, token: clusterToken, headNodeId, tlsOnLoopback } = header;
+    const { certificate, token: clusterToken, headNodeId, build, tlsOnLoopback } = header;
+    requireSameBuild(build, { action, who: "the head" });
     return { identity: { ca, cert: certificate, key, alsoOnLoopback: tlsOnLoopback }, token: clusterToken, headNodeId };
   } catch (error) {
     throw errorOfRefusal(action, error) ?? error;

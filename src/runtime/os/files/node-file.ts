@@ -8,6 +8,7 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NodeId, ProcessId } from "../../base/ids.ts";
+import type { Build } from "../build.ts";
 import { isProcessGone, processIdentity } from "../processes/process-identity.ts";
 import { keepFile, leaveSharedFolder, removeIfEmpty, writeInSharedFolder } from "./shared-folder.ts";
 import { temporaryRoot } from "./temporary-folder.ts";
@@ -21,6 +22,8 @@ export interface NodeFile {
   clusterAddress: string;
   nodeId: NodeId;
   daemonId: ProcessId;
+  /** The daemon's versions. */
+  build: Build;
   token: string;
   /** The node's identity, if processes of other nodes are reached with a certificate. */
   identity?: TlsIdentity | undefined;

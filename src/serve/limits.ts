@@ -47,12 +47,18 @@ export const BODY_PAUSE_MS = 60_000;
 export const ANSWER_PAUSE_MS = 60_000;
 /** Least rate at which a client sends its body and reads its answer, averaged over the longest pause. A modem of 1990 was ten times as fast. */
 export const CLIENT_BYTES_PER_SECOND_MIN = 240;
-/** How often a proxy looks at what its clients have not taken. */
+/** How often a proxy looks at what its clients have not sent or taken. */
 export const UNSENT_EVERY_MS = 1_000;
 /** Bytes that all clients of a proxy together may leave unsent: above that those that stand still are cut off, the largest first. */
 export const UNSENT_BYTES_MAX = 256 * 1024 * 1024;
-/** A client that took something within that time is not cut off to make room. */
+/** Part of them for the clients of one application, so that those of another have room. */
+export const UNSENT_APP_BYTES_MAX = UNSENT_BYTES_MAX / 2;
+/** Part of them for one connection, which may have many streams. */
+export const UNSENT_CONNECTION_BYTES_MAX = UNSENT_BYTES_MAX / 16;
+/** A client is not cut off to make room before it has stood still for so long. */
 export const STALLED_MS_MIN = 5_000;
+/** Time that a proxy waits for one client, all its waits for one body together: 1 GiB at 2.4 megabits a second. */
+export const TRANSFER_MS_MAX = 3_600_000;
 /** Requests of one connection that are not answered yet: a client that pipelines more is refused. */
 export const PIPELINED_MAX = 100;
 /** Streams of one connection of HTTP/2 that its client broke off before their answers, less those that were answered: above that it floods, and its connection ends. */

@@ -392,6 +392,36 @@ test("requests above the limit of waiting ones are refused with what the deploym
   await serve.delete("busy");
 });
 
+test("clients that stand still, up or down, give their places to requests that wait", async () => {
+  class Narrow {
+    async fetch(request: Request): Promise<unknown> {
+      if (request.method === "POST") return await request.text();
+      return pathOf(request) === "/large" ? new Uint8Array(20_000_000) : "served";
+    }
+  }
+  await serve.run(serve.deployment(Narrow, { maxOngoingRequests: 2 }).bind(), { name: "narrow", routePrefix: "/narrow" });
+  const { hostname, port } = new URL(address);
+  const still = [
+    "POST /narrow/up HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+    "GET /narrow/large HTTP/1.1\r\nHost: h\r\n\r\n",
+  ].map((text) => {
+    const socket = connect(Number(port), hostname);
+    socket.pause().on("error", () => {});
+    socket.write(text);
+    return socket;
+  });
+  await until(async () => {
+    const gone = AbortSignal.timeout(300);
+    return await fetch(`${address}/narrow/`, { signal: gone }).then(
+      () => false,
+      () => true,
+    );
+  }, "both places to be taken");
+  expect((await ask(address, "/narrow/")).body).toBe("served");
+  for (const socket of still) socket.destroy();
+  await serve.delete("narrow");
+}, 30_000);
+
 test("a broadcast reaches the replica that is full too, before its next request, and leaves the queue when it is cancelled", async () => {
   const log = new Log(folder);
   const { file } = log;

@@ -1,13 +1,16 @@
 import * as grpc from "@grpc/grpc-js";
 import { once } from "node:events";
-import { connect, type Settings } from "node:http2";
+import { type ClientHttp2Session, connect, type Settings } from "node:http2";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX } from "../limits.ts";
 import { GrpcFront } from "./grpc-front.ts";
 import { resolveGrpcOptions, type ResolvedGrpcOptions } from "./grpc-options.ts";
 import { HEALTH_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
+import { SlowClients } from "../proxy/slow-clients.ts";
 import type { LoadedService } from "./proto-files.ts";
 import { definitionOf } from "./service-definition.ts";
+
+const LIMITS = { pauseMs: 600, leastBytes: 1, totalMs: 60_000 };
 
 /** A client whose methods are those of a service. */
 type Dynamic = grpc.Client & { readonly [method: string]: (...args: unknown[]) => unknown };
@@ -21,7 +24,14 @@ beforeEach(async () => {
   const begin = (): never => {
     throw new Error("no application is called");
   };
-  front = await GrpcFront.create(options, { applications: () => [], begin, isDraining: () => false, served: () => {} });
+  front = await GrpcFront.create(options, {
+    applications: () => [],
+    begin,
+    isDraining: () => false,
+    clients: new SlowClients(() => false),
+    limits: { body: LIMITS, answer: LIMITS },
+    served: () => {},
+  });
   port = await front.listen(0, { isShared: false });
 });
 afterEach(async () => {
@@ -76,4 +86,28 @@ test("clients are told how many calls a connection has at a time", async () => {
   const [settings] = (await once(session, "remoteSettings")) as [Settings];
   session.destroy();
   expect(settings.maxConcurrentStreams).toBe(GRPC_CALLS_MAX);
+});
+
+const CHECK = { ":method": "POST", ":path": "/grpc.health.v1.Health/Check", "content-type": "application/grpc", te: "trailers" };
+/** A message of no bytes behind its five bytes of length. */
+const EMPTY = Buffer.alloc(5);
+
+test.each<[what: string, begin: (session: ClientHttp2Session) => void]>([
+  ["takes no answer of a unary call", (session) => session.request(CHECK).end(EMPTY)],
+  ["sends half of a message", (session) => session.request(CHECK).write(EMPTY.subarray(0, 3))],
+])("a client that %s loses its connection, and others do not", async (_what, begin) => {
+  const session = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 0 } });
+  session.on("error", () => {});
+  const closed = once(session, "close");
+  begin(session);
+  const other = await clientOf(HEALTH_SERVICE, 1);
+  const watch = other["Watch"]?.({ service: "" }) as grpc.ClientReadableStream<{ status: string }>;
+  let isOver = false;
+  watch.on("error", () => {}).on("end", () => (isOver = true));
+  await once(watch, "data");
+  await closed;
+  expect(isOver).toBe(false);
+  const status = await new Promise((resolve) => other["Check"]?.({}, (_error: unknown, value: unknown) => resolve(value)));
+  expect(status).toEqual({ status: "SERVING" });
+  watch.cancel();
 });

@@ -8,16 +8,19 @@
 import type * as grpc from "@grpc/grpc-js";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createSecureServer } from "node:tls";
-import { ANSWER_PAUSE_MS, CLIENTS_MAX, GATHERED_BODY_BYTES, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
+import { CLIENTS_MAX, GATHERED_BODY_BYTES, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
+import type { ClientLimits } from "../proxy/http-options.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
+import type { SlowClients } from "../proxy/slow-clients.ts";
 import { readTlsContext, type ResolvedTlsOptions, watchTlsFiles } from "../proxy/tls-options.ts";
 import { sessionHeaders } from "../routing/sessions.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { FRAME, type Message, type ResponseHead } from "../wire/frames.ts";
 import { ANSWERED, decodeMessage, encodeMessage, GRPC_STATUS, type GrpcKind, readEnd, readHeaders, targetUrl } from "./grpc-calls.ts";
 import type { ResolvedGrpcOptions } from "./grpc-options.ts";
+import { measured, transferInterceptor } from "./grpc-transfers.ts";
 import { HEALTH_SERVICE, RAY_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
 import { OwnStreams } from "./own-streams.ts";
 import { Reflection, type ReflectionRequest } from "./reflection.ts";
@@ -30,6 +33,8 @@ interface GrpcPorts {
   /** Begins an exchange with the ingress of an application. */
   begin(app: string, request: IncomingRequest, reply: ReplyPort): Exchange;
   isDraining(): boolean;
+  readonly clients: SlowClients;
+  readonly limits: ClientLimits;
   /** @param entry `isBegun`: `begin` was called for it */
   served(entry: { app: string; method: string; code: number; durationMs: number; requestId: string; isBegun: boolean }): void;
 }
@@ -52,6 +57,8 @@ export class GrpcFront {
   readonly #reflections = new Set<grpc.ServerDuplexStream<ReflectionRequest, object>>();
   /** The sockets of open connections. */
   readonly #sockets = new Set<Socket>();
+  /** The same by the names that the package has for their clients. */
+  readonly #socketOf = new Map<string, Socket>();
   readonly #ownStreams = new OwnStreams();
   readonly #calls = new Set<GrpcCall>();
   #isEnding = false;
@@ -64,6 +71,14 @@ export class GrpcFront {
     this.#server = new package_.Server({
       "grpc.max_receive_message_length": options.maxMessageBytes,
       "grpc.max_concurrent_streams": GRPC_CALLS_MAX,
+      interceptors: [
+        transferInterceptor(package_, {
+          clients: ports.clients,
+          limits: ports.limits,
+          appOf: (metadata) => this.#appOf(metadata),
+          disconnect: (peer) => this.#socketOf.get(peer)?.destroy(),
+        }),
+      ],
     });
   }
 
@@ -83,8 +98,13 @@ export class GrpcFront {
     const { host, tls } = this.#options;
     const { injectConnection } = this.#server.createConnectionInjector(this.#grpc.ServerCredentials.createInsecure());
     const take = (socket: Socket): void => {
+      const peer = `${socket.remoteAddress}:${socket.remotePort}`;
       this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
+      this.#socketOf.set(peer, socket);
+      socket.once("close", () => {
+        this.#sockets.delete(socket);
+        if (this.#socketOf.get(peer) === socket) this.#socketOf.delete(peer);
+      });
       injectConnection(socket);
     };
     const listener = tls === undefined ? createServer(take) : await secureServer(tls, take);
@@ -113,7 +133,7 @@ export class GrpcFront {
 
   async #addOwn(): Promise<void> {
     const draining = (): Failure => ({ code: GRPC_STATUS.UNAVAILABLE, details: ENDING });
-    this.#server.addService(await definitionOf(HEALTH_SERVICE), {
+    this.#server.addService(measured(await definitionOf(HEALTH_SERVICE)), {
       Check: (call: { request: { service: string } }, reply: Reply) => {
         const { service } = call.request;
         if (this.#offers(service)) reply(null, { status: this.#health });
@@ -121,14 +141,14 @@ export class GrpcFront {
       },
       Watch: (call: HealthWatch) => this.#watch(call),
     });
-    this.#server.addService(await definitionOf(RAY_SERVICE), {
+    this.#server.addService(measured(await definitionOf(RAY_SERVICE)), {
       ListApplications: (_call: unknown, reply: Reply) => reply(null, { applicationNames: this.#ports.applications() }),
       Healthz: (_call: unknown, reply: Reply) => (this.#ports.isDraining() ? reply(draining()) : reply(null, { message: "success" })),
     });
     if (!this.#options.reflection) return;
     const reflection = new Reflection([...this.#options.services, HEALTH_SERVICE, RAY_SERVICE, ...REFLECTION_SERVICES]);
     for (const service of REFLECTION_SERVICES)
-      this.#server.addService(await definitionOf(service), {
+      this.#server.addService(measured(await definitionOf(service)), {
         ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReflectionRequest, object>) => void this.#reflect(reflection, call),
       });
   }
@@ -170,6 +190,13 @@ export class GrpcFront {
     return false;
   }
 
+  /** The application that a call names, or the only one; empty where there are several. */
+  #appOf(metadata: grpc.Metadata): string {
+    const named = String(metadata.get("application")[0] ?? "");
+    const known = this.#ports.applications();
+    return named || (known.length === 1 ? (known[0] as string) : "");
+  }
+
   #add(service: grpc.ServiceDefinition): void {
     const handlers = Object.entries(service).map(([name, { requestStream, responseStream, path, originalName }]) => {
       const kind: GrpcKind = requestStream ? (responseStream ? "bidi" : "clientStream") : responseStream ? "serverStream" : "unary";
@@ -181,6 +208,7 @@ export class GrpcFront {
           ports: this.#ports,
           url: targetUrl({ kind, names }),
           path,
+          app: this.#appOf(call.metadata),
           isLate: this.#isEnding,
           over: () => this.#calls.delete(begun),
         });
@@ -189,7 +217,7 @@ export class GrpcFront {
       };
       return [name, handle] as const;
     });
-    this.#server.addService(service, Object.fromEntries(handlers));
+    this.#server.addService(measured(service), Object.fromEntries(handlers));
   }
 }
 
@@ -199,6 +227,8 @@ interface CallSetting {
   readonly ports: GrpcPorts;
   readonly url: string;
   readonly path: string;
+  /** Empty where the call names none of several. */
+  readonly app: string;
   /** The proxy takes none any more. */
   readonly isLate: boolean;
   readonly over: () => void;
@@ -237,7 +267,7 @@ class GrpcCall implements ReplyPort {
     const given = named("request_id") || named("x-request-id");
     this.#requestId = REQUEST_ID.test(given) ? given : newRequestId();
     const known = ports.applications();
-    this.#app = named("application") || (known.length === 1 ? (known[0] as string) : "");
+    this.#app = this.#setting.app;
     if (this.#setting.isLate) return this.#end(GRPC_STATUS.UNAVAILABLE, ENDING);
     if (!known.includes(this.#app)) {
       const problem = this.#app === "" ? "metadata application is needed" : `there is no application ${this.#app.slice(0, 100)}`;
@@ -319,8 +349,7 @@ class GrpcCall implements ReplyPort {
         if (this.#isOver) return;
         this.#sendHead();
         if (this.#reply !== undefined) whole = value;
-        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value) && !(await drained(this.#call)))
-          return this.#stalled();
+        else if (!(this.#call as grpc.ServerDuplexStream<unknown, unknown>).write(value)) await drained(this.#call);
       }
     } catch {
       // The replica died, or nobody wants the answer any more.
@@ -328,12 +357,6 @@ class GrpcCall implements ReplyPort {
     }
     const { code, details, headers, metadata } = readEnd(messages.trailers);
     this.#end(code, details, { whole, headers, metadata });
-  }
-
-  /** The replica's answer would wait for this client without end. */
-  #stalled(): void {
-    this.#exchange?.cancel("the client takes nothing of its answer");
-    this.#end(GRPC_STATUS.RESOURCE_EXHAUSTED, `the client took nothing of its answer for ${ANSWER_PAUSE_MS / 1000} s`);
   }
 
   /** The proxy ends, and cannot wait. */
@@ -419,24 +442,21 @@ async function reflect(reflection: Reflection, call: grpc.ServerDuplexStream<Ref
   call.on("error", () => {});
   try {
     for await (const request of call.iterator({ destroyOnReturn: false }) as AsyncIterable<ReflectionRequest>)
-      if (!call.write(reflection.answer(request)) && !(await drained(call))) break;
+      if (!call.write(reflection.answer(request))) await drained(call);
     call.end();
   } catch {
     // The client is gone.
   }
 }
 
-/** @returns whether there is room again, or nobody to wait for, before the client has paused for too long */
-async function drained(call: Call): Promise<boolean> {
-  return await new Promise<boolean>((resolve) => {
-    const timer = setTimeout(() => done(false), ANSWER_PAUSE_MS).unref();
-    const go = (): void => done(true);
-    const done = (isDrained: boolean): void => {
-      clearTimeout(timer);
-      for (const event of DRAINING) call.off(event, go);
-      resolve(isDrained);
+/** Resolves when there is room again, or nobody to wait for: a client that takes nothing loses its connection. */
+async function drained(call: Call): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      for (const event of DRAINING) call.off(event, done);
+      resolve();
     };
-    for (const event of DRAINING) call.on(event, go);
+    for (const event of DRAINING) call.on(event, done);
   });
 }
 

@@ -3,11 +3,11 @@ import { PassThrough } from "node:stream";
 import { afterEach, expect, test, vi } from "vitest";
 import { BodyReceiver } from "../wire/body-receiver.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
-import { AnswersUnderWay } from "./answers-under-way.ts";
 import { ClientExchange, type HttpPorts } from "./client-exchange.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
-import { resolveHttpOptions } from "./http-options.ts";
+import { clientLimits, resolveHttpOptions } from "./http-options.ts";
 import { readHeaders } from "./request-headers.ts";
+import { SlowClients } from "./slow-clients.ts";
 
 afterEach(() => vi.useRealTimers());
 
@@ -20,6 +20,7 @@ class NotedExchange extends ClientExchange {
   protected readonly isWhole = true;
   protected readonly isDelivered = true;
   readonly isQueued = false;
+  readonly connection = {};
 
   request(method: string, headers: string[]): PassThrough {
     this.begin({ method, target: "/", read: readHeaders(headers), client: "", isCrowded: false });
@@ -42,56 +43,73 @@ class NotedExchange extends ClientExchange {
 }
 
 /** @param started called with the request, once a replica has it */
-function exchanged(started: (request: IncomingRequest, reply: ReplyPort) => void): { exchange: NotedExchange; cancelled: string[] } {
+function exchanged(started: (request: IncomingRequest, reply: ReplyPort) => void): {
+  exchange: NotedExchange;
+  cancelled: string[];
+  clients: SlowClients;
+} {
   const cancelled: string[] = [];
   const begin = (request: IncomingRequest, reply: ReplyPort): Exchange =>
     ({ start: () => started(request, reply), cancel: (reason: string) => cancelled.push(reason) }) as unknown as Exchange;
+  const options = resolveHttpOptions({ bodyTimeoutMs: 4_000 });
+  const clients = new SlowClients(() => false);
   const ports: HttpPorts = {
     route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
     routes: () => ({}),
     hosts: new AllowedHosts("0.0.0.0", undefined),
     isDraining: () => false,
-    answers: new AnswersUnderWay({ pauseMs: 60_000, leastBytes: 1 }),
+    clients,
+    limits: clientLimits(options),
     served: () => {},
   };
-  return { exchange: new NotedExchange(resolveHttpOptions({ bodyTimeoutMs: 1_000 }), ports), cancelled };
+  return { exchange: new NotedExchange(options, ports), cancelled, clients };
+}
+
+/** A client that sends its body in pieces, and the replica that reads them. */
+async function uploading(): Promise<{ pieces: AsyncIterator<Uint8Array>; client: PassThrough } & ReturnType<typeof exchanged>> {
+  const { promise, resolve } = Promise.withResolvers<AsyncIterator<Uint8Array>>();
+  const made = exchanged(({ body }) => resolve((body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()));
+  const client = made.exchange.request("POST", ["host", "h", "transfer-encoding", "chunked"]);
+  return { ...made, client, pieces: await promise };
 }
 
 test("a replica that takes its time for a piece is no pause of the client; a client that pauses is refused", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const { promise, resolve } = Promise.withResolvers<AsyncIterator<Uint8Array>>();
-  const { exchange, cancelled } = exchanged(({ body }) => resolve((body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()));
-  const client = exchange.request("POST", ["host", "h", "transfer-encoding", "chunked"]);
-  const pieces = await promise;
-  client.write("one");
-  expect(await pieces.next()).toEqual({ done: false, value: Buffer.from("one") });
-  vi.advanceTimersByTime(5_000);
-  client.write("two");
-  expect(await pieces.next()).toEqual({ done: false, value: Buffer.from("two") });
-  vi.advanceTimersByTime(5_000);
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const { pieces, client, exchange, cancelled, clients } = await uploading();
+  const pass = (fromMs: number, toMs: number): void => {
+    for (let nowMs = fromMs; nowMs <= toMs; nowMs += 1_000) clients.step(nowMs);
+  };
+  for (const text of ["one", "two"]) {
+    client.write(text);
+    expect(await pieces.next()).toEqual({ done: false, value: Buffer.from(text) });
+    pass(0, 8_000);
+  }
   expect([exchange.seen, cancelled]).toEqual([[], []]);
   void pieces.next();
-  vi.advanceTimersByTime(900);
+  pass(10_000, 13_000);
   expect(exchange.seen).toEqual([]);
-  vi.advanceTimersByTime(100);
-  expect([exchange.seen, cancelled]).toEqual([["refused 408"], ["the client paused in the middle of its body"]]);
+  pass(14_000, 14_000);
+  expect([exchange.seen, cancelled]).toEqual([["refused 408"], ["the client was too slow with its body"]]);
 });
 
 test("a client that sends a byte now and then is refused as one that pauses; one that sends enough is not", async () => {
-  for (const [size, isRefused] of [
-    [1, true],
-    [100, false],
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  for (const [size, seen] of [
+    [1, ["refused 408"]],
+    [300, []],
   ] as const) {
-    const { promise, resolve } = Promise.withResolvers<AsyncIterator<Uint8Array>>();
-    const { exchange } = exchanged(({ body }) => resolve((body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()));
-    const client = exchange.request("POST", ["host", "h", "transfer-encoding", "chunked"]);
-    const pieces = await promise;
-    const beginMs = performance.now();
-    const sending = setInterval(() => client.write(Buffer.alloc(size)), 100);
-    while (exchange.seen.length === 0 && performance.now() - beginMs < 2_500)
-      await Promise.race([pieces.next(), new Promise((next) => setTimeout(next, 300))]);
-    clearInterval(sending);
-    expect(exchange.seen).toEqual(isRefused ? ["refused 408"] : []);
+    const { pieces, client, exchange, clients } = await uploading();
+    let next = pieces.next();
+    for (let nowMs = 0; nowMs <= 12_000 && exchange.seen.length === 0; nowMs += 1_000) {
+      clients.step(nowMs);
+      if (exchange.seen.length > 0) break;
+      client.write(Buffer.alloc(size));
+      await next;
+      next = pieces.next();
+      // The reader asks for a piece in a later turn.
+      await new Promise(setImmediate);
+    }
+    expect(exchange.seen).toEqual(seen);
   }
 });
 

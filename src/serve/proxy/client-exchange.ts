@@ -12,10 +12,11 @@ import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { FRAME, type ReceivedHead, type RequestHead, type ResponseHead } from "../wire/frames.ts";
 import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, PIPELINED_MAX } from "../limits.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
-import type { AnswersUnderWay, AnswerUnderWay } from "./answers-under-way.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
-import type { ResolvedHttpOptions } from "./http-options.ts";
+import type { ClientLimits, ResolvedHttpOptions } from "./http-options.ts";
 import { FOREIGN_HOST, PREFIX_HEADER, type ReadHeaders, readTarget } from "./request-headers.ts";
+import type { SlowClients, Transfer, TransferLimits } from "./slow-clients.ts";
+import { Upload } from "./upload.ts";
 
 /** Functions of the proxy that a front calls. */
 export interface HttpPorts {
@@ -23,7 +24,8 @@ export interface HttpPorts {
   route(target: string): RoutedTarget | undefined;
   routes(): Readonly<Record<string, string>>;
   isDraining(): boolean;
-  readonly answers: AnswersUnderWay;
+  readonly clients: SlowClients;
+  readonly limits: ClientLimits;
   readonly hosts: AllowedHosts;
   /** Called at the end of each request. */
   served(entry: AccessEntry): void;
@@ -74,7 +76,7 @@ interface ClientRequest {
   readonly isCrowded: boolean;
 }
 
-export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
+export abstract class ClientExchange implements ReplyPort, Transfer {
   protected readonly options: ResolvedHttpOptions;
   protected readonly ports: HttpPorts;
   readonly #startMs = performance.now();
@@ -89,6 +91,8 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
   #isServed = false;
   #status = 0;
   #writtenBytes = 0;
+  /** The body of an answer that streams. */
+  #body: BodyReceiver | undefined;
 
   constructor(options: ResolvedHttpOptions, ports: HttpPorts) {
     this.options = options;
@@ -117,13 +121,30 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
   /** The client has to see that the answer is not whole. */
   protected abstract breakOff(): void;
   abstract readonly isQueued: boolean;
+  abstract readonly connection: unknown;
 
-  get unsentBytes(): number {
+  get limits(): TransferLimits {
+    return this.ports.limits.answer;
+  }
+
+  get app(): string {
+    return this.#app;
+  }
+
+  get owedBytes(): number {
     return this.sink.writableLength;
   }
 
-  get takenBytes(): number {
+  get heldBytes(): number {
+    return this.sink.writableLength;
+  }
+
+  get movedBytes(): number {
     return this.#writtenBytes - this.sink.writableLength;
+  }
+
+  get holdsPlace(): boolean {
+    return this.#body?.isEnded === false;
   }
 
   cutOff(): void {
@@ -166,7 +187,7 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
     if (length === undefined && !read.isChunked) this.#start(routed, head, NO_BYTES);
     else if (length !== undefined && length <= GATHERED_BODY_BYTES) this.#gather(routed, head, length);
-    else this.#start(routed, head, this.#uploaded());
+    else this.#start(routed, head, this.#uploaded(routed.app));
   }
 
   respond(head: ReceivedHead, body: Uint8Array | BodyReceiver): void {
@@ -184,7 +205,7 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
       this.refuse(500, {});
       return;
     }
-    this.ports.answers.begin(this);
+    this.ports.clients.begin(this);
     if (!isWhole) {
       void this.#download(body);
       return;
@@ -242,7 +263,7 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
   /** The connection or the stream of the request has ended. */
   protected closed(): void {
     clearTimeout(this.#timer);
-    this.ports.answers.end(this);
+    this.ports.clients.end(this);
     if (!this.#isAnswered || !this.isDelivered) this.#exchange?.cancel("the client is gone");
     // The client left before its answer, unless the request is already recorded.
     this.#served(499);
@@ -281,48 +302,23 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
     });
   }
 
-  /** The pieces of a body, up to a size, of a client that does not pause for too long. Read once the replica has begun. */
-  async *#uploaded(): AsyncGenerator<Uint8Array, void, undefined> {
-    const { maxBodyBytes, bodyTimeoutMs, minBytesPerSecond } = this.options;
-    const leastBytes = (minBytesPerSecond * bodyTimeoutMs) / 1000;
+  /** The pieces of a body, which are read once the replica has begun. */
+  #uploaded(app: string): Upload {
+    const { maxBodyBytes } = this.options;
     this.writeContinue();
-    let size = 0;
-    let timer: NodeJS.Timeout | undefined;
-    let leftMs = bodyTimeoutMs;
-    let recentBytes = 0;
-    let sinceMs = 0;
-    const awaitClient = (): void => {
-      sinceMs = performance.now();
-      timer = setTimeout(() => this.#refuseBody(408), leftMs).unref();
-    };
-    /** A client that sends too little within the time is as one that pauses. */
-    const came = (bytes: number): void => {
-      clearTimeout(timer);
-      recentBytes += bytes;
-      leftMs = Math.max(1, leftMs - (performance.now() - sinceMs));
-      if (recentBytes < leastBytes) return;
-      recentBytes = 0;
-      leftMs = bodyTimeoutMs;
-    };
-    try {
-      awaitClient();
-      // The connection is not cut off where nobody wants the rest: the answer goes out by it.
-      for await (const piece of this.source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-        size += piece.byteLength;
-        if (size > maxBodyBytes) return this.#refuseBody(413);
-        // The time that the replica takes for a piece is no pause of the client.
-        came(piece.byteLength);
-        yield piece;
-        awaitClient();
-      }
-      if (!this.isWhole) throw new Error("the client broke off its body");
-    } finally {
-      clearTimeout(timer);
-    }
+    return new Upload(this.source, this.ports.clients, {
+      app,
+      connection: this.connection,
+      limits: this.ports.limits.body,
+      maxBodyBytes,
+      isWhole: () => this.isWhole,
+      refuse: (status) => this.#refuseBody(status),
+    });
   }
 
   async #download(body: BodyReceiver): Promise<void> {
     const { sink } = this;
+    this.#body = body;
     this.flushHead();
     if (this.method === "HEAD") {
       // The body may have no end; until then its connection would answer nothing else.
@@ -356,7 +352,7 @@ export abstract class ClientExchange implements ReplyPort, AnswerUnderWay {
 
   /** The body does not come as it should. */
   #refuseBody(status: 408 | 413): void {
-    this.#exchange?.cancel(status === 413 ? "the request's body is too large" : "the client paused in the middle of its body");
+    this.#exchange?.cancel(status === 413 ? "the request's body is too large" : "the client was too slow with its body");
     if (this.#isAnswered) this.breakOff();
     else this.refuse(status, {});
   }

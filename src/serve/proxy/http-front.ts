@@ -94,6 +94,10 @@ class Http1Exchange extends ClientExchange {
     this.begin({ method, target: url, read, client: socket.remoteAddress ?? "", isCrowded: open > PIPELINED_MAX });
   }
 
+  get connection(): unknown {
+    return this.source.socket;
+  }
+
   protected get isRead(): boolean {
     return !this.#hasBody || this.source.complete;
   }

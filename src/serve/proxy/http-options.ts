@@ -15,8 +15,10 @@ import {
   HEADERS_WITHIN_MS,
   KEEP_ALIVE_MS,
   MESSAGE_BYTES_MAX,
+  TRANSFER_MS_MAX,
 } from "../limits.ts";
 import { isPath } from "./route-table.ts";
+import type { TransferLimits } from "./slow-clients.ts";
 import { type ResolvedTlsOptions, tlsOption, type TlsOptions } from "./tls-options.ts";
 
 /** `httpOptions` of `serve.start`. */
@@ -47,6 +49,10 @@ export interface HttpOptions {
   bodyTimeoutMs?: number | undefined;
   /** Longest pause of a client in reading its answer, before it is cut off. Default: 60,000. */
   answerTimeoutMs?: number | undefined;
+  /** Time that a proxy waits for a client's body in all, the time of the application not counted. Default: 3,600,000. */
+  bodyTotalTimeoutMs?: number | undefined;
+  /** Time that an answer waits for its client in all, the time of the application not counted. Default: 3,600,000. */
+  answerTotalTimeoutMs?: number | undefined;
   /**
    * Least rate at which a client sends its body and reads its answer, averaged over `bodyTimeoutMs` and `answerTimeoutMs`. 0: a single byte in that time suffices.
    * Default: 240.
@@ -88,6 +94,8 @@ export interface ResolvedHttpOptions {
   readonly maxConnections: number | undefined;
   readonly bodyTimeoutMs: number;
   readonly answerTimeoutMs: number;
+  readonly bodyTotalTimeoutMs: number;
+  readonly answerTotalTimeoutMs: number;
   readonly minBytesPerSecond: number;
   readonly allowedHosts: readonly string[] | undefined;
   readonly allowedOrigins: readonly string[] | undefined;
@@ -132,6 +140,8 @@ const HTTP = {
     maxConnections: count({ min: 1 }, undefined),
     bodyTimeoutMs: milliseconds(BODY_PAUSE_MS),
     answerTimeoutMs: milliseconds(ANSWER_PAUSE_MS),
+    bodyTotalTimeoutMs: milliseconds(TRANSFER_MS_MAX),
+    answerTotalTimeoutMs: milliseconds(TRANSFER_MS_MAX),
     minBytesPerSecond: count({ min: 0, max: 1_000_000 }, CLIENT_BYTES_PER_SECOND_MIN),
     allowedHosts: names('an array of hosts such as "shop.example" is needed', (name) => !/[/:\s]/.test(name)),
     allowedOrigins: names('an array of origins such as "https://shop.example" is needed', isOrigin),
@@ -146,4 +156,20 @@ const HTTP = {
 /** @throws TypeError, RangeError that name the option */
 export function resolveHttpOptions(given: HttpOptions | undefined): ResolvedHttpOptions {
   return readOptions(given, HTTP);
+}
+
+/** How long clients may take with bodies and answers. */
+export interface ClientLimits {
+  readonly body: TransferLimits;
+  readonly answer: TransferLimits;
+}
+
+export function clientLimits(options: ResolvedHttpOptions): ClientLimits {
+  const { minBytesPerSecond, bodyTimeoutMs, bodyTotalTimeoutMs, answerTimeoutMs, answerTotalTimeoutMs } = options;
+  const limits = (pauseMs: number, totalMs: number): TransferLimits => ({
+    pauseMs,
+    totalMs,
+    leastBytes: (minBytesPerSecond * pauseMs) / 1000,
+  });
+  return { body: limits(bodyTimeoutMs, bodyTotalTimeoutMs), answer: limits(answerTimeoutMs, answerTotalTimeoutMs) };
 }

@@ -162,6 +162,10 @@ class Http2Exchange extends ClientExchange {
     this.begin({ method, target, read, client: sink.session?.socket?.remoteAddress ?? "", isCrowded: false });
   }
 
+  get connection(): unknown {
+    return this.#client;
+  }
+
   protected get isRead(): boolean {
     return this.#isEmpty || this.source.readableEnded;
   }

@@ -14,17 +14,17 @@ import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
-import { AnswersUnderWay } from "./answers-under-way.ts";
 import { Exchange } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
 import { createHttpFront, type HttpFront } from "./http-front.ts";
-import type { ResolvedHttpOptions } from "./http-options.ts";
+import { type ClientLimits, clientLimits, type ResolvedHttpOptions } from "./http-options.ts";
 import { COMPONENT_START_WITHIN_MS, DRAIN_GRACE_PART, DRAIN_WITHIN_PART } from "../limits.ts";
 import { ReplicaLinks } from "./replica-links.ts";
 import { GrpcFront } from "../grpc/grpc-front.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import type { RouteEntry } from "../routing/controller-messages.ts";
 import { RouteTable } from "./route-table.ts";
+import { SlowClients } from "./slow-clients.ts";
 import { readTlsContext } from "./tls-options.ts";
 import { WebSocketFront } from "./websocket-front.ts";
 
@@ -41,6 +41,8 @@ interface OpenGrpc {
 export class ServeProxy {
   readonly #options: ResolvedHttpOptions;
   readonly #table = new RouteTable();
+  readonly #limits: ClientLimits;
+  readonly #clients = new SlowClients((app) => this.#hasWaiting(app));
   /** By application and deployment. */
   readonly #ingresses = new Map<string, Ingress>();
   #fronts: (HttpFront & { readonly webSockets: WebSocketFront }) | undefined;
@@ -64,6 +66,7 @@ export class ServeProxy {
 
   constructor(options: ResolvedHttpOptions, grpc?: ResolvedGrpcOptions) {
     this.#options = options;
+    this.#limits = clientLimits(options);
     this.#grpcOptions = grpc;
     measureEventLoop("proxy", getRuntimeContext().actorId ?? "");
     const routers = processRouters();
@@ -102,10 +105,11 @@ export class ServeProxy {
 
   async #open(port: number): Promise<void> {
     if (this.#fronts !== undefined) return;
-    const { host, proxies, tls, answerTimeoutMs, minBytesPerSecond, allowedHosts } = this.#options;
+    const { host, proxies, tls, allowedHosts } = this.#options;
     const ports: HttpPorts = {
       hosts: new AllowedHosts(host, allowedHosts),
-      answers: new AnswersUnderWay({ pauseMs: answerTimeoutMs, leastBytes: (minBytesPerSecond * answerTimeoutMs) / 1000 }),
+      clients: this.#clients,
+      limits: this.#limits,
       route: (target) => this.#route(target),
       routes: () => Object.fromEntries(this.#table.entries.map(({ prefix, app }) => [prefix, app])),
       isDraining: () => this.#isDraining,
@@ -143,6 +147,8 @@ export class ServeProxy {
     const front = await GrpcFront.create(options, {
       applications: () => this.#table.entries.map(({ app }) => app),
       isDraining: () => this.#isDraining,
+      clients: this.#clients,
+      limits: this.#limits,
       begin: (app, request, reply) => {
         const { ingress } = this.#table.entries.find((entry) => entry.app === app) as RouteEntry;
         this.#openRequests += 1;
@@ -224,6 +230,12 @@ export class ServeProxy {
     const { entry, rest } = match;
     const route = this.#ingress(entry.app, entry.ingress);
     return { prefix: entry.prefix, rest, app: entry.app, begin: (request, reply) => new Exchange(request, reply, route) };
+  }
+
+  /** Whether requests of this proxy wait for a place of an application. */
+  #hasWaiting(app: string): boolean {
+    const entry = this.#table.entries.find((one) => one.app === app);
+    return entry !== undefined && this.#ingress(app, entry.ingress).router.queued > 0;
   }
 
   #ingress(app: string, deployment: string): Ingress {

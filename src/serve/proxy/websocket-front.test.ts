@@ -6,8 +6,8 @@ import { BodyReceiver } from "../wire/body-receiver.ts";
 import type { Message } from "../wire/frames.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
-import { AnswersUnderWay } from "./answers-under-way.ts";
-import { resolveHttpOptions } from "./http-options.ts";
+import { clientLimits, resolveHttpOptions } from "./http-options.ts";
+import { SlowClients } from "./slow-clients.ts";
 import { WebSocketFront } from "./websocket-front.ts";
 
 /** In place of the connection of a client, which says nothing beyond the handshake. */
@@ -37,7 +37,8 @@ function upgraded(begin: (request: IncomingRequest, reply: ReplyPort) => Exchang
     routes: () => ({}),
     hosts: new AllowedHosts("0.0.0.0", undefined),
     isDraining: () => false,
-    answers: new AnswersUnderWay({ pauseMs: 60_000, leastBytes: 1 }),
+    clients: new SlowClients(() => false),
+    limits: clientLimits(resolveHttpOptions({})),
     served: () => {},
   });
   const connection = new Connection();

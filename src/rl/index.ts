@@ -6,7 +6,7 @@
 import "./well-known-exports.ts";
 
 export { Algorithm, DEFAULT_MODULE_ID } from "./algorithms/algorithm.ts";
-export { type ComputeActionOptions, Policy, type PolicyOptions, type PreviousStep } from "./algorithms/policy.ts";
+export { type ActionWithState, type ComputeActionOptions, Policy, type PolicyOptions, type PreviousStep } from "./algorithms/policy.ts";
 export { PPO, PPOConfig, PPOLearner, type PPOTraining } from "./algorithms/ppo.ts";
 export type { EnvRunnerResult, EpisodeStatistics, EvaluationResult, TrainResult } from "./algorithms/train-result.ts";
 export type { AlgorithmHandle, CallOptions } from "./config/algorithm-handle.ts";
@@ -60,7 +60,10 @@ export {
   type Transition,
   type TransitionValue,
 } from "./replay/replay-buffer.ts";
-export { type ModelConfig, type ModuleInput, type ModuleOutput, type ModuleSetup, RLModule } from "./modules/rl-module.ts";
+export type { ModuleState, StateTensors } from "./modules/module-memory.ts";
+export type { ConvFilter } from "./modules/picture-layers.ts";
+export type { ModelConfig, ModuleSetup } from "./modules/model-config.ts";
+export { type ModuleInput, type ModuleOutput, RLModule } from "./modules/rl-module.ts";
 export { Box, type BoxOptions } from "./spaces/box.ts";
 export type { ColumnData } from "./spaces/columns.ts";
 export { Dict, Tuple } from "./spaces/composite.ts";
@@ -69,5 +72,6 @@ export type { Dtype, NumericArray } from "./spaces/dtype.ts";
 export { MultiBinary } from "./spaces/multi-binary.ts";
 export { MultiDiscrete } from "./spaces/multi-discrete.ts";
 export { type Space, type SpaceJson, type ValueOf } from "./spaces/space.ts";
+export type { PicturePlace } from "./spaces/observation-encoder.ts";
 export { spaceFromJson } from "./spaces/space-json.ts";
 export { Text, type TextOptions } from "./spaces/text.ts";

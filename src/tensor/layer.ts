@@ -7,7 +7,7 @@
 import { memory } from "./memory.ts";
 import { type Layout, layoutOf, Parameters, parameterTensor, setLayout } from "./parameters.ts";
 import { isSameShape, type Shape } from "./shapes.ts";
-import { fromStored, type StoredTensor, storedShape } from "./stored-tensor.ts";
+import { fromStored, type StoredTensor, storedShape, toStored } from "./stored-tensor.ts";
 import { describeShape } from "./tape.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -63,6 +63,16 @@ export abstract class Layer {
       const { data } = stored.get(name) as StoredTensor;
       memory.view(node.offset, node.size).set(fromStored(data, node.shape, layoutOf(node)));
     }
+  }
+
+  /** All parameters in PyTorch's layout, as `load` takes them. */
+  stored(): Map<string, StoredTensor> {
+    return new Map(
+      Array.from(this.namedParameters(), ([name, node]) => {
+        const layout = layoutOf(node);
+        return [name, { shape: storedShape(node.shape, layout), data: toStored(node.toArray(), node.shape, layout) }];
+      }),
+    );
   }
 
   /** Makes a parameter; `initialize` gets its numbers, which are zeros. `layout` is for files. */

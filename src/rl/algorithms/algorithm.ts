@@ -87,6 +87,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     const shown = vectorEnvOf(env, { envConfig, numEnvs: 1, autoresetMode: "sameStep", workerIndex: 0, isChecked: !disableEnvChecking });
     const built = buildModule(config.moduleSpec, shown, seed);
     await shown.close?.();
+    if (built.memory.size > 0) config.refuseMemory();
     const algorithm = new this({ config, built, seed });
     try {
       await algorithm.#runners.ready();

@@ -30,6 +30,7 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Evaluation
   const policy = new Policy(built, new Random(seed, "evaluation actions"));
   const observer = built.encoder.observe(numEnvs, { training: false });
   const obs = new Float32Array(numEnvs * built.encoder.size);
+  const states = built.memory.allocate(numEnvs);
   const actions = columnLayout(env.actionSpace).allocate(numEnvs);
   const shares = Array.from({ length: numEnvs }, (_, index) => Math.floor(episodes / numEnvs) + (index < episodes % numEnvs ? 1 : 0));
   const running = { returns: new Float64Array(numEnvs), lengths: new Int32Array(numEnvs), ended: new Uint8Array(numEnvs) };
@@ -39,7 +40,7 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Evaluation
   try {
     observer.begin((await env.reset({ seed: new Random(seed, "evaluation").integer(2 ** 31) })).observations, obs);
     while (over.returns.length < episodes) {
-      const drawn = policy.act(obs, { rows: numEnvs, explore, into: actions, isActing: (index) => running.ended[index] === 0 });
+      const drawn = policy.act(obs, { rows: numEnvs, explore, into: actions, states, isActing: (index) => running.ended[index] === 0 });
       const { observations, rewards, terminateds, truncateds } = await env.step(actions);
       const starts =
         env.autoresetMode === "nextStep" ? running.ended : terminateds.map((flag, index) => flag | (truncateds[index] as number));
@@ -48,12 +49,14 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Evaluation
         // The step that resets an environment is no step of an episode.
         if (running.ended[index] !== 0 || shares[index] === 0) {
           running.ended[index] = 0;
+          built.memory.begin(states, index);
           continue;
         }
         steps += 1;
         running.returns[index] = (running.returns[index] as number) + (rewards[index] as number);
         running.lengths[index] = (running.lengths[index] as number) + 1;
         if (terminateds[index] === 0 && truncateds[index] === 0) continue;
+        built.memory.begin(states, index);
         over.returns.push(running.returns[index] as number);
         over.lengths.push(running.lengths[index] as number);
         shares[index] = (shares[index] as number) - 1;

@@ -11,6 +11,7 @@ import type { AlgorithmConfig } from "../config/algorithm-config.ts";
 import { configOf } from "../config/algorithm-registry.ts";
 import { checkMasks } from "../modules/masked-module.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
+import type { ModuleState } from "../modules/module-memory.ts";
 import { actionInputs } from "../modules/rl-module.ts";
 import { builtInConnectors } from "../connectors/built-in-connectors.ts";
 import { Discrete } from "../spaces/discrete.ts";
@@ -25,6 +26,17 @@ export interface ComputeActionOptions {
   readonly explore?: boolean | undefined;
   /** The steps of the episode before this observation, oldest first, for connectors that look back: `FrameStack`, `PreviousActions`. Default: none, the episode begins. */
   readonly previous?: readonly PreviousStep[] | undefined;
+  /** The state that the last call returned, for a module that remembers. Default: the episode begins. */
+  readonly state?: ModuleState | undefined;
+  /** The same for each observation of `computeActions`. */
+  readonly states?: readonly (ModuleState | undefined)[] | undefined;
+}
+
+/** The answer of a policy whose module remembers. */
+export interface ActionWithState<Action = unknown> {
+  readonly action: Action;
+  /** For the next call of this episode. */
+  readonly state: ModuleState;
 }
 
 /** An observation, the action on it, and the reward. */
@@ -41,6 +53,17 @@ export interface PolicyOptions {
   readonly config?: AlgorithmConfig<any> | undefined;
   /** Default: `"default_policy"`. */
   readonly moduleId?: string | undefined;
+}
+
+interface ActRequest {
+  readonly rows: number;
+  readonly explore: boolean;
+  /** A column of the environment's actions. */
+  readonly into: ColumnData;
+  /** The states of the module, a row each. */
+  readonly states: Float32Array;
+  /** Says for a row whether its action counts. Default: all do. */
+  readonly isActing?: (row: number) => boolean;
 }
 
 export class Policy {
@@ -78,7 +101,7 @@ export class Policy {
     return new Policy(built);
   }
 
-  /** The action for an observation, as the environment takes it. @throws RangeError for an observation outside of the space */
+  /** The action for an observation, as the environment takes it; with a module that remembers `{ action, state }`. @throws RangeError for an observation outside of the space */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of the environment's actions, which the caller knows
   computeAction<Action = unknown>(observation: unknown, options: ComputeActionOptions = {}): Action {
     return this.computeActions<Action>([observation], options)[0] as Action;
@@ -87,16 +110,23 @@ export class Policy {
   /** The actions for several observations, in one pass. */
   computeActions<Action = unknown>(
     observations: readonly unknown[],
-    { explore = false, previous = [] }: ComputeActionOptions = {},
+    { explore = false, previous = [], state, states = state === undefined ? [] : [state] }: ComputeActionOptions = {},
   ): Action[] {
-    const { encoder, actionSpace } = this.#built;
+    const { encoder, actionSpace, memory } = this.#built;
     const rows = observations.length;
+    if (states.length > 0 && states.length !== rows)
+      throw new RangeError(`Cannot compute actions: there is one state for each observation: received ${states.length} for ${rows}`);
+    const moduleStates = memory.allocate(rows);
+    for (const [row, given] of states.entries()) if (given !== undefined) memory.write(moduleStates, row, given);
     const obs = new Float32Array(rows * encoder.size);
     if (rows > 0) this.#observe(observations, previous, obs);
     const layout = columnLayout(actionSpace);
     const actions = layout.allocate(rows);
-    if (rows > 0) this.act(obs, { rows, explore, into: actions });
-    return Array.from({ length: rows }, (_, row) => layout.read(actions, row) as Action);
+    if (rows > 0) this.act(obs, { rows, explore, into: actions, states: moduleStates });
+    return Array.from({ length: rows }, (_, row) => {
+      const action = layout.read(actions, row);
+      return (memory.size === 0 ? action : { action, state: memory.read(moduleStates, row) }) as Action;
+    });
   }
 
   /** Encodes observations as runners do, behind the steps before them. */
@@ -125,15 +155,18 @@ export class Policy {
     }
   }
 
-  /** Writes actions of the environment for encoded observations. `isActing` says whose actions count. @returns the actions in the policy's range */
-  act(
-    obs: Float32Array,
-    { rows, explore, into, isActing }: { rows: number; explore: boolean; into: ColumnData; isActing?: (row: number) => boolean },
-  ): NumericArray {
-    const { module, encoder, distribution, maskedChoices } = this.#built;
+  /** Writes actions of the environment for encoded observations, and the new states of a module that remembers. @returns the actions in the policy's range */
+  act(obs: Float32Array, { rows, explore, into, states, isActing }: ActRequest): NumericArray {
+    const { module, encoder, distribution, maskedChoices, memory } = this.#built;
     checkMasks(obs, { rows, choices: maskedChoices }, isActing);
     const inputs = this.#withOwnNoise(() =>
-      scope(() => noGrad(() => actionInputs(module.forward({ obs: tensor(obs, { shape: [rows, encoder.size] }), explore })).toArray())),
+      scope(() =>
+        noGrad(() => {
+          const output = module.forward({ obs: tensor(obs, { shape: [rows, encoder.size] }), explore, ...memory.toTensors(states, rows) });
+          memory.take(output.stateOut, states);
+          return actionInputs(output).toArray();
+        }),
+      ),
     );
     const drawn = distribution.actions.allocate(rows) as NumericArray;
     for (let row = 0; row < rows; row += 1) {

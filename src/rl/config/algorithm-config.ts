@@ -243,11 +243,20 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     // A class of one's own reads its configuration itself.
     if (rlModule.moduleClass === undefined) readOptions(rlModule.modelConfig, MODEL_CONFIG);
     void this.env;
+    if (rlModule.moduleClass === undefined && rlModule.modelConfig?.useLstm === true) this.refuseMemory();
     const { learnerClass } = learners;
     if (learnerClass !== undefined && !(learnerClass.prototype instanceof this.defaultLearner))
       throw new TypeError(
         `Cannot build ${this.name}: learnerClass extends ${this.defaultLearner.name}: received ${describeValue(learnerClass)}`,
       );
+  }
+
+  /** Refuses modules that remember where the algorithm cannot train them. @throws TypeError */
+  refuseMemory(): void {
+    if (this.policyKind === "stochastic") return;
+    throw new TypeError(
+      `Cannot build ${this.name}: useLstm, and modules with an initialState, go with PPO: ${this.name} learns from single steps of its buffer. Leave useLstm out and stack observations: envToModuleConnector: () => new FrameStack({ numFrames: 4 })`,
+    );
   }
 
   /** The data of the configuration, by part. Classes and functions stand there by their names. */

@@ -18,7 +18,9 @@ import {
   plainObject,
 } from "../../core/internal.ts";
 import type { ConnectorMaker } from "../connectors/observation-pipeline.ts";
-import type { ModelConfig, ModuleClass } from "../modules/rl-module.ts";
+import type { ConvFilter } from "../modules/picture-layers.ts";
+import type { ModelConfig } from "../modules/model-config.ts";
+import type { ModuleClass } from "../modules/rl-module.ts";
 import type { LearnerClass } from "../learners/learner.ts";
 import { schedule } from "../learners/schedule.ts";
 import type { Callbacks } from "./callbacks.ts";
@@ -116,15 +118,34 @@ const words = <const T extends string>(allowed: readonly T[], fallback: T): Opti
     typeof value !== "string" ? "wrong type" : (allowed as readonly string[]).includes(value) ? "ok" : "out of range",
   );
 
+const ACTIVATIONS = ["tanh", "relu", "elu", "silu", "linear"] as const;
+
+function isConvFilter(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length < 3 || value.length > 4) return false;
+  const [channels, kernel, stride, padding = "same"] = value as readonly unknown[];
+  const isWhole = (each: unknown): boolean => Number.isSafeInteger(each) && (each as number) >= 1;
+  const isKernel = Array.isArray(kernel) ? kernel.length === 2 && kernel.every(isWhole) : isWhole(kernel);
+  return isWhole(channels) && isKernel && isWhole(stride) && (padding === "same" || padding === "valid");
+}
+
 /** `modelConfig` of the default module. */
 export const MODEL_CONFIG = {
   of: "modelConfig",
   options: {
     fcnetHiddens: widths([256, 256]),
-    fcnetActivation: words(["tanh", "relu", "elu", "silu", "linear"], "tanh"),
+    fcnetActivation: words(ACTIVATIONS, "tanh"),
     headFcnetHiddens: widths([]),
     vfShareLayers: flag(true),
     initializer: words(["orthogonal", "uniform"], "orthogonal"),
+    convFilters: custom<readonly ConvFilter[] | undefined>(
+      'a list of layers such as [16, 4, 2]: channels, kernel, stride, and possibly "same" or "valid" is needed',
+      undefined,
+      (value) => (!Array.isArray(value) ? "wrong type" : value.every(isConvFilter) ? "ok" : "out of range"),
+    ),
+    convActivation: words(ACTIVATIONS, "relu"),
+    useLstm: flag(false),
+    lstmCellSize: whole(1, 256),
+    maxSeqLen: whole(1, 20),
   },
 };
 

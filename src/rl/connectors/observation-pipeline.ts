@@ -11,7 +11,7 @@ import type { ColumnData } from "../spaces/columns.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 import { MultiDiscrete } from "../spaces/multi-discrete.ts";
-import { ObservationEncoder } from "../spaces/observation-encoder.ts";
+import { isBytePicture, ObservationEncoder, type PicturePlace } from "../spaces/observation-encoder.ts";
 import type { Space } from "../spaces/space.ts";
 import { ClipRewards } from "./clip-rewards.ts";
 import { Connector, type ConnectorColumns, type ConnectorContext, type SavedConnector } from "./connector.ts";
@@ -67,6 +67,13 @@ export class ObservationPipeline {
       this.#encoded,
     );
     return { connectors, space };
+  }
+
+  /** The pictures in a row, where connectors left them as such. */
+  get pictures(): readonly PicturePlace[] {
+    const { shape, size } = this.space;
+    if (shape.length === 3) return [{ at: 0, shape: shape as unknown as PicturePlace["shape"] }];
+    return size === this.encoder.size - this.maskSize ? this.encoder.pictures : [];
   }
 
   /** An observer of some environments. `firstEnv` is the place of the first one among all of the algorithm. */
@@ -246,6 +253,7 @@ function range(count: number): number[] {
 
 /** Encoded observations as a space: a `Box` keeps its shape, and others are flat. */
 function encodedSpace(space: Space, size: number): Box {
+  if (space instanceof Box && isBytePicture(space)) return new Box({ low: 0, high: 1, shape: space.shape });
   if (space instanceof Box) return new Box({ low: space.low, high: space.high, shape: space.shape });
   return new Box({ low: -Infinity, high: Infinity, shape: [size] });
 }

@@ -2,7 +2,7 @@
  * Learners that see each batch in several epochs, and then never again.
  *
  * Adds advantages to the batch, cuts it into minibatches in a random order, and lets the optimizer step; a last minibatch that is short begins again at the front. A subclass
- * says the loss.
+ * says the loss. Minibatches of a recurrent module are chunks of sequences (`Chunks`), and the loss sees their real steps alone.
  */
 import { Adam, noGrad, Random, type RandomState, scope, type Tensor, tensor } from "../../tensor/index.ts";
 import type { BatchDistribution, LikelihoodDistribution } from "../distributions/action-distribution.ts";
@@ -10,6 +10,7 @@ import { RLError } from "../errors.ts";
 import { BREATH_MS, FORWARD_ROWS_MAX } from "../limits.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
 import type { ModuleOutput } from "../modules/rl-module.ts";
+import { Chunks } from "../sequences/chunks.ts";
 import { estimateAdvantages, standardize } from "../sequences/advantages.ts";
 import type { Fragment } from "../sequences/fragment.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
@@ -84,17 +85,21 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
   /** Learns from a batch. */
   async update(fragment: Fragment, signal?: AbortSignal): Promise<void> {
     const batch = this.#prepare(fragment);
-    const size = Math.min(this.config.minibatchSize ?? batch.rows, batch.rows);
-    const minibatches = Math.ceil(batch.rows / size);
-    const order = Int32Array.from({ length: batch.rows }, (_, row) => row);
+    const chunks = this.#chunksOf(fragment);
+    const count = chunks?.count ?? batch.rows;
+    const wanted = this.config.minibatchSize ?? batch.rows;
+    // As many chunks as have the wanted steps on average.
+    const size = Math.max(1, Math.min(chunks === undefined ? wanted : Math.round((wanted * count) / batch.rows), count));
+    const minibatches = Math.ceil(count / size);
+    const order = Int32Array.from({ length: count }, (_, index) => index);
     const chosen = new Int32Array(size);
     this.clear();
     let breathedAt = performance.now();
     for (let epoch = 0; epoch < this.config.numEpochs; epoch += 1) {
       this.#shuffle.shuffle(order);
       for (let index = 0; index < minibatches; index += 1) {
-        for (let at = 0; at < size; at += 1) chosen[at] = order[(index * size + at) % batch.rows] as number;
-        scope(() => this.#step(batch, chosen));
+        for (let at = 0; at < size; at += 1) chosen[at] = order[(index * size + at) % count] as number;
+        scope(() => this.#step(batch, chosen, chunks));
         if (performance.now() - breathedAt < BREATH_MS) continue;
         await new Promise((resolve) => void setImmediate(resolve));
         signal?.throwIfAborted();
@@ -105,10 +110,18 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
     this.note("learningRate", this.optimizer.lr);
   }
 
-  #step(batch: TrainBatch, chosen: Int32Array): void {
+  /** The chunks of a fragment; `undefined` where the module remembers nothing. */
+  #chunksOf(fragment: Fragment): Chunks | undefined {
+    const { memory, encoder } = this.built;
+    return memory.size === 0 ? undefined : new Chunks(fragment, { obsSize: encoder.size, memory });
+  }
+
+  /** @param chosen - rows of the batch, or chunks */
+  #step(batch: TrainBatch, chosen: Int32Array, chunks: Chunks | undefined): void {
     const { module, distribution } = this.built;
-    const rows = minibatch(batch, chosen, this.built);
-    const output = module.forwardTrain({ obs: rows.obs });
+    const pass = chunks?.minibatch(chosen);
+    const rows = minibatch(batch, pass?.rows ?? chosen, this.built);
+    const output = pass === undefined ? module.forwardTrain({ obs: rows.obs }) : pass.run((input) => module.forwardTrain(input));
     if (output.actionDistInputs === undefined) throw new RLError("Cannot learn: forward() of the module returned no actionDistInputs");
     const loss = this.computeLoss({
       moduleId: this.moduleId,
@@ -126,13 +139,16 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
 
   /** Adds advantages and value targets, computed with the weights that sampled. */
   #prepare(fragment: Fragment): TrainBatch {
-    const { advantages, valueTargets } = estimateAdvantages(fragment, this.#values(fragment.obs), this.config);
+    const { advantages, valueTargets } = estimateAdvantages(fragment, this.#values(fragment), this.config);
     standardize(advantages);
     return { rows: fragment.rows, obs: observationsOfSteps(fragment, this.built.encoder.size), fragment, advantages, valueTargets };
   }
 
-  #values(obs: Float32Array): Float32Array {
+  #values(fragment: Fragment): Float32Array {
     const { module, encoder } = this.built;
+    const { obs } = fragment;
+    const chunks = this.#chunksOf(fragment);
+    if (chunks !== undefined) return chunks.values((input) => module.forwardTrain(input));
     const rows = obs.length / encoder.size;
     const values = new Float32Array(rows);
     for (let from = 0; from < rows; from += FORWARD_ROWS_MAX) {

@@ -12,7 +12,9 @@ import { EnvironmentError } from "../errors.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import { MultiDiscrete } from "../spaces/multi-discrete.ts";
 import type { Space } from "../spaces/space.ts";
-import { type ModuleInput, type ModuleOutput, type ModuleSetup, RLModule } from "./rl-module.ts";
+import type { ModuleState } from "./module-memory.ts";
+import type { ModuleSetup } from "./model-config.ts";
+import { type ModuleInput, type ModuleOutput, RLModule } from "./rl-module.ts";
 
 export class MaskedModule extends RLModule {
   readonly #inner: RLModule;
@@ -35,6 +37,10 @@ export class MaskedModule extends RLModule {
 
   override forwardTrain(input: ModuleInput): ModuleOutput {
     return this.#masked(input, (inner) => this.#inner.forwardTrain(inner));
+  }
+
+  override initialState(): ModuleState {
+    return this.#inner.initialState();
   }
 
   override get noise(): readonly Random[] {

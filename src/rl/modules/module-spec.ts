@@ -3,6 +3,7 @@
  *
  * `buildModule` gives the module, the encoder of observations and the distribution of actions, which belong together wherever a policy is used. Equal seeds give equal first weights.
  */
+import { describeValue } from "../../core/internal.ts";
 import { Random, withRandom } from "../../tensor/index.ts";
 import type { ActionDistribution } from "../distributions/action-distribution.ts";
 import { actionDistribution, type ActionOptions, type PolicyKind } from "../distributions/choose-distribution.ts";
@@ -11,7 +12,10 @@ import type { Space } from "../spaces/space.ts";
 import { ActorModule } from "./actor-module.ts";
 import { QModule } from "./q-module.ts";
 import { MaskedModule, maskedChoices } from "./masked-module.ts";
-import { DefaultModule, type ModelConfig, type ModuleClass, type RLModule } from "./rl-module.ts";
+import { ModuleMemory } from "./module-memory.ts";
+import { DefaultModule } from "./default-module.ts";
+import type { ModelConfig } from "./model-config.ts";
+import type { ModuleClass, RLModule } from "./rl-module.ts";
 
 export interface ModuleSpec extends ActionOptions, PipelineOptions {
   /** Default: the module of the kind of policy. */
@@ -35,7 +39,12 @@ export interface BuiltModule {
   readonly actionSpace: Space;
   /** The choices of each part of an action, where observations have a mask. */
   readonly maskedChoices: readonly number[];
+  /** The state that the module carries from step to step. */
+  readonly memory: ModuleMemory;
 }
+
+/** Ray's default of `maxSeqLen`. */
+const SEQUENCE_LENGTH = 20;
 
 export function buildModule(
   spec: ModuleSpec,
@@ -51,10 +60,17 @@ export function buildModule(
     observationSpace,
     actionSpace,
     inputSize: encoder.size - maskSize,
+    pictures: encoder.pictures,
     outputSize: distribution.inputSize,
     modelConfig: spec.modelConfig as ModelConfig & Readonly<Record<string, unknown>>,
   };
+  const { convFilters = [], maxSeqLen = SEQUENCE_LENGTH } = spec.modelConfig;
+  if (spec.moduleClass === undefined && convFilters.length > 0 && encoder.pictures.length === 0)
+    throw new TypeError(
+      `Cannot make a network: convFilters needs a picture, a Box of the shape [height, width, channels]: received ${describeValue(observationSpace.toJSON())}. Leave convFilters out`,
+    );
   const inner = withRandom(new Random(seed, "module"), () => new moduleClass(setup));
   const module = maskSize === 0 ? inner : new MaskedModule(setup, inner, maskSize);
-  return { module, encoder, distribution, observationSpace, actionSpace, maskedChoices: choices };
+  const memory = new ModuleMemory(module.initialState(), maxSeqLen);
+  return { module, encoder, distribution, observationSpace, actionSpace, maskedChoices: choices, memory };
 }

@@ -5,8 +5,9 @@
  * (arXiv:1707.06887) both heads give logits for each atom of the support. Noisy heads (arXiv:1706.10295) explore by themselves.
  */
 import { Layer, Mlp, NoisyLinear, type Random, type Tensor, tensor } from "../../tensor/index.ts";
-import { hiddenLayers } from "./hidden-layers.ts";
-import { type ModuleInput, type ModuleOutput, type ModuleSetup, RLModule } from "./rl-module.ts";
+import { ObservationLayers } from "./observation-layers.ts";
+import type { ModuleSetup } from "./model-config.ts";
+import { type ModuleInput, type ModuleOutput, RLModule } from "./rl-module.ts";
 
 /** The part of the training's options that shapes the network. */
 interface QOptions {
@@ -20,20 +21,19 @@ interface QOptions {
 
 export class QModule extends RLModule {
   readonly #options: QOptions;
-  readonly #encoder: Mlp | undefined;
+  readonly #encoder: ObservationLayers;
   readonly #advantages: Head;
   readonly #value: Head | undefined;
   readonly #support: Float32Array;
 
   constructor(setup: ModuleSetup) {
     super(setup);
-    const { inputSize, outputSize, modelConfig } = setup;
+    const { outputSize, modelConfig } = setup;
     const options = modelConfig as unknown as QOptions;
-    const { encoder, features } = hiddenLayers(inputSize, modelConfig, { fcnetActivation: "tanh", initializer: "uniform" });
     this.#options = options;
-    this.#encoder = encoder === undefined ? undefined : this.add("encoder", encoder);
+    this.#encoder = this.add("encoder", new ObservationLayers(setup, { fcnetActivation: "tanh", initializer: "uniform" }));
     const head = (outputs: number): Head =>
-      new Head([features, ...(modelConfig.headFcnetHiddens ?? []), outputs * options.numAtoms], options);
+      new Head([this.#encoder.size, ...(modelConfig.headFcnetHiddens ?? []), outputs * options.numAtoms], options);
     this.#advantages = this.add("advantages", head(outputSize));
     this.#value = options.dueling ? this.add("value", head(1)) : undefined;
     this.#support = supportOf(options);
@@ -42,7 +42,7 @@ export class QModule extends RLModule {
   /** Gives `qValues`, `[rows, actions]`; with several atoms `qLogits`, too: `[rows, actions, atoms]`. */
   forward({ obs, explore = false }: ModuleInput): ModuleOutput {
     const { numAtoms } = this.#options;
-    const features = this.#encoder?.forward(obs) ?? obs;
+    const { features } = this.#encoder.forward(obs);
     const actions = this.setup.outputSize;
     const advantages = this.#advantages.forward(features, explore).reshape([-1, actions, numAtoms]);
     const value = this.#value?.forward(features, explore).reshape([-1, 1, numAtoms]);

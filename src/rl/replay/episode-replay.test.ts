@@ -34,6 +34,7 @@ function fragment(...parts: readonly (readonly [environment: number, first: numb
     actionDistInputs: empty,
     sequences: Int32Array.from(sequences),
     environments: Int32Array.from(parts, ([environment]) => environment),
+    states: empty,
   };
 }
 

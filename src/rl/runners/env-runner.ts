@@ -67,6 +67,8 @@ export interface RunnerState {
   readonly memory?: readonly unknown[];
   /** The state of noise that drifts. */
   readonly drift?: readonly number[];
+  /** The state of a recurrent module. */
+  readonly moduleState?: readonly number[];
 }
 
 export class EnvRunner {
@@ -86,6 +88,9 @@ export class EnvRunner {
   readonly #observer: Observer;
   /** The state of noise that drifts within an episode. */
   readonly #noise: Float64Array;
+  /** States of a recurrent module: before the next actions, and before the last ones. */
+  readonly #states: Float32Array;
+  readonly #statesBefore: Float32Array;
   #isBegun = false;
 
   /** @throws EnvironmentError where the environments cannot be made */
@@ -96,7 +101,9 @@ export class EnvRunner {
     if (this.env.autoresetMode === "disabled")
       throw new RLError(`Cannot sample from ${spec.env.name}: its autoresetMode is "disabled". Give it "nextStep" or "sameStep"`);
     this.built = buildModule(spec.module, this.env, seed);
-    const { encoder, distribution } = this.built;
+    const { encoder, distribution, memory } = this.built;
+    this.#states = memory.allocate(numEnvs);
+    this.#statesBefore = this.#states.slice();
     this.#streams = Array.from({ length: numEnvs }, (_, index) => new Random(seed, "actions", firstEnv + index));
     this.#obs = new Float32Array(numEnvs * encoder.size);
     this.#observer = encoder.observe(numEnvs, { training: true, firstEnv });
@@ -115,12 +122,13 @@ export class EnvRunner {
 
   /** Samples at least so many steps. Lets other work of the process go on now and then. */
   async sample({ steps, explore, exploration, connectors }: SampleRequest, signal?: AbortSignal): Promise<Sample> {
-    const { encoder, distribution } = this.built;
+    const { encoder, distribution, memory } = this.built;
     const { numEnvs, firstEnv } = this.#spec;
     if (connectors !== undefined) this.#observer.setStates(connectors);
     await this.#begin();
     const writer = new FragmentWriter(numEnvs, steps, {
       sizes: { obs: encoder.size, actions: this.#actions.length / numEnvs, actionDistInputs: distribution.inputSize },
+      memory,
       makeActions: (rows) => distribution.actions.allocate(rows) as NumericArray,
       firstEnv,
     });
@@ -129,7 +137,10 @@ export class EnvRunner {
     while (writer.rows < steps) {
       const inputs = this.#act(explore, exploration);
       for (let env = 0; env < numEnvs; env += 1)
-        if (this.#ended[env] === 0) writer.addRow(env, { obs: this.#obs, actions: this.#actions, inputs, logp: this.#logp[env] as number });
+        if (this.#ended[env] === 0) {
+          const row = { obs: this.#obs, actions: this.#actions, inputs, logp: this.#logp[env] as number, states: this.#statesBefore };
+          writer.addRow(env, row);
+        }
       distribution.toEnvironment(this.#actions, this.#envActions);
       const result = this.env.step(this.#envActions);
       this.#take(isThenable(result) ? await result : result, writer, over);
@@ -160,11 +171,17 @@ export class EnvRunner {
 
   /** Chooses actions and their log-probabilities. @returns the numbers of the network */
   #act(explore: boolean, exploration?: Exploration): Float32Array {
-    const { module, encoder, distribution, maskedChoices } = this.built;
+    const { module, encoder, distribution, maskedChoices, memory } = this.built;
     const { numEnvs } = this.#spec;
+    this.#statesBefore.set(this.#states);
     checkMasks(this.#obs, { rows: numEnvs, choices: maskedChoices }, (env) => this.#ended[env] === 0);
     const inputs = scope(() =>
-      noGrad(() => actionInputs(module.forward({ obs: tensor(this.#obs, { shape: [numEnvs, encoder.size] }), explore })).toArray()),
+      noGrad(() => {
+        const obs = tensor(this.#obs, { shape: [numEnvs, encoder.size] });
+        const output = module.forward({ obs, explore, ...memory.toTensors(this.#states, numEnvs) });
+        memory.take(output.stateOut, this.#states);
+        return actionInputs(output).toArray();
+      }),
     );
     for (let env = 0; env < numEnvs; env += 1) {
       const draw = { inputs, row: env, actions: this.#actions, noise: this.#noise };
@@ -186,6 +203,7 @@ export class EnvRunner {
     for (let env = 0; env < numEnvs; env += 1) {
       if (this.#ended[env] !== 0) {
         this.#ended[env] = 0;
+        this.built.memory.begin(this.#states, env);
         continue;
       }
       const reward = rewards[env] as number;
@@ -200,6 +218,7 @@ export class EnvRunner {
       over[env]?.push({ return: this.#returns[env] as number, length: this.#lengths[env] as number });
       this.#returns[env] = 0;
       this.#lengths[env] = 0;
+      this.built.memory.begin(this.#states, env);
       const width = this.#noise.length / numEnvs;
       this.#noise.fill(0, env * width, (env + 1) * width);
     }
@@ -231,13 +250,15 @@ export class EnvRunner {
       lengths: Array.from(this.#lengths),
       memory: this.#observer.getMemory(),
       drift: Array.from(this.#noise),
+      moduleState: Array.from(this.#states),
     };
   }
 
   /** Goes on from a state. Environments without a state begin new episodes. */
-  setState({ environment, streams, noise = [], memory = [], observations, ended, returns, lengths, drift = [] }: RunnerState): void {
-    for (const [index, state] of streams.entries()) this.#streams[index]?.setState(state);
-    for (const [index, state] of noise.entries()) this.built.module.noise[index]?.setState(state);
+  setState(state: RunnerState): void {
+    const { environment, streams, noise = [], memory = [], observations, ended, returns, lengths, drift = [], moduleState = [] } = state;
+    for (const [index, stream] of streams.entries()) this.#streams[index]?.setState(stream);
+    for (const [index, stream] of noise.entries()) this.built.module.noise[index]?.setState(stream);
     if (environment === undefined || this.env.setState === undefined) return;
     this.env.setState(environment as never);
     this.#observer.setMemory(memory);
@@ -246,6 +267,7 @@ export class EnvRunner {
     this.#returns.set(returns);
     this.#lengths.set(lengths);
     this.#noise.set(drift);
+    this.#states.set(moduleState);
     this.#isBegun = true;
   }
 

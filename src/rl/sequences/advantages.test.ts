@@ -57,13 +57,20 @@ test("a fragment has its rows environment by environment, one observation more a
   const fragment = (first: number) => {
     const writer = new FragmentWriter(2, 1, {
       sizes: { obs: 1, actions: 1, actionDistInputs: 1 },
+      memory: { size: 2, maxSeqLen: 1 },
       makeActions: (rows) => new Int32Array(rows),
       firstEnv: 0,
     });
     for (let step = 0; step < 2; step += 1)
       for (const env of [0, 1]) {
         const obs = Float32Array.of(first + step, first + 10 + step);
-        writer.addRow(env, { obs, actions: Int32Array.of(step, step), inputs: obs, logp: -step });
+        writer.addRow(env, {
+          obs,
+          actions: Int32Array.of(step, step),
+          inputs: obs,
+          logp: -step,
+          states: Float32Array.of(step, -1, 10 + step, -2),
+        });
         writer.reward(env, 100 * env + step);
         if (env === 1 && step === 0) writer.close(env, TERMINATED, Float32Array.of(99), 0);
       }
@@ -74,6 +81,7 @@ test("a fragment has its rows environment by environment, one observation more a
   expect(Array.from(one.obs)).toEqual([0, 1, 7, 10, 99, 11, 8]);
   expect(Array.from(one.rewards)).toEqual([0, 1, 100, 101]);
   expect(Array.from(one.sequences)).toEqual([0, 2, CUT, 2, 1, TERMINATED, 3, 1, CUT]);
+  expect(Array.from(one.states)).toEqual([0, -1, 1, -1, 10, -2, 11, -2]);
   const joined = joinFragments([one, fragment(20)]);
   expect(joined.rows).toBe(8);
   expect(Array.from(joined.obs)).toEqual([0, 1, 7, 10, 99, 11, 8, 20, 21, 7, 30, 99, 31, 8]);

@@ -22,6 +22,8 @@ export interface Fragment {
   readonly sequences: Int32Array;
   /** By sequence: the place of the environment among all of the algorithm. */
   readonly environments: Int32Array;
+  /** The module's state before each chunk of `maxSeqLen` rows, chunk after chunk; empty where the module remembers nothing. */
+  readonly states: Float32Array;
 }
 
 /** Numbers of a row in each column. */
@@ -33,6 +35,8 @@ interface RowSizes {
 
 interface WriterParts {
   readonly sizes: RowSizes;
+  /** The state of a recurrent module, which is kept once a chunk. */
+  readonly memory: { readonly size: number; readonly maxSeqLen: number };
   readonly makeActions: (rows: number) => NumericArray;
   /** The place of the first environment among all of the algorithm. */
   readonly firstEnv: number;
@@ -53,9 +57,14 @@ export class FragmentWriter {
   readonly #sequences: { rows: number[]; end: number; last: Float32Array }[][];
   readonly #open: number[][];
   readonly #firstEnv: number;
+  readonly #memory: WriterParts["memory"];
+  /** By environment: the states before its chunks. */
+  readonly #states: Float32Array[][];
 
-  constructor(numEnvs: number, rows: number, { sizes, makeActions, firstEnv }: WriterParts) {
+  constructor(numEnvs: number, rows: number, { sizes, memory, makeActions, firstEnv }: WriterParts) {
     this.#sizes = sizes;
+    this.#memory = memory;
+    this.#states = Array.from({ length: numEnvs }, () => []);
     this.#firstEnv = firstEnv;
     this.#makeActions = makeActions;
     this.#capacity = rows;
@@ -73,7 +82,10 @@ export class FragmentWriter {
   }
 
   /** Writes a step: row `env` of all columns. The reward follows. */
-  addRow(env: number, columns: { obs: Float32Array; actions: NumericArray; inputs: Float32Array; logp: number }): void {
+  addRow(
+    env: number,
+    columns: { obs: Float32Array; actions: NumericArray; inputs: Float32Array; logp: number; states: Float32Array },
+  ): void {
     if (this.#rows === this.#capacity) this.#grow();
     const row = this.#rows;
     const { obs, actions, actionDistInputs } = this.#sizes;
@@ -81,7 +93,10 @@ export class FragmentWriter {
     copyNumbers(columns.actions, env * actions, { to: this.#actions, at: row * actions, count: actions });
     copyNumbers(columns.inputs, env * actionDistInputs, { to: this.#inputs, at: row * actionDistInputs, count: actionDistInputs });
     this.#logp[row] = columns.logp;
-    (this.#open[env] as number[]).push(row);
+    const open = this.#open[env] as number[];
+    const { size, maxSeqLen } = this.#memory;
+    if (size > 0 && open.length % maxSeqLen === 0) this.#states[env]?.push(columns.states.slice(env * size, (env + 1) * size));
+    open.push(row);
     this.#rows += 1;
   }
 
@@ -127,7 +142,10 @@ export class FragmentWriter {
       obs.set(last, (row + index) * obsSize);
     }
     const environments = Int32Array.from(this.#sequences.flatMap((own, env) => own.map(() => this.#firstEnv + env)));
-    return { rows, obs, actions, rewards, actionLogp, actionDistInputs, sequences, environments };
+    const chunks = this.#states.flat();
+    const states = new Float32Array(chunks.length * this.#memory.size);
+    for (const [index, state] of chunks.entries()) states.set(state, index * this.#memory.size);
+    return { rows, obs, actions, rewards, actionLogp, actionDistInputs, sequences, environments, states };
   }
 
   #grow(): void {
@@ -181,5 +199,6 @@ export function joinFragments(fragments: readonly Fragment[]): Fragment {
     actionDistInputs: joined((fragment) => fragment.actionDistInputs),
     sequences,
     environments: joined((fragment) => fragment.environments),
+    states: joined((fragment) => fragment.states),
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Turns observations into the numbers that networks take: flat float32, with one-hot choices.
  *
- * The parts of `Dict` and `Tuple` lie one after another, in the order of the space.
+ * The parts of `Dict` and `Tuple` lie one after another, in the order of the space. Pictures of bytes become numbers from 0 to 1.
  * Runners encode whole vectors, policies single observations.
  */
 import { describeValue } from "../../core/internal.ts";
@@ -16,11 +16,32 @@ import type { Space } from "./space.ts";
 
 type WriteNumbers = (value: unknown, into: Float32Array, at: number) => void;
 
+/** The place of a `Box` of three dimensions among the numbers. */
+export interface PicturePlace {
+  readonly at: number;
+  readonly shape: readonly [height: number, width: number, channels: number];
+}
+
+interface Encoding {
+  readonly size: number;
+  readonly write: WriteNumbers;
+  readonly pictures?: readonly PicturePlace[];
+}
+
+const BYTE_MAX = 255;
+
+/** Whether a space has pictures of bytes. */
+export function isBytePicture(space: Space): boolean {
+  if (!(space instanceof Box) || space.shape.length !== 3 || space.dtype !== "uint8") return false;
+  return [space.low, space.high].every((bounds, index) => Array.from(bounds).every((bound) => bound === index * BYTE_MAX));
+}
+
 export class ObservationEncoder {
   /** Numbers of an observation, those of a mask among them. */
   readonly size: number;
   /** Numbers of the action mask, which are the last ones; 0 where there is none. */
   readonly maskSize: number;
+  readonly pictures: readonly PicturePlace[];
   readonly #write: WriteNumbers;
   /** Elements of a flat column's row where these are the numbers themselves. */
   readonly #isPlain: boolean;
@@ -29,11 +50,12 @@ export class ObservationEncoder {
   /** @throws TypeError for spaces without a form in numbers, such as `Text` */
   constructor(space: Space) {
     const masked = maskedParts(space);
-    const { size, write } = encodingOf(masked ?? space, "the observation space");
+    const { size, write, pictures = [] } = encodingOf(masked ?? space, "the observation space");
+    this.pictures = pictures;
     this.size = size;
     this.maskSize = masked === undefined ? 0 : new ObservationEncoder(masked.spaces["actionMask"] as Space).size;
     this.#write = write;
-    this.#isPlain = space instanceof Box || space instanceof MultiBinary;
+    this.#isPlain = (space instanceof Box && !isBytePicture(space)) || space instanceof MultiBinary;
     this.#isList = space instanceof Dict || space instanceof Tuple;
   }
 
@@ -63,7 +85,11 @@ function maskedParts(space: Space): Dict | undefined {
   return new Dict({ observations, actionMask });
 }
 
-function encodingOf(space: Space, what: string): { size: number; write: WriteNumbers } {
+function encodingOf(space: Space, what: string): Encoding {
+  if (space instanceof Box && space.shape.length === 3) {
+    const write: WriteNumbers = (value, into, at) => into.set(value as ArrayLike<number>, at);
+    return { size: space.size, write: isBytePicture(space) ? writeScaled : write, pictures: [{ at: 0, shape: space.shape as never }] };
+  }
   if (space instanceof Box || space instanceof MultiBinary) {
     const size = space instanceof Box ? space.size : space.n;
     return { size, write: (value, into, at) => into.set(value as ArrayLike<number>, at) };
@@ -90,6 +116,11 @@ function encodingOf(space: Space, what: string): { size: number; write: WriteNum
   );
 }
 
+function writeScaled(value: unknown, into: Float32Array, at: number): void {
+  const bytes = value as ArrayLike<number>;
+  for (let index = 0; index < bytes.length; index += 1) into[at + index] = (bytes[index] as number) / BYTE_MAX;
+}
+
 function oneHots(counts: readonly number[]): { size: number; write: WriteNumbers } {
   const size = counts.reduce((sum, count) => sum + count, 0);
   const write: WriteNumbers = (value, into, at) => {
@@ -103,7 +134,7 @@ function oneHots(counts: readonly number[]): { size: number; write: WriteNumbers
   return { size, write };
 }
 
-function joined(parts: readonly { key: string | number; size: number; write: WriteNumbers }[]): { size: number; write: WriteNumbers } {
+function joined(parts: readonly (Encoding & { readonly key: string | number })[]): Encoding {
   const write: WriteNumbers = (value, into, at) => {
     let from = at;
     for (const part of parts) {
@@ -111,5 +142,11 @@ function joined(parts: readonly { key: string | number; size: number; write: Wri
       from += part.size;
     }
   };
-  return { size: parts.reduce((sum, { size }) => sum + size, 0), write };
+  let size = 0;
+  const pictures: PicturePlace[] = [];
+  for (const part of parts) {
+    for (const { at, shape } of part.pictures ?? []) pictures.push({ at: size + at, shape });
+    size += part.size;
+  }
+  return { size, write, pictures };
 }

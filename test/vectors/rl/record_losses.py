@@ -167,4 +167,82 @@ def ddpg():
     }
 
 
-print(json.dumps({"dqn": [dqn(1), dqn(5)], "sac": sac(), "ddpg": ddpg()}))
+CELL = 4
+# Rows of the sequences, and whether the world ended; the chunks of a sequence have two rows at most.
+SEQUENCES = [(3, True), (2, False), (1, False)]
+CHUNK_MAX = 2
+
+
+def ppo(recurrent):
+    """An update of the whole batch. A chunk begins with a given state, through which no gradient goes."""
+    rows = sum(length for length, _ in SEQUENCES)
+    features = CELL if recurrent else HIDDEN
+    cell_size = 4 * CELL * (HIDDEN + CELL + 2) if recurrent else 0
+    heads = [(features, 2), (features, 1)]
+    flat = numbers(size([(OBS, HIDDEN)]) + cell_size + size(heads)).requires_grad_()
+    obs = numbers((rows + len(SEQUENCES)) * OBS).reshape(-1, OBS)
+    chunk_count = sum(-(-length // CHUNK_MAX) for length, _ in SEQUENCES)
+    states = numbers(chunk_count * 2 * CELL).reshape(chunk_count, 2 * CELL)
+    actions = torch.tensor([0, 1, 1, 0, 1, 0])
+    rewards, logp, inputs = numbers(rows, -3, 3), numbers(rows, -2, -0.1), numbers(2 * rows).reshape(rows, 2)
+    encoder = layers(flat[: size([(OBS, HIDDEN)])], [(OBS, HIDDEN)])[0]
+    of_cell = flat[size([(OBS, HIDDEN)]) :][:cell_size].split([4 * CELL * HIDDEN, 4 * CELL * CELL, 4 * CELL, 4 * CELL]) if recurrent else None
+    policy, value = layers(flat[size([(OBS, HIDDEN)]) + cell_size :], heads)
+
+    def run(x, state):
+        x = torch.tanh(x @ encoder[0] + encoder[1])
+        if not recurrent:
+            return x
+        weights = (of_cell[0].reshape(HIDDEN, 4 * CELL).T, of_cell[1].reshape(CELL, 4 * CELL).T, of_cell[2], of_cell[3])
+        carried, outputs = (state[None, :CELL], state[None, CELL:]), []
+        for row in x:
+            carried = torch.lstm_cell(row[None], carried, *weights)
+            outputs.append(carried[0])
+        return torch.cat(outputs)
+
+    logits, values, advantages, targets, chunk = [], [], [], [], 0
+    at = row = 0
+    for length, ended in SEQUENCES:
+        of_sequence, last = [], None
+        for start in range(0, length, CHUNK_MAX):
+            end = min(length, start + CHUNK_MAX)
+            is_last = end == length
+            x = run(obs[at + start : at + end + is_last], states[chunk])
+            chunk += 1
+            predicted = (x @ value[0] + value[1])[:, 0]
+            logits.append((x @ policy[0] + policy[1])[: end - start])
+            of_sequence.append(predicted[: end - start])
+            if is_last:
+                last = predicted[-1]
+        predicted = torch.cat(of_sequence)
+        values.append(predicted)
+        following, advantage, found = torch.tensor(0.0) if ended else last.detach(), torch.tensor(0.0), []
+        for step in reversed(range(length)):
+            now = predicted[step].detach()
+            advantage = rewards[row + step] + 0.9 * following - now + 0.9 * 0.8 * advantage
+            found.insert(0, advantage)
+            following = now
+        advantages += found
+        targets += [a + v for a, v in zip(found, predicted.detach())]
+        at, row = at + length + 1, row + length
+    logits, values, advantages, targets = torch.cat(logits), torch.cat(values), torch.stack(advantages), torch.stack(targets)
+    advantages = (advantages - advantages.mean()) / advantages.std(unbiased=False)
+    new, old = torch.distributions.Categorical(logits=logits), torch.distributions.Categorical(logits=inputs)
+    ratio = (new.log_prob(actions) - logp).exp()
+    policy_loss = -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages).mean()
+    vf_loss = ((values - targets) ** 2).clamp(0, 4).mean()
+    entropy, kl = new.entropy().mean(), torch.distributions.kl_divergence(old, new).mean()
+    loss = policy_loss + 0.5 * vf_loss - 0.01 * entropy + 0.3 * kl
+    loss.backward()
+    given = {"obs": obs, "states": states, "actions": actions, "rewards": rewards, "actionLogp": logp, "actionDistInputs": inputs}
+    losses = {"totalLoss": loss, "policyLoss": policy_loss, "vfLoss": vf_loss, "entropy": entropy, "meanKl": kl}
+    return {
+        "recurrent": recurrent,
+        "module": listed(flat),
+        "batch": shown(given),
+        "losses": {name: each.item() for name, each in losses.items()},
+        "gradient": listed(flat.grad),
+    }
+
+
+print(json.dumps({"dqn": [dqn(1), dqn(5)], "sac": sac(), "ddpg": ddpg(), "ppo": [ppo(False), ppo(True)]}))

@@ -16,6 +16,7 @@ import { onlyNode } from "../runtime/node/membership/only-node.ts";
 import { ProcessLauncher } from "../runtime/node/workers/process-launcher.ts";
 import { createSpillDisk } from "../runtime/objects/spill-disk.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
+import { NodeOutput } from "../runtime/os/logs/node-output.ts";
 import { createMemoryProbe, pretendedMemoryBytes } from "../runtime/os/machine/memory-usage.ts";
 import { randomHex } from "../runtime/os/random.ts";
 import { pruneCodeCache, saveCodeCache } from "../runtime/os/files/code-cache.ts";
@@ -187,6 +188,7 @@ const daemon: NodeDaemon = new NodeDaemon({
       return undefined;
     }
   },
+  logs: configuration.logs === undefined ? undefined : new NodeOutput({ folder: configuration.logs, onFailure: tellOutputFailure }),
   createHead: (node) => {
     if (membership === undefined) return Head.hostedBy(node, { nowMs: () => performance.now(), extensions });
     return membership.headFor(node);
@@ -217,6 +219,11 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     removeSessionDirectories(directories);
     tellEndedTooSoon(send, "the node", `the head to take it in${problem}`);
   });
+
+function tellOutputFailure(text: string): void {
+  console.error(text);
+  daemon.warn(text);
+}
 
 /** Ends all local work at once, because it may run elsewhere by now. The supervisor starts another daemon with a new node id. */
 function fence(reason: string): void {

@@ -19,6 +19,8 @@ export interface DaemonConfiguration extends Omit<LocalNodeOptions, "spillRoot" 
   workerExecArgv: string[];
   /** Whether it runs jobs in the very folders of drivers that are on its machine. Default: true. */
   sharesFolders?: boolean | undefined;
+  /** Folder of the run's logs, for workers' output. Default: no files. */
+  logs?: string | undefined;
   /** The node is one of a cluster. */
   cluster?: ClusterConfiguration | undefined;
 }

@@ -100,8 +100,8 @@ for (const stream of [process.stdout, process.stderr]) {
   (stream as unknown as { _handle?: { setBlocking?: (blocking: boolean) => void } })._handle?.setBlocking?.(true);
 }
 const idleSource = (): string => (host.actors.actorId === undefined ? "" : host.actors.className);
-markOutput(process.stdout as never, idleSource);
-markOutput(process.stderr as never, idleSource);
+markOutput(process.stdout as never, configuration.jobId, idleSource);
+markOutput(process.stderr as never, configuration.jobId, idleSource);
 /** Ends the process without running any more user code, not even its exit handlers. */
 function endAtOnce(reason: string): void {
   console.error(`The worker ends: ${reason}.`);

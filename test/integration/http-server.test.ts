@@ -112,7 +112,8 @@ describe("the token", () => {
     for (const { method, path, role } of await routes()) {
       const status = await statusOf(path, { method, headers: bearer(viewToken) });
       if (role === "admin") expect([path, status]).toEqual([path, 403]);
-      else if (role === "view" && method === "GET") expect([path, status]).toEqual([path, 200]);
+      // A log has to be named.
+      else if (role === "view" && method === "GET") expect([path, status]).toEqual([path, /\/logs\/./.test(path) ? 400 : 200]);
     }
   });
 
@@ -287,6 +288,92 @@ describe("state", () => {
     const { body } = await ask("/api/cluster_status", { headers: bearer() });
     expect(JSON.parse(body)).toMatchObject({ result: true, data: { clusterStatus: { loadMetricsReport: { usage: { CPU: [0, 1] } } } } });
     expect(await ask("/api/v0/cluster_metadata", { headers: bearer() })).toMatchObject({ status: 200 });
+  });
+});
+
+describe("logs", () => {
+  interface Listed {
+    data: { result: Record<string, string[]>; files: { filename: string; node_id: string; size_bytes: number }[] };
+  }
+
+  const json = async <T>(path: string): Promise<T> => JSON.parse((await ask(path, { headers: bearer(viewToken) })).body) as T;
+
+  test("are listed and sent as Ray's clients ask for them, and read in steps", async () => {
+    const { data } = await json<Listed>("/api/v0/logs?glob=supervisor*");
+    expect(data.result).toEqual({ internal: ["supervisor.log"] });
+    const [file] = data.files;
+    expect(file).toMatchObject({ filename: "supervisor.log", node_id: expect.stringMatching(/^[0-9a-f]{32}$/) });
+    const path = `filename=supervisor.log&node_id=${file?.node_id}&node_ip=None`;
+    const { status, headers, body } = await ask(`/api/v0/logs/file?${path}&lines=-1`, { headers: bearer(viewToken) });
+    expect([status, headers["content-type"]]).toEqual([200, "text/plain; charset=utf-8"]);
+    expect(headers["content-disposition"]).toBe('attachment; filename="supervisor.log"');
+    expect(body).toMatch(/^\S+Z Starts: process \d+\.\n/);
+    const step = await json<{ text: string; next: string; is_end: boolean }>(`/api/shoal/logs/step?${path}&lines=1`);
+    expect([body.endsWith(step.text), step.text.split("\n").length, step.is_end]).toEqual([true, 2, true]);
+    expect(await json(`/api/shoal/logs/step?${path}&from=${step.next}`)).toMatchObject({
+      text: "",
+      is_end: true,
+      is_gap: false,
+      is_live: true,
+    });
+    const named = await ask(`/api/v0/logs/file?${path}&download_filename=a%22%0d%0aset-cookie:x`, { headers: bearer(viewToken) });
+    expect([named.headers["content-disposition"], named.headers["set-cookie"]]).toEqual([
+      'attachment; filename="a___set-cookie_x"',
+      undefined,
+    ]);
+    expect((await ask(`/api/v0/logs/file?${path}`, { method: "HEAD", headers: bearer(viewToken) })).body).toBe("");
+  });
+
+  test("of another folder are out of reach in any spelling, and a wrong question names its fault", async () => {
+    for (const [query, status, part] of [
+      ["filename=../http-token", 404, "no log has the name"],
+      ["filename=..%2f..%2fheads%2fdefault%2fhttp-token", 404, "no log has the name"],
+      ["filename=%2fetc%2fpasswd", 404, "no log has the name"],
+      ["filename=supervisor.log%00.txt", 404, "no log has the name"],
+      ["filename=supervisor.log/../node.log", 404, "no log has the name"],
+      ["filename=*", 404, "no log has the name"],
+      ["filename=none.log", 404, "there is no log file none.log"],
+      ["actor_id=..%2f..", 404, "there is no actor ../.."],
+      ["worker_id=..%2fx", 404, "of the worker ../x"],
+      ["pid=1%20or%201", 400, "pid is the id of a process"],
+      ["pid=1", 404, "of a worker with the pid 1"],
+      ["actor_id=a&task_id=b", 400, "name one of actorId, taskId, workerId, pid and filename: received actorId, taskId"],
+      ["filename=supervisor.log&suffix=..%2fx", 400, "suffix is out or err"],
+      ["filename=supervisor.log&lines=1e9999", 400, "lines is a whole number from 0"],
+      ["filename=supervisor.log&timeout=-1", 400, "timeout takes seconds above 0"],
+      ["filename=supervisor.log&node_id=none", 400, "there is no node none"],
+      ["submission_id=x", 400, "no submitted jobs"],
+    ] as const) {
+      const answer = await ask(`/api/v0/logs/file?${query}`, { headers: bearer() });
+      expect([query, answer.status, answer.body]).toEqual([query, status, expect.stringContaining(part)]);
+    }
+    expect((await ask("/api/v0/logs?glob=..%2f*", { headers: bearer() })).status).toBe(400);
+    for (const from of ["x", "1:", "%00:1", "a".repeat(100), "1.1:99999999999999999"])
+      expect([from, await statusOf(`/api/shoal/logs/step?filename=supervisor.log&from=${from}`, { headers: bearer() })]).toEqual([
+        from,
+        400,
+      ]);
+  });
+
+  test("that are followed are sent as they grow, to a bounded number of readers, and cost nothing when these have gone", async () => {
+    const readers = await Promise.all(
+      Array.from({ length: 65 }, () =>
+        fetch(`${origin.origin}/api/v0/logs/stream?filename=supervisor.log&interval=0.1`, { headers: bearer() }).then((response) => ({
+          response,
+          reader: response.body?.getReader(),
+        })),
+      ),
+    );
+    const statuses = readers.map(({ response }) => response.status).toSorted((a, b) => a - b);
+    expect([statuses.filter((status) => status === 200).length, statuses.at(-1)]).toEqual([64, 429]);
+    const { reader } = readers.find(({ response }) => response.ok) ?? {};
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toContain("Starts: process");
+    for (const each of readers) await each.reader?.cancel();
+    await until(async () => {
+      const again = await fetch(`${origin.origin}/api/v0/logs/stream?filename=supervisor.log`, { headers: bearer() });
+      await again.body?.cancel();
+      return again.status === 200;
+    }, "room for another reader");
   });
 });
 

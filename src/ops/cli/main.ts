@@ -4,6 +4,7 @@ import { processTerminal } from "../../runtime/os/terminal.ts";
 import type { Command } from "./command.ts";
 import { dashboardCommands } from "./dashboard-commands.ts";
 import { drainCommand } from "./drain-command.ts";
+import { logCommands } from "./log-commands.ts";
 import { natsInstallCommand } from "./nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { serveCommands } from "./serve-commands.ts";
@@ -28,6 +29,7 @@ const COMMANDS: readonly Command[] = [
   tuneListTrialsCommand,
   tuneShowCommand,
   ...stateCommands,
+  ...logCommands,
   ...serveCommands,
   versionCommand,
 ];

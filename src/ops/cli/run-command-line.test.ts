@@ -72,6 +72,7 @@ async function shoal(...args: string[]): Promise<Run> {
   ran.length = 0;
   const terminal: Terminal = {
     print: (text) => void out.push(text),
+    write: (bytes) => Promise.resolve(out.push(Buffer.from(bytes).toString()) > 0),
     tell: (text) => void err.push(text),
     environment: {},
     workingDirectory: "/",

@@ -14,7 +14,13 @@ test.each([
   [["--grpc-port", "9000"], "--grpc-port and --grpc-disable-reflection need --grpc-servicer-functions"],
 ])("serve start %j is refused", async (words, message) => {
   const told: string[] = [];
-  const terminal: Terminal = { print: () => {}, tell: (line) => void told.push(line), environment: {}, workingDirectory: "/w" };
+  const terminal: Terminal = {
+    print: () => {},
+    write: () => Promise.resolve(true),
+    tell: (line) => void told.push(line),
+    environment: {},
+    workingDirectory: "/w",
+  };
   expect(await runCommandLine(["serve", "start", ...words], serveCommands, terminal)).toBe(2);
   expect(told).toEqual([expect.stringContaining(`Cannot run shoal serve start: ${message}`)]);
 });

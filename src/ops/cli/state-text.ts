@@ -1,8 +1,10 @@
 /**
- * The texts of `shoal list`, `get` and `summary`, from the answers of a reader. Pure.
+ * The texts of `shoal list`, `get`, `summary` and `logs`, from the answers of a reader. Pure.
  *
- * Cells come from user code: control characters are shown as escapes, and long texts are cut in tables, never in JSON or YAML.
+ * Cells come from user code: control characters are shown as escapes, and long texts are cut in tables, never in JSON or YAML. Names of
+ * log files come from a daemon's listing, whose names have no such characters.
  */
+import type { LogRow } from "../state/log-reader.ts";
 import type { ListAnswer, SummaryAnswer } from "../state/state-reader.ts";
 
 const CELL_WIDTH_MAX = 48;
@@ -29,6 +31,18 @@ export function summaryText({ total, rows }: SummaryAnswer): string {
   ]);
   const lines = rows.length === 0 ? [] : tableOf([["NAME", "TYPE", ...states], ...cells]);
   return [...lines, `${total} in all`].join("\n");
+}
+
+export function logListText(rows: readonly LogRow[]): string {
+  const cells = rows.map(({ name, sizeBytes, modifiedMs, isLive, nodeId }) => [
+    name,
+    String(sizeBytes),
+    new Date(modifiedMs).toISOString(),
+    isLive ? "yes" : "no",
+    nodeId,
+  ]);
+  const lines = rows.length === 0 ? [] : tableOf([["FILE", "BYTES", "CHANGED", "GROWS", "NODE_ID"], ...cells]);
+  return [...lines, `${rows.length} in all`].join("\n");
 }
 
 export function writtenAs(format: "json" | "yaml", value: object): string {

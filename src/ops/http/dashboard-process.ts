@@ -13,6 +13,7 @@ import { tellingStartFailures } from "../../runtime/os/processes/start-failure.t
 import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
 import { ClusterLink } from "../connection/cluster-link.ts";
 import { LiveReader } from "../state/live-reader.ts";
+import { LogReader } from "../state/log-reader.ts";
 import { clusterToken, HttpTokens } from "./access/http-tokens.ts";
 import { LoginCodes } from "./access/login-codes.ts";
 import { HttpServer } from "./http-server.ts";
@@ -63,6 +64,7 @@ const routes = routeTable({
   link,
   clusterName,
   reader,
+  logs: new LogReader((type, header, options) => link.request(type, header, options), reader),
   page: new PageFiles(pageFolder()),
 });
 const server = new HttpServer({

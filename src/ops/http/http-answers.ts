@@ -6,7 +6,8 @@
 
 export interface HttpAnswer {
   readonly status: number;
-  readonly body: string | Uint8Array;
+  /** A text in pieces is sent as it comes. */
+  readonly body: string | Uint8Array | AsyncIterable<string>;
   readonly type: string;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -20,6 +20,7 @@ import {
   REFUSED_BODY_MS,
   REQUEST_WITHIN_MS,
   REQUESTS_MAX,
+  STREAMS_MAX,
   STATE_QUERIES_MAX,
 } from "./limits.ts";
 import type { Route, Router, RouteRequest } from "./router.ts";
@@ -38,6 +39,9 @@ interface Caller {
   readonly isByCookie: boolean;
 }
 
+type WholeAnswer = HttpAnswer & { readonly body: string | Uint8Array };
+type StreamedAnswer = HttpAnswer & { readonly body: AsyncIterable<string> };
+
 const HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
@@ -53,6 +57,7 @@ export class HttpServer {
   readonly #server: Server;
   #running = 0;
   #queries = 0;
+  #streams = 0;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
@@ -99,7 +104,35 @@ export class HttpServer {
         this.#running -= 1;
       }
     }
-    send(request, response, answer);
+    const { body, ...head } = answer;
+    if (typeof body === "string" || body instanceof Uint8Array) send(request, response, { ...head, body });
+    else await this.#stream(request, response, { ...head, body });
+  }
+
+  /** Sends a text as it comes, no faster than its client reads. A text that breaks off breaks the connection, so that it looks like none that ended. */
+  async #stream(request: IncomingMessage, response: ServerResponse, answer: StreamedAnswer): Promise<void> {
+    if (this.#streams >= STREAMS_MAX) {
+      const refusal = textAnswer(`Cannot answer: ${STREAMS_MAX} logs are being sent already`, 429);
+      return send(request, response, { ...refusal, body: refusal.body as string, headers: { "retry-after": "1" } });
+    }
+    this.#streams += 1;
+    try {
+      response.writeHead(answer.status, { ...HEADERS, "content-type": answer.type, ...answer.headers });
+      // A log that is followed may have nothing to send for long.
+      response.flushHeaders();
+      if (request.method !== "HEAD") {
+        for await (const piece of answer.body) {
+          if (response.destroyed) return;
+          if (!response.write(piece)) await drained(response);
+        }
+      }
+      response.end();
+    } catch (error) {
+      console.error(`Cannot send all of ${splitAtQuestionMark(request.url ?? "")[0]}: ${(error as Error).message}`);
+      response.destroy();
+    } finally {
+      this.#streams -= 1;
+    }
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<HttpAnswer> {
@@ -208,7 +241,7 @@ function answerOfError(error: unknown, request: IncomingMessage): HttpAnswer {
   return textAnswer(isOfCluster ? message : "Cannot answer: the server failed; its log has the cause", isOfCluster ? 503 : 500);
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: HttpAnswer): void {
+function send(request: IncomingMessage, response: ServerResponse, answer: WholeAnswer): void {
   if (response.destroyed) return;
   const { status, type, headers = {} } = answer;
   const { body, encoding } = compressed(answer, request.headers["accept-encoding"]);
@@ -227,10 +260,20 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpAn
   else endBehindBody(request, response, shown);
 }
 
-function compressed({ body, headers = {} }: HttpAnswer, accepted = ""): { body: string | Uint8Array; encoding: Record<string, string> } {
+function compressed({ body, headers = {} }: WholeAnswer, accepted = ""): { body: string | Uint8Array; encoding: Record<string, string> } {
   if (Buffer.byteLength(body) < COMPRESSED_FROM_BYTES || !/\bgzip\b/.test(accepted) || "content-encoding" in headers)
     return { body, encoding: {} };
   return { body: gzipSync(body, { level: 1 }), encoding: { "content-encoding": "gzip", vary: "accept-encoding" } };
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      response.off("drain", end).off("close", end);
+      resolve();
+    };
+    response.on("drain", end).on("close", end);
+  });
 }
 
 /** A connection that closes while its client still sends loses the answer. */

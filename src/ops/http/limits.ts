@@ -14,6 +14,13 @@ export const CONNECTIONS_MAX = 4_096;
 export const REQUESTS_MAX = 256;
 /** Questions to the cluster that run at once; further ones are refused with 429. */
 export const STATE_QUERIES_MAX = 16;
+/** Logs that are sent at once; further ones are refused with 429. */
+export const STREAMS_MAX = 64;
+/** Time between two looks at a log that is followed. */
+export const LOG_LOOK_EVERY_MS_MIN = 100;
+export const LOG_LOOK_EVERY_MS_MAX = 60_000;
+/** Lines of the first step of a log on a page. */
+export const LOG_STEP_LINES_MAX = 100_000;
 /** Equal questions of several viewers within this time share one answer. */
 export const SHARED_ANSWER_MS = 500;
 /** Time in which the cluster answers a question of a route. */

@@ -76,6 +76,8 @@ interface StartNodeOptions extends NodeOptions {
   readonly headAddress: string | readonly string[];
   readonly listenAddress: string;
   readonly networkFaults?: NetworkFaultsPlace | undefined;
+  /** Folder for workers' output. Default: no files. */
+  readonly logs?: string | undefined;
   readonly onLine: (line: string) => void;
   /** Ends a node that has not joined yet. */
   readonly signal?: AbortSignal | undefined;
@@ -129,6 +131,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     waitingProcessesPerCpu: options.waitingProcessesPerCpu ?? 2,
     workerExecArgv: workerExecArgv([]),
     sharesFolders: options.sharesFolders,
+    logs: options.logs,
     extensions: options.extensions ?? [],
     cluster: { headAddresses: typeof headAddress === "string" ? [headAddress] : headAddress, listenAddress, joinToken },
   };

@@ -5,6 +5,9 @@
  * limit. The functions ask the cluster of this program.
  */
 import { askNode } from "../../core/internal.ts";
+import { ShoalError } from "../../runtime/base/errors.ts";
+import { logTexts } from "./log-lines.ts";
+import { LogReader, type LogSource } from "./log-reader.ts";
 import { LiveReader } from "./live-reader.ts";
 import {
   type ActorState,
@@ -19,6 +22,7 @@ import {
 import type { ListQuery, StateFilter, StateResource, SummaryAnswer } from "./state-reader.ts";
 
 export type { ActorState, DeathCause, JobState, NodeState, PlacementGroupState, TaskState, WorkerState } from "./rows.ts";
+export type { LogSource } from "./log-reader.ts";
 export type { StateFilter } from "./state-reader.ts";
 
 /** Options of lists. */
@@ -60,7 +64,49 @@ export interface Summary {
   readonly asOfMs: number;
 }
 
+/** Options of `listLogs`. */
+export interface ListLogsOptions {
+  /** Default: all nodes. */
+  readonly nodeId?: string | undefined;
+  /** With `*` and `?`: `worker-*.err`. Default: all files. */
+  readonly glob?: string | undefined;
+  /** How long a node may take to answer. Default: 30,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** A log file of a node. */
+export interface LogFileState {
+  readonly nodeId: string;
+  readonly filename: string;
+  readonly sizeBytes: number;
+  /** In milliseconds since 1970. */
+  readonly modifiedMs: number;
+  /** Whether more may be written to it. */
+  readonly isLive: boolean;
+}
+
+/** The log files of a cluster. */
+export interface LogFiles {
+  /** The newest of each node first. */
+  readonly rows: LogFileState[];
+  /** Nodes that did not answer. */
+  readonly warnings: string[];
+}
+
+/** Options of `getLog`. One of `actorId`, `taskId`, `workerId`, `pid` and `filename` is needed. */
+export interface GetLogOptions extends LogSource {
+  /** Lines from the end; -1: all. Default: 1,000. */
+  readonly tail?: number | undefined;
+  /** Go on as more is printed, until the process or the task ends. Default: false. */
+  readonly follow?: boolean | undefined;
+  /** With `follow`: time between two looks. Default: 250. */
+  readonly intervalMs?: number | undefined;
+  /** Ends it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 const reader = new LiveReader(async (type, header, options) => (await askNode(type, header, options)).header);
+const logs = new LogReader((type, header, options) => askNode(type, header, options), reader);
 
 /**
  * Lists actors, those that have ended among them.
@@ -110,6 +156,37 @@ export const getPlacementGroup = (id: string): Promise<PlacementGroupState | und
 export const getTask = (id: string): Promise<TaskState | undefined> => get("tasks", id);
 /** Returns one process. See `getActor`. */
 export const getWorker = (id: string): Promise<WorkerState | undefined> => get("workers", id);
+
+/** Lists the log files of all nodes, or of one: output of workers, dead ones too, and the logs of head, node and dashboard. */
+export async function listLogs(options: ListLogsOptions = {}): Promise<LogFiles> {
+  const { rows, warnings } = await logs.list(options);
+  const files = rows.map(({ nodeId, name: filename, sizeBytes, modifiedMs, isLive }) => ({
+    nodeId,
+    filename,
+    sizeBytes,
+    modifiedMs,
+    isLive,
+  }));
+  return { rows: files, warnings };
+}
+
+/**
+ * Reads output of an actor, a task or a worker, or a log file, in pieces as it comes.
+ *
+ * @throws RangeError where not one thing is named, ShoalError where there is no such output
+ * @example
+ * for await (const text of getLog({ actorId, tail: 100, follow: true })) process.stdout.write(text);
+ */
+export async function* getLog({ tail, follow, intervalMs, signal, ...source }: GetLogOptions): AsyncGenerator<string, void, undefined> {
+  if (tail !== undefined && !(Number.isSafeInteger(tail) && tail >= -1))
+    throw new RangeError(`Cannot read a log: tail is a whole number from 0, or -1 for all lines: received ${tail}`);
+  const found = await logs.find(source);
+  if (found.kind === "none") {
+    const { reason, hint } = found;
+    throw new ShoalError(`Cannot read a log: ${reason}.`, { reason, hint });
+  }
+  yield* logTexts(logs.read(found, { tail, follow, intervalMs, signal, timeoutMs: source.timeoutMs }));
+}
 
 /** Counts actors by class and state. */
 export const summarizeActors = async (): Promise<Summary> => summaryOf(await reader.summarize("actors"));

@@ -12,6 +12,7 @@ import type { ReplyTo } from "../../runtime/wire/replies.ts";
 import type { NodeResource, StateQuery } from "../../runtime/wire/state-messages.ts";
 import { checkedFilters, COLUMNS } from "./columns.ts";
 import { keyOfPageToken, pageToken } from "./page-token.ts";
+import { NODES_ASKED_AT_ONCE, STATE_TIMEOUT_DEFAULT_MS } from "./limits.ts";
 import {
   type ListAnswer,
   type ListQuery,
@@ -27,8 +28,6 @@ export type Ask = <N extends number>(type: N, header: unknown, options: { timeou
 
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 10_000;
-const TIMEOUT_DEFAULT_MS = 30_000;
-const NODES_AT_ONCE = 64;
 
 interface Gathered extends SelectedRows {
   readonly asOfMs: number;
@@ -46,7 +45,7 @@ export class LiveReader implements StateReader {
   }
 
   async list(resource: StateResource, query: ListQuery = {}): Promise<ListAnswer> {
-    const { limit = LIMIT_DEFAULT, detail = false, timeoutMs = TIMEOUT_DEFAULT_MS } = query;
+    const { limit = LIMIT_DEFAULT, detail = false, timeoutMs = STATE_TIMEOUT_DEFAULT_MS } = query;
     requireResource(resource);
     if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)
       throw new RangeError(`Cannot list ${resource}: the limit is a whole number from 1 to ${LIMIT_MAX}: received ${limit}`);
@@ -79,8 +78,8 @@ export class LiveReader implements StateReader {
       throw new RangeError(`Cannot summarize ${resource}: there are summaries of actors and tasks`);
     const { rows, asOfMs, warnings, failures } =
       resource === "actors"
-        ? await this.#gather(resource, ALL_ROWS, TIMEOUT_DEFAULT_MS)
-        : await this.#fromNodes("task_counts", ALL_ROWS, TIMEOUT_DEFAULT_MS);
+        ? await this.#gather(resource, ALL_ROWS, STATE_TIMEOUT_DEFAULT_MS)
+        : await this.#fromNodes("task_counts", ALL_ROWS, STATE_TIMEOUT_DEFAULT_MS);
     const sums = new Map<string, SummaryRow & { state_counts: Record<string, number> }>();
     let total = 0;
     for (const { row } of rows) {
@@ -128,8 +127,8 @@ export class LiveReader implements StateReader {
     const nodes = (await this.#nodes(timeoutMs)).filter(({ alive }) => alive);
     const failures: string[] = [];
     const answers: ReplyTo<typeof MESSAGE.NODE_STATE>[] = [];
-    for (let first = 0; first < nodes.length; first += NODES_AT_ONCE) {
-      const asked = nodes.slice(first, first + NODES_AT_ONCE);
+    for (let first = 0; first < nodes.length; first += NODES_ASKED_AT_ONCE) {
+      const asked = nodes.slice(first, first + NODES_ASKED_AT_ONCE);
       const settled = await Promise.allSettled(asked.map(({ nodeId }) => this.#askNode(nodeId, { resource, query }, timeoutMs)));
       for (const [index, result] of settled.entries()) {
         if (result.status === "fulfilled") answers.push(result.value);

@@ -127,6 +127,7 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess, LocalDashboard>({
       ...accessOf(ownHead),
       headAddress: heads,
       listenAddress,
+      logs,
       onLine: (line) => nodeLog.write(line),
     }),
   startDashboard: head?.dashboard === undefined ? undefined : (signal) => startDashboard(head, head.dashboard as DashboardOptions, signal),

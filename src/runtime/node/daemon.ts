@@ -29,6 +29,7 @@ import { NodeExtensions } from "./node-extensions.ts";
 import { NodePeers, type Peer } from "./node-peers.ts";
 import { nodeServices } from "./node-services.ts";
 import { NodeState } from "./node-state.ts";
+import { NodeLogs } from "./node-logs.ts";
 import { NodeObjects } from "./objects/node-objects.ts";
 import { admitProcess } from "./process-admission.ts";
 import { RefService } from "./references/ref-service.ts";
@@ -63,6 +64,7 @@ export class NodeDaemon {
   readonly #head: HeadService;
   readonly #extensions: NodeExtensions;
   readonly #state: NodeState;
+  readonly #logs: NodeLogs;
   readonly #handlers: DaemonHandlers;
   readonly #silentOwners = new SilentOwners();
   #drain: Drain | undefined;
@@ -78,8 +80,10 @@ export class NodeDaemon {
     const objects = new NodeObjects(options, { peers, keeps: (id) => values.has(id) });
     const refs = new RefService({ processId, nodeId, values, peers, objects, head });
     const state = new NodeState(options);
+    const logs = new NodeLogs(options.logs);
     const workers = new NodeWorkers(options, {
       peers,
+      logs,
       head,
       ended: (exit, intended) => state.workerEnded(exit, intended),
       lease: (event) => this.#leases.handle(event),
@@ -97,6 +101,7 @@ export class NodeDaemon {
     });
     this.#peers = peers;
     this.#state = state;
+    this.#logs = logs;
     this.#objects = objects;
     this.#refs = refs;
     this.#workers = workers;
@@ -124,6 +129,11 @@ export class NodeDaemon {
     acceptPeer(transport, { token, nodeId, processId, onPeer: (connection, hello) => this.#join(connection, hello) });
   }
 
+  /** Tells the programs of this node. */
+  warn(text: string): void {
+    this.#peers.warn(text);
+  }
+
   get workerPids(): number[] {
     return this.#workers.pool.pids;
   }
@@ -138,6 +148,7 @@ export class NodeDaemon {
     this.#state.close();
     this.#head.close?.();
     await this.#workers.pool.close("the session was shut down");
+    await this.#logs.close();
   }
 
   /** Handles a frame of another node's daemon, or of the head for a process of this node. */
@@ -262,6 +273,7 @@ export class NodeDaemon {
       ...environments.handlers,
       ...environments.folderHandlers,
       ...this.#state.handlers,
+      ...this.#logs.handlers,
       [MESSAGE.NODE_EXTENSION]: (asked, peer, message) => this.#extensions.receive(asked, peer, message),
       // The process that made the call does it.
       [MESSAGE.CANCEL_REF]: (header) => {

@@ -10,6 +10,8 @@ import { takeSecrets } from "./processes/child-environment.ts";
 export interface Terminal {
   /** Prints results on standard output. */
   print(text: string): void;
+  /** Writes bytes to standard output as they are, and waits for a slow reader. @returns false when the reader has gone */
+  write(bytes: Uint8Array): Promise<boolean>;
   /** Prints progress and failures on standard error. */
   tell(text: string): void;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -30,6 +32,7 @@ export function processTerminal(): Terminal {
   }
   return {
     print: (text) => void process.stdout.write(`${text}\n`),
+    write: (bytes) => new Promise((resolve) => process.stdout.write(bytes, (error) => resolve(error == null))),
     tell: (text) => void process.stderr.write(`${text}\n`),
     environment: takeSecrets(),
     workingDirectory: process.cwd(),

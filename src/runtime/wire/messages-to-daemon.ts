@@ -45,6 +45,7 @@ import {
   workerExit,
 } from "./messages.ts";
 import { packageHeld, packageOffer, packageRead } from "./package-messages.ts";
+import { logListAsked, logReadAsked } from "./log-messages.ts";
 import { callFailed, nodeStateAsked } from "./state-messages.ts";
 import { storeUse } from "./store-messages.ts";
 import { copyKeep, copyKey, copyState, objectFetch, objectLocate } from "./transfer-messages.ts";
@@ -176,6 +177,10 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.NODE_EXTENSION]: extensionHeader,
   /** Asks a node for a page of rows. */
   [MESSAGE.NODE_STATE]: nodeStateAsked,
+  /** Asks a node for its log files. */
+  [MESSAGE.LOG_LIST]: logListAsked,
+  /** Asks a node for the next bytes of a log file, which are the answer's body. */
+  [MESSAGE.LOG_READ]: logReadAsked,
   /** From a worker: the text of the error with which a call failed. `caller`: the prefix of the call's id. */
   [MESSAGE.CALL_FAILED]: callFailed,
 };

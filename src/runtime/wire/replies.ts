@@ -22,6 +22,7 @@ import {
   text,
 } from "./header-shape.ts";
 import { keyValueReply } from "./key-value-messages.ts";
+import { logListAnswer, logReadAnswer } from "./log-messages.ts";
 import { nameOfMessage } from "./message-table.ts";
 import { actorFound, actorInfo, environmentDescription, groupEntry, groupState, joined, location, MESSAGE, nodeEntry } from "./messages.ts";
 import { opened } from "./open-messages.ts";
@@ -66,6 +67,8 @@ export const REPLIES = {
   [MESSAGE.NODE_DRAIN]: text,
 
   [MESSAGE.NODE_STATE]: nodeStateAnswer,
+  [MESSAGE.LOG_LIST]: logListAnswer,
+  [MESSAGE.LOG_READ]: logReadAnswer,
 
   [MESSAGE.WHY_LEASE]: leaseReport,
   [MESSAGE.WHY_PLACE]: orUndefined(placeReport),

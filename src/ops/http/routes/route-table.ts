@@ -5,6 +5,7 @@
  */
 import { packageVersion } from "../../../runtime/os/own-files.ts";
 import type { ClusterLink } from "../../connection/cluster-link.ts";
+import type { LogReader } from "../../state/log-reader.ts";
 import type { StateReader } from "../../state/state-reader.ts";
 import type { LoginCodes } from "../access/login-codes.ts";
 import type { SessionKey } from "../access/session-cookie.ts";
@@ -15,6 +16,7 @@ import { accessRoutes } from "./access-routes.ts";
 import type { PageFiles } from "../page-files.ts";
 import { clusterRoutes } from "./cluster-routes.ts";
 import { pageRoutes } from "./page-routes.ts";
+import { logRoutes } from "./log-routes.ts";
 import { stateRoutes } from "./state-routes.ts";
 
 interface RouteParts {
@@ -23,11 +25,18 @@ interface RouteParts {
   readonly link: ClusterLink;
   readonly clusterName: string;
   readonly reader: StateReader;
+  readonly logs: LogReader;
   readonly page: PageFiles;
 }
 
 export function routeTable(parts: RouteParts): Route[] {
-  const table: Route[] = [...pageRoutes(parts.page), ...accessRoutes(parts), ...clusterRoutes(parts), ...stateRoutes(parts.reader)];
+  const table: Route[] = [
+    ...pageRoutes(parts.page),
+    ...accessRoutes(parts),
+    ...clusterRoutes(parts),
+    ...stateRoutes(parts.reader),
+    ...logRoutes(parts.logs),
+  ];
   table.push({
     method: "GET",
     path: "/api/openapi.json",

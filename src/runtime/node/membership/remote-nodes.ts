@@ -62,6 +62,8 @@ const ROUTES: HeaderExtractors<MessagesOfProcess, Route | undefined> = {
   [MESSAGE.WHY_REF]: ({ owner }) => owner,
   [MESSAGE.NODE_EXTENSION]: ({ node }) => node,
   [MESSAGE.NODE_STATE]: ({ node }) => node,
+  [MESSAGE.LOG_LIST]: ({ node }) => node,
+  [MESSAGE.LOG_READ]: ({ node }) => node,
   [MESSAGE.HELD_READ]: ([sender, , , asker]) => asker ?? sender,
   // The holds of messages are counted where the owners of the refs are.
   [MESSAGE.HELD_ENDED]: () => ALL,

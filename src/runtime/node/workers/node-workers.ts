@@ -20,6 +20,7 @@ import { FAILED_STARTS_MAX } from "./limits.ts";
 import { EnvironmentService } from "../environments/environment-service.ts";
 import type { LeaseEffect, LeaseEvent } from "../leases/lease-events.ts";
 import type { PlacedActor } from "../membership/node-digest.ts";
+import type { NodeLogs } from "../node-logs.ts";
 import type { NodePeers } from "../node-peers.ts";
 import { CallDeadlines } from "./call-deadlines.ts";
 import { describeExit, type EndedWorker, WorkerPool } from "./worker-pool.ts";
@@ -32,6 +33,7 @@ const GONE = { pid: 0, address: "", remoteAddress: "" };
 
 interface WorkerPorts {
   readonly peers: NodePeers;
+  readonly logs: NodeLogs;
   readonly head: () => HeadService;
   readonly lease: (event: LeaseEvent) => void;
   /** Records the end of a worker before others hear of it. */
@@ -63,8 +65,14 @@ export class NodeWorkers {
       launcher: options.launcher,
       newId: options.newProcessId,
       events: {
-        onOutput: ({ text, environment, ...line }) => this.#log({ ...line, lines: [text] }, environment),
-        onExit: (exit, worker) => this.#exited(exit, worker),
+        onOutput: ({ text, environment, workerId, taskId, ...line }) => {
+          this.#log({ ...line, lines: [text] }, environment);
+          ports.logs.printed({ workerId, taskId, pid: line.pid, name: line.source, stream: line.stream, text });
+        },
+        onExit: (exit, worker) => {
+          ports.logs.workerEnded(exit.workerId);
+          this.#exited(exit, worker);
+        },
       },
     });
     this.pool = pool;

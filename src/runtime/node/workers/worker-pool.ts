@@ -77,12 +77,24 @@ const LAST_OUTPUT_LINES_MAX = 40;
 
 const NOT_STARTED_PAUSE_MS = 200;
 
-/** What a worker puts in front of its output: the name of the task or actor that wrote it (runtime/worker/console-source.ts). */
+/** Marks in front of output: the name of the task or actor, and the task's id (runtime/worker/console-source.ts). */
 const SOURCE_BEGIN = "\u001e";
+const SOURCE_ID = "\u001d";
 const SOURCE_END = "\u001f";
 
+interface PrintedLine {
+  readonly workerId: ProcessId;
+  readonly pid: number;
+  readonly source: string;
+  /** Empty outside of tasks. */
+  readonly taskId: string;
+  readonly stream: "stdout" | "stderr";
+  readonly text: string;
+  readonly environment: string;
+}
+
 interface WorkerPoolEvents {
-  onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string; environment: string }) => void;
+  onOutput: (line: PrintedLine) => void;
   onExit: (exit: WorkerExitedHeader, worker: EndedWorker) => void;
 }
 
@@ -120,7 +132,7 @@ export class WorkerPool {
   spawn(environment: string, settings: LaunchSettings | undefined): void {
     const id = this.#newId();
     const lastOutput: string[] = [];
-    const sources = { stdout: "", stderr: "" };
+    const sources = { stdout: ["", ""], stderr: ["", ""] };
     const record: WorkerRecord = {
       id,
       environment,
@@ -141,7 +153,7 @@ export class WorkerPool {
         if (line.startsWith(SOURCE_BEGIN)) {
           const end = line.indexOf(SOURCE_END);
           if (end > 0) {
-            sources[stream] = line.slice(1, end);
+            sources[stream] = line.slice(1, end).split(SOURCE_ID);
             text = line.slice(end + 1);
             // A mark alone: what follows has this source, native output too, and there is nothing to print.
             if (text === SOURCE_END) return;
@@ -149,7 +161,8 @@ export class WorkerPool {
         }
         if (!text.includes(SIGNAL)) lastOutput.push(text);
         if (lastOutput.length > LAST_OUTPUT_LINES_MAX) lastOutput.shift();
-        this.#events.onOutput({ pid: record.running.pid, source: sources[stream], stream, text, environment });
+        const [source = "", taskId = ""] = sources[stream];
+        this.#events.onOutput({ workerId: id, pid: record.running.pid, source, taskId, stream, text, environment });
       },
       onExit: (exit) => {
         if (record.running.pid > 0) this.#exited(record, exit);

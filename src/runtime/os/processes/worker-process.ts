@@ -119,7 +119,8 @@ export function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) =>
       rest = rest.slice(lengthMax);
     }
   });
-  stream.on("close", () => {
+  // Before others hear of the close: a process has ended when its last line has been delivered.
+  stream.prependListener("close", () => {
     if (rest !== "") onLine(rest);
     rest = "";
   });

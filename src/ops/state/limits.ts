@@ -1,0 +1,10 @@
+/** Limits and defaults of questions about the state and the logs of a cluster. */
+
+/** Time in which a node answers. */
+export const STATE_TIMEOUT_DEFAULT_MS = 30_000;
+/** Nodes that are asked at once. */
+export const NODES_ASKED_AT_ONCE = 64;
+/** Lines of a log. */
+export const LOG_LINES_DEFAULT = 1_000;
+/** Time between two looks at a log that is followed. */
+export const LOG_LOOK_EVERY_MS = 250;

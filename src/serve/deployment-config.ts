@@ -71,6 +71,8 @@ export interface DeploymentConfig {
   /** Part of the replicas that an update may have in excess. */
   readonly maxSurgePercent: number;
   readonly idempotentMethods: readonly string[];
+  /** URLs of requests keep the route prefix. */
+  readonly keepRoutePrefix: boolean;
   /** Undefined: the console of replicas is left as it is. */
   readonly logging: LoggingConfig | undefined;
   readonly tracing: TracingConfig | undefined;

@@ -130,6 +130,11 @@ export interface DeploymentOptions {
   tracing?: TracingOptions | undefined;
   /** Methods that may run twice, by name, and methods of HTTP such as "GET": a request whose replica dies is sent to another one. Default: none. */
   idempotentMethods?: readonly string[] | undefined;
+  /**
+   * Leaves the `routePrefix` in the URLs that an ingress gets, for an application whose own routes have it: its redirects and relative links then keep it. Default:
+   * false; the prefix is taken off, and `x-forwarded-prefix` has it.
+   */
+  keepRoutePrefix?: boolean | undefined;
 }
 
 const STRATEGIES = ["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] as const;
@@ -204,6 +209,7 @@ const DEPLOYMENT = {
     loggingConfig: object<Optional<LoggingConfig>>("options"),
     tracing: object<TracingOptions>("options"),
     idempotentMethods: texts,
+    keepRoutePrefix: flag(false),
   },
 };
 

@@ -7,6 +7,8 @@ declare module "express" {
     readonly query: unknown;
     readonly body: unknown;
     readonly ip: string | undefined;
+    readonly baseUrl: string;
+    readonly originalUrl: string;
   }
   interface Response extends ServerResponse {
     cookie(name: string, value: string): this;
@@ -15,15 +17,17 @@ declare module "express" {
     redirect(url: string): void;
     type(type: string): this;
     sendStatus(status: number): this;
+    send(text: string): this;
   }
   type Handler = (request: Request, response: Response) => unknown;
   interface Application {
     (request: IncomingMessage, response: ServerResponse): void;
     use(middleware: unknown): this;
+    use(path: string, middleware: unknown): this;
     get(path: string, handler: Handler): this;
     post(path: string, handler: Handler): this;
     put(path: string, handler: Handler): this;
   }
-  const express: { (): Application; json(options?: { limit?: number }): unknown };
+  const express: { (): Application; json(options?: { limit?: number }): unknown; Router(): Application };
   export default express;
 }

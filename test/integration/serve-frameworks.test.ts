@@ -11,6 +11,7 @@ import { getRequestIP, H3 } from "h3";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { streamSSE } from "hono/streaming";
+import { trimTrailingSlash } from "hono/trailing-slash";
 import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
@@ -171,6 +172,73 @@ test("Fastify: schemas, hooks, errors, streams", async () => {
   expect(await ask(address, "/fastify/double", { method: "POST", headers: json, body: "{}" })).toMatchObject({ status: 400 });
   expect(await ask(address, "/fastify/fails")).toMatchObject({ status: 500 });
   expect(await ask(address, "/fastify/stream")).toMatchObject({ status: 200, body: "ab" });
+});
+
+test("an application that keeps its prefix: redirects and relative links of Hono, Express and Fastify stay below it", async () => {
+  class OnHono {
+    readonly #app = new Hono()
+      .basePath("/on-hono")
+      .use(trimTrailingSlash())
+      .get("/", (c) => c.redirect("/on-hono/here"))
+      .get("/here", (c) => c.text(`${c.req.path} ${c.req.header("x-forwarded-prefix")}`));
+    fetch(request: Request): Response | Promise<Response> {
+      return this.#app.fetch(request);
+    }
+    websocket(socket: serve.ServerWebSocket, request: Request): void {
+      socket.close(1000, request.url.replace(/^https?:..[^/]+/, ""));
+    }
+  }
+  class OnExpress {
+    readonly fetch: (request: Request) => Promise<Response>;
+    constructor() {
+      const app = express();
+      const routes = express.Router();
+      routes.get("/", (request, response) => response.redirect(`${request.baseUrl}/here`));
+      routes.get("/to", (_request, response) => response.redirect("here"));
+      routes.get(
+        "/here",
+        (request, response) => void response.send(`${request.originalUrl} ${String(request.headers["x-forwarded-prefix"])}`),
+      );
+      this.fetch = serve.nodeHandler(app.use("/on-express", routes));
+    }
+  }
+  class OnFastify {
+    readonly fetch: (request: Request) => Promise<Response>;
+    constructor() {
+      const app = fastify({ routerOptions: { ignoreTrailingSlash: true } });
+      app.register(
+        async (routes) => {
+          routes.get("/", (request, reply) => reply.redirect(`${routes.prefix}/here`));
+          routes.get("/here", (request) => `${request.url} ${String(request.headers["x-forwarded-prefix"])}`);
+        },
+        { prefix: "/on-fastify" },
+      );
+      this.fetch = serve.nodeHandler(app);
+    }
+  }
+  const options = { keepRoutePrefix: true, actorOptions: { numCpus: 0 } };
+  for (const [Target, prefix] of [
+    [OnHono, "/on-hono"],
+    [OnExpress, "/on-express"],
+    [OnFastify, "/on-fastify"],
+  ] as const) {
+    await serve.run(serve.deployment(Target, options).bind(), { name: prefix.slice(1), routePrefix: prefix });
+    for (const path of ["", "/", "/here"]) {
+      const response = await fetch(`${address}${prefix}${path}`);
+      expect([path, response.status, await response.text()]).toEqual([path, 200, `${prefix}/here undefined`]);
+    }
+    expect((await fetch(`${address}${prefix}-other`)).status).toBe(404);
+  }
+  // A middleware makes its redirect of the URL that it sees; a relative path depends on the client's.
+  const trimmed = await fetch(`${address}/on-hono/here/`, { redirect: "manual" });
+  expect(trimmed.headers.get("location")).toBe(`${address}/on-hono/here`);
+  expect(await (await fetch(`${address}/on-express/to`)).text()).toBe("/on-express/here undefined");
+  const socket = new WebSocket(`${address.replace("http", "ws")}/on-hono/room`);
+  const { reason } = await new Promise<CloseEvent>((resolve) => socket.addEventListener("close", resolve));
+  expect(reason).toBe("/on-hono/room");
+  // An update may take the prefix off.
+  await serve.run(serve.deployment(OnHono, { ...options, keepRoutePrefix: false }).bind(), { name: "on-hono", routePrefix: "/on-hono" });
+  expect((await fetch(`${address}/on-hono/here`)).status).toBe(404);
 });
 
 test("a plain listener: raw heads, early hints, errors, and clients that leave", async () => {

@@ -47,6 +47,7 @@ const LIGHT: ReadonlySet<keyof DeploymentConfig> = new Set([
   "rollingUpdatePercentage",
   "maxSurgePercent",
   "idempotentMethods",
+  "keepRoutePrefix",
   "routerId",
   "requestRouterArgs",
 ]);

@@ -623,7 +623,7 @@ describe("an application of several deployments", () => {
   test("keeps a deployment that is to go, its ingress and its path until all of it has changed", () => {
     const world = runningBoth();
     const changed = { ...app(target("f1", {}, "F"), target("d2", {})), routePrefix: "/new" };
-    const former = [{ prefix: "/", app: "app", ingress: "D" }];
+    const former = [{ prefix: "/", app: "app", ingress: "D", keepsPrefix: false }];
     world.apply({ kind: "deploy", target: changed });
     world.until(
       () => world.status("app") === "RUNNING",
@@ -632,7 +632,7 @@ describe("an application of several deployments", () => {
         expect([world.state.routes, world.serving("E", "e1")]).toEqual([former, 1]);
       },
     );
-    expect(world.state.routes).toEqual([{ prefix: "/new", app: "app", ingress: "F" }]);
+    expect(world.state.routes).toEqual([{ prefix: "/new", app: "app", ingress: "F", keepsPrefix: false }]);
     world.until(() => world.replicas.size === 2);
     expect(Object.keys(world.state.status("app")?.deployments ?? {})).toEqual(["D", "F"]);
   });
@@ -648,7 +648,7 @@ describe("an application of several deployments", () => {
       message: "E: version e1 does not start",
       deployments: { D: { status: "HEALTHY" } },
     });
-    expect(world.state.routes).toEqual([{ prefix: "/", app: "app", ingress: "D" }]);
+    expect(world.state.routes).toEqual([{ prefix: "/", app: "app", ingress: "D", keepsPrefix: false }]);
   });
 });
 

@@ -79,9 +79,10 @@ export class ServeState {
   get routes(): RouteTableValue {
     const routes = new Map<string, RouteTableValue[number]>();
     const apps = [...this.#apps.values()].filter(({ isDeleting }) => !isDeleting);
-    const claim = (prefix: string | null, { name, ingress }: ApplicationTarget): boolean => {
+    const claim = (prefix: string | null, { name, ingress, deployments }: ApplicationTarget): boolean => {
       if (prefix === null || routes.has(prefix)) return false;
-      routes.set(prefix, { prefix, app: name, ingress });
+      const keepsPrefix = deployments.find((deployment) => deployment.name === ingress)?.config.keepRoutePrefix === true;
+      routes.set(prefix, { prefix, app: name, ingress, keepsPrefix });
       return true;
     };
     for (const { target, former } of apps) if (former === target) claim(target.routePrefix, target);

@@ -54,7 +54,7 @@ function exchanged(started: (request: IncomingRequest, reply: ReplyPort) => void
   const options = resolveHttpOptions({ bodyTimeoutMs: 4_000 });
   const clients = new SlowClients(() => false);
   const ports: HttpPorts = {
-    route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
+    route: () => ({ prefix: "/", isStripped: false, rest: "/", app: "app", begin }),
     routes: () => ({}),
     hosts: new AllowedHosts("0.0.0.0", undefined),
     isDraining: () => false,

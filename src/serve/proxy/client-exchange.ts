@@ -33,6 +33,9 @@ export interface HttpPorts {
 
 export interface RoutedTarget {
   readonly prefix: string;
+  /** The prefix is not in `rest`. */
+  readonly isStripped: boolean;
+  /** Path and query for the application. */
   readonly rest: string;
   readonly app: string;
   begin(request: IncomingRequest, reply: ReplyPort): Exchange;
@@ -182,7 +185,7 @@ export abstract class ClientExchange implements ReplyPort, Transfer {
       timeoutMs: requestTimeoutMs ?? 0,
       modelId: read.modelId,
       client,
-      headers: routed.prefix === "/" ? read.headers : [...read.headers, PREFIX_HEADER, routed.prefix],
+      headers: routed.isStripped ? [...read.headers, PREFIX_HEADER, routed.prefix] : read.headers,
     };
     if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
     if (length === undefined && !read.isChunked) this.#start(routed, head, NO_BYTES);

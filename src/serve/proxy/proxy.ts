@@ -14,7 +14,7 @@ import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
 import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
-import { Exchange } from "./exchange.ts";
+import { Exchange, type IncomingRequest, type ReplyPort } from "./exchange.ts";
 import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
 import { createHttpFront, type HttpFront } from "./http-front.ts";
 import { type ClientLimits, clientLimits, type ResolvedHttpOptions } from "./http-options.ts";
@@ -229,7 +229,9 @@ export class ServeProxy {
     if (match === undefined) return undefined;
     const { entry, rest } = match;
     const route = this.#ingress(entry.app, entry.ingress);
-    return { prefix: entry.prefix, rest, app: entry.app, begin: (request, reply) => new Exchange(request, reply, route) };
+    const { app, prefix, keepsPrefix } = entry;
+    const begin = (request: IncomingRequest, reply: ReplyPort): Exchange => new Exchange(request, reply, route);
+    return { prefix, isStripped: prefix !== "/" && !keepsPrefix, rest: keepsPrefix ? target : rest, app, begin };
   }
 
   /** Whether requests of this proxy wait for a place of an application. */

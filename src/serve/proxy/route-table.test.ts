@@ -10,9 +10,9 @@ function found(table: RouteTable, target: string): string | undefined {
 test("the longest prefix that ends at a slash wins, and goes off the path", () => {
   const table = new RouteTable();
   table.update([
-    { prefix: "/a", app: "a", ingress: "I" },
-    { prefix: "/a/b", app: "ab", ingress: "I" },
-    { prefix: "/c", app: "c", ingress: "I" },
+    { prefix: "/a", app: "a", ingress: "I", keepsPrefix: false },
+    { prefix: "/a/b", app: "ab", ingress: "I", keepsPrefix: false },
+    { prefix: "/c", app: "c", ingress: "I", keepsPrefix: false },
   ]);
   expect(found(table, "/a")).toBe("a /");
   expect(found(table, "/a?x=/a/b")).toBe("a /?x=/a/b");
@@ -21,7 +21,7 @@ test("the longest prefix that ends at a slash wins, and goes off the path", () =
   expect(found(table, "/a/bc")).toBe("a /bc");
   expect(found(table, "/ab")).toBeUndefined();
   expect(found(table, "/")).toBeUndefined();
-  table.update([{ prefix: "/", app: "root", ingress: "I" }]);
+  table.update([{ prefix: "/", app: "root", ingress: "I", keepsPrefix: false }]);
   expect(found(table, "/a/b?x")).toBe("root /a/b?x");
   table.update([]);
   expect(found(table, "/")).toBeUndefined();

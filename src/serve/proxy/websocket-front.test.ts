@@ -33,7 +33,7 @@ const HEADERS = {
 function upgraded(begin: (request: IncomingRequest, reply: ReplyPort) => Exchange): { front: WebSocketFront; connection: Connection } {
   const server = new EventEmitter();
   const front = new WebSocketFront(server as Server, resolveHttpOptions({}), {
-    route: () => ({ prefix: "/", rest: "/", app: "app", begin }),
+    route: () => ({ prefix: "/", isStripped: false, rest: "/", app: "app", begin }),
     routes: () => ({}),
     hosts: new AllowedHosts("0.0.0.0", undefined),
     isDraining: () => false,

@@ -120,7 +120,7 @@ class ClientSocket implements ReplyPort {
       timeoutMs: 0,
       modelId: read.modelId,
       client: request.socket.remoteAddress ?? "",
-      headers: routed.prefix === "/" ? read.headers : [...read.headers, PREFIX_HEADER, routed.prefix],
+      headers: routed.isStripped ? [...read.headers, PREFIX_HEADER, routed.prefix] : read.headers,
     };
     const { requestTimeoutMs } = this.#options;
     if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();

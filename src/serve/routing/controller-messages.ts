@@ -16,6 +16,8 @@ export interface RouteEntry {
   readonly app: string;
   /** The deployment that gets its requests. */
   readonly ingress: string;
+  /** The ingress gets URLs with the prefix. */
+  readonly keepsPrefix: boolean;
 }
 
 export type RouteTableValue = readonly RouteEntry[];

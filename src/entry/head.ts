@@ -11,6 +11,7 @@ import { HeadSecurity } from "../runtime/head/joining/head-security.ts";
 import { refuseOtherHead } from "../runtime/head/leadership/head-peers.ts";
 import { HeadLifecycle } from "../runtime/head/leadership/head-lifecycle.ts";
 import { headPlace, type NatsOfHead } from "../runtime/nats/head-place.ts";
+import { diskProblem } from "../runtime/nats/server/nats-folder.ts";
 import { type ControlPlanePlace, openControlPlane } from "../runtime/nats/open-control-plane.ts";
 import { CertificateRenewal } from "../runtime/node/membership/certificate-renewal.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
@@ -106,6 +107,7 @@ lifecycle = new HeadLifecycle({
     lastProblem = (error as Error).message;
     console.error(`shoal: ${lastProblem}`);
   },
+  storeProblem: configuration.nats === undefined || directory === undefined ? undefined : () => diskProblem(directory),
 });
 waitsFor = hasRivals ? "a head that leads" : "its place as the leader";
 await (hasRivals ? lifecycle.isLed : lifecycle.leads);

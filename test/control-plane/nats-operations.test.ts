@@ -19,6 +19,7 @@ import { openControlPlane } from "../../src/runtime/nats/open-control-plane.ts";
 import type { NatsLogin } from "../../src/runtime/nats/server/nats-login-files.ts";
 import { NatsProcess, type NatsProcessEvent, type NatsProcessOptions, type TlsTexts } from "../../src/runtime/nats/server/nats-process.ts";
 import { certifyNode, newAuthority, newNodeKey } from "../../src/runtime/os/network/certificates.ts";
+import { mountMemory } from "../house/small-disk.ts";
 import { freePorts } from "./free-ports.ts";
 import { until } from "./nats-servers.ts";
 import { bytes, describeNats, text } from "./planes.ts";
@@ -346,13 +347,4 @@ function serversUnder(part: string): number[] {
       return [];
     }
   });
-}
-
-function mountMemory(folder: string, size: string): boolean {
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", folder], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,12 +1,14 @@
 /** A head of `shoal start` on NATS: what it knows outlives it, the server under it, and a stop. */
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
 import { ownAddresses } from "../../src/runtime/os/network/reach.ts";
 import { NatsServers, WITHOUT_NATS } from "../control-plane/nats-servers.ts";
+import { mountMemory } from "../house/small-disk.ts";
 import type { ProgramRun } from "../house/run-program.ts";
 import { until } from "./session.ts";
 import { useShoal } from "./shoal-program.ts";
@@ -41,6 +43,41 @@ console.log(JSON.stringify(count));
 `;
 const COUNT = countOf("counter");
 
+/** A program that puts values while the disk is full, and calls a function meanwhile. */
+const WAITS_FOR_ROOM = (full: string): string => `
+import { existsSync, writeFileSync } from "node:fs";
+import { init, kvGet, kvPut, remote, shutdown } from "shoal";
+const write = process.stderr.write.bind(process.stderr);
+process.stderr.write = (text, ...rest) => {
+  if (String(text).includes("The head has kept no changes for")) writeFileSync(${JSON.stringify(full)} + ".told", "");
+  return write(text, ...rest);
+};
+await init({ address: "auto", namespace: "test" });
+const addOne = remote((x) => x + 1);
+await addOne.remote(1);
+await kvPut("before", 1);
+writeFileSync(${JSON.stringify(full)} + ".wanted", "");
+while (!existsSync(${JSON.stringify(full)})) await new Promise((resolve) => setTimeout(resolve, 20));
+const put = Promise.all(Array.from({ length: 8 }, (_, index) => kvPut("during/" + index, "x".repeat(900_000))));
+const task = await addOne.remote(41);
+const isPut = (await put).every(Boolean);
+const read = (await kvGet("during/7")).length;
+await shutdown();
+console.log(JSON.stringify({ task, put: isPut, read }));
+`;
+
+/** Takes all that is left of a disk. */
+function fill(file: string): void {
+  const descriptor = openSync(file, "w");
+  try {
+    for (;;) writeSync(descriptor, Buffer.alloc(1024 * 1024));
+  } catch (error) {
+    expect((error as NodeJS.ErrnoException).code).toBe("ENOSPC");
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 async function killed(what: string): Promise<void> {
   const before = pidOf(what);
   process.kill(before, "SIGKILL");
@@ -71,6 +108,35 @@ describe.skipIf(WITHOUT_NATS !== undefined)("a head on NATS", () => {
     } finally {
       await run("stop", "--force");
       await servers.close();
+    }
+  });
+
+  test("while its disk is full, status and waiting programs say so, and all goes on once there is room", {
+    timeout: 120_000,
+  }, async (context) => {
+    const disk = String(environment["XDG_STATE_HOME"]);
+    mkdirSync(disk, { recursive: true });
+    if (!mountMemory(disk, "160m")) return context.skip("no right to mount a small disk here");
+    const full = join(disk, "..", "full");
+    const filler = join(disk, "filler");
+    try {
+      await startHead();
+      const waiting = program(WAITS_FOR_ROOM(full));
+      await until(() => existsSync(`${full}.wanted`), "the program to have put its first value");
+      fill(filler);
+      writeFileSync(full, "");
+      await until(async () => (await run("status")).stdout.includes("The head has kept no changes for"), "the status to say so");
+      const { stdout } = await run("status");
+      expect(stdout).toMatch(
+        /^The head has kept no changes for \d+ s, as the disk of .* is full: \d+ MB are free and 64 MB are needed: new actors/m,
+      );
+      await until(() => existsSync(`${full}.told`), "the program to have been told");
+      rmSync(filler);
+      expect(await waiting).toEqual({ task: 42, put: true, read: "x".repeat(900_000).length });
+      expect((await run("status")).stdout).not.toContain("kept no changes");
+    } finally {
+      await run("stop", "--force");
+      execFileSync("umount", [disk]);
     }
   });
 

@@ -13,6 +13,7 @@ const AWAY = "the head of the cluster does not answer, so nothing is placed on o
 
 export function placeReason(here: LeaseReportHeader, cluster: PlaceReportHeader | "away" | undefined, nodeId: string): Reason {
   const found = reasonOf(here, cluster, nodeId);
+  if (cluster !== "away" && cluster?.stalled !== undefined) return { ...found, reason: `${found.reason}; the head ${cluster.stalled}` };
   const selectors = cluster === "away" ? undefined : cluster?.selectors;
   if (selectors === undefined) return found;
   const tried = selectors.map(({ text, nodeCount }) => `${nodeCount === 1 ? "1 node" : `${nodeCount} nodes`} ${text}`);

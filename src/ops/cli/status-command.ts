@@ -19,11 +19,11 @@ export const statusCommand: Command = defineCommand({
   },
   run: async ({ options, terminal }) => {
     using cluster = await connectToCluster(options.address);
-    const [status, actors, groups] = await Promise.all([
-      cluster.ask(MESSAGE.CLUSTER_STATUS, undefined),
-      cluster.ask(MESSAGE.ACTOR_LIST, { includeDead: true, namespace: undefined }),
-      cluster.ask(MESSAGE.GROUPS, undefined),
-    ]);
+    const status = await cluster.ask(MESSAGE.CLUSTER_STATUS, undefined);
+    // These lists wait behind the changes that are not kept.
+    const [actors, groups] = await (status.stalled === undefined
+      ? Promise.all([cluster.ask(MESSAGE.ACTOR_LIST, { includeDead: true, namespace: undefined }), cluster.ask(MESSAGE.GROUPS, undefined)])
+      : [[], []]);
     const facts = {
       dashboardUrl: dashboardOfCluster(cluster.node.clusterAddress)?.url,
       address: formatAddresses(cluster.node.clusterAddress.split(",")),

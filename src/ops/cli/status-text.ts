@@ -23,6 +23,7 @@ export function statusText(facts: StatusFacts, nowMs: number): string {
   return [
     `Cluster at ${facts.address}, whose head has run for ${duration(nowMs - facts.startedMs)}`,
     ...(facts.dashboardUrl === undefined ? [] : [`Dashboard at ${facts.dashboardUrl}`]),
+    ...(facts.stalled === undefined ? [] : [`The head ${facts.stalled}: new actors, names, placement groups and kvPut wait.`]),
     ...part(
       "Heads",
       (facts.heads ?? []).map((address, index) => `${formatAddress(address)}   ${index === 0 ? "leads" : "stands by"}`),

@@ -109,6 +109,8 @@ export const clusterStatus = fields({
   heads: optional(list(text)),
   /** When this head began, in milliseconds since 1970. */
   startedMs: number,
+  /** For how long the head has kept no changes, and why: ends a sentence that begins with the head. */
+  stalled: optional(text),
   nodes: list(nodeStatus),
   /** The newest departed nodes, with the time if a head has recorded it. */
   gone: list(fields({ nodeId, hostname: text, reason: text, goneMs: orUndefined(number) })),

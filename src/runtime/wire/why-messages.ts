@@ -89,5 +89,7 @@ export const placeReport = fields({
   /** Candidate nodes; the first of many. */
   nodes: list(placeNode),
   nodeCount: count,
+  /** For how long the head has kept no changes, and why: ends a sentence that begins with the head. */
+  stalled: optional(text),
 });
 export type PlaceReportHeader = Of<typeof placeReport>;

@@ -36,6 +36,8 @@ interface HeadLifecycleOptions {
   /** Called when the leadership begins or ends, with the reason. */
   readonly onChange?: (change: { leads: boolean; reason: string }) => void;
   readonly onError?: (error: unknown) => void;
+  /** Why the store may take no changes, such as a full disk. */
+  readonly storeProblem?: (() => string | undefined) | undefined;
 }
 
 /** The mark of a deleted key is small, but on some days many keys are deleted. */
@@ -124,6 +126,7 @@ export class HeadLifecycle {
       mayAnswer: () => election.mayAnswer,
       ...(hasRivals && { heartbeatReply: () => this.#heartbeatReply(), proofs: () => election.proofs }),
       nowMs,
+      storeProblem: this.#options.storeProblem,
     });
     this.#server = server;
     const compaction = setInterval(() => void plane.store.compact().catch((error: unknown) => onError?.(error)), COMPACT_EVERY_MS);

@@ -17,15 +17,17 @@ interface StatusParts {
   readonly waiting: readonly WaitingDemand[];
   readonly startedMs: number;
   readonly heads: string[] | undefined;
+  readonly stalled: string | undefined;
 }
 
 /** Bounds the departed nodes in a report; the newest are shown. */
 const GONE_SHOWN = 20;
 
-export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs, heads }: StatusParts): ClusterStatusHeader {
+export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs, heads, stalled }: StatusParts): ClusterStatusHeader {
   return {
     startedMs,
     heads,
+    ...(stalled !== undefined && { stalled }),
     nodes: Array.from(nodes, (node) => nodeStatus(node, stateOf(node))),
     gone: gone.slice(-GONE_SHOWN).map(({ nodeId, hostname, reason, goneMs }) => ({ nodeId, hostname, reason: reason ?? "", goneMs })),
     waiting: waiting.map(waitingHeader),

@@ -43,6 +43,7 @@ import type { KeptHead } from "../tables/kept-head.ts";
 import { checkNewNode, checkNode } from "./message-validation.ts";
 import { NodeWatch } from "./node-watch.ts";
 import { RemoteNode } from "./remote-node.ts";
+import { type Stall, stallText, StallWatch } from "./stall-watch.ts";
 import { WireError } from "../../wire/wire-error.ts";
 import { handle, type Handlers, makeCall } from "../../wire/message-table.ts";
 import { MESSAGES_OF_NEW_NODE, type MessagesOfNewNode, type MessagesOfNode } from "../../wire/messages-of-nodes.ts";
@@ -86,12 +87,18 @@ interface HeadServerOptions {
   /** Whether a process refuses connections at an address. Default: asks there. */
   refuses?: (address: string) => Promise<boolean | undefined>;
   nowMs: () => number;
+  /** Why the store may take no changes, such as a full disk. Asked while it takes none. */
+  storeProblem?: (() => string | undefined) | undefined;
 }
 
 /** Fewer digits of a node's id are refused: they may be a typing mistake. */
 const NODE_NAME_MIN = 4;
 /** Time that a link without a registration is kept without a connection. */
 const UNUSED_LINK_MS = 2000;
+
+/** Questions of an operator, which wait for no change to be kept: while none is, their answers say so. */
+const LOOKS: ReadonlySet<number> = new Set([MESSAGE.CLUSTER_STATUS, MESSAGE.WHY_PLACE]);
+const LOOKS_AT_STORE_EVERY_MS = 1000;
 
 /** Answers of a node to a head's commands. An answer to an earlier head is in the registration, or no longer matters. */
 const ANSWERS: ReadonlySet<HeadEventHeader[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
@@ -109,6 +116,8 @@ export class HeadServer {
   readonly #startedMs = Date.now();
   readonly #draining = new Set<NodeId>();
   readonly #watch: NodeWatch;
+  readonly #stallWatch = new StallWatch();
+  readonly #stallTimer: NodeJS.Timeout;
   #isClosed = false;
 
   constructor(options: HeadServerOptions) {
@@ -137,6 +146,7 @@ export class HeadServer {
       list: () => this.list(),
       frameOf: (command) => wholeFrame({ type: MESSAGE.NODE_COMMAND, flags: 0, callId: 0 }, encodeHeader(command), []),
     });
+    this.#stallTimer = setInterval(() => this.#tellStall(), LOOKS_AT_STORE_EVERY_MS).unref();
     kept.onProcessGone = (process) => this.#broadcast.processGone(process);
     for (const record of kept.kept.nodes) if (record.state === "dead") this.#restoreDead(record);
     for (const { nodeId, incarnation, info, isDraining } of kept.missing) {
@@ -258,6 +268,12 @@ export class HeadServer {
       else this.#kept.run(() => makeCall<Omit<HeadEvents, "left">>(this.#head, event), acknowledge);
     },
     [MESSAGE.ROUTED]: (routed, node, { frame, acknowledge }) => {
+      const [from, , type, callId, , header] = routed;
+      if (LOOKS.has(type)) {
+        handle(this.#handlers, type, header, node.peer(from), callId);
+        acknowledge();
+        return;
+      }
       this.#kept.run(() => this.#routed(node, routed, frame.body), acknowledge);
     },
   };
@@ -315,6 +331,7 @@ export class HeadServer {
   /** Closes the links when this head stops leading: nodes look for another. */
   close(reason: string): void {
     this.#isClosed = true;
+    clearInterval(this.#stallTimer);
     this.#watch.close();
     this.#broadcast.close();
     for (const link of this.#links.values()) link.close(reason);
@@ -432,6 +449,23 @@ export class HeadServer {
     this.#head.drain(nodeId);
   }
 
+  /** Past the gate, behind which all changes wait. */
+  #tellStall(): void {
+    const text = this.#stallWatch.look(this.#stall, this.#options.nowMs());
+    if (text !== undefined) for (const node of this.#nodes.values()) node.warn(text);
+  }
+
+  get #stall(): Stall | undefined {
+    const { stall } = this.#kept;
+    const reason = stall === undefined ? undefined : this.#options.storeProblem?.();
+    return stall === undefined || reason === undefined ? stall : { ...stall, reason };
+  }
+
+  #stalled(): string | undefined {
+    const stall = this.#stall;
+    return stall === undefined ? undefined : stallText(stall, this.#options.nowMs());
+  }
+
   #whyPlace({ shape, actor }: MessagesToHead[typeof MESSAGE.WHY_PLACE]): PlaceReportHeader | undefined {
     const wanted = shape ?? (actor === undefined ? undefined : this.#head.shapeOf(actor));
     if (wanted === undefined) return undefined;
@@ -441,10 +475,12 @@ export class HeadServer {
       state: this.#stateOf(node.nodeId),
     }));
     const expected = this.#kept.expected.map((node) => ({ view: node.view(), hostname: node.info.hostname, state: "suspect" as const }));
-    return placeReport(parseLeaseSpec(wanted), {
+    const report = placeReport(parseLeaseSpec(wanted), {
       nodes: [...here, ...expected],
       group: (id) => this.#kept.tables.groups.get(id)?.header,
     });
+    const stalled = this.#stalled();
+    return stalled === undefined ? report : { ...report, stalled };
   }
 
   #status(): ClusterStatusHeader {
@@ -455,6 +491,7 @@ export class HeadServer {
       gone: this.#dead,
       waiting: this.#head.waiting(),
       startedMs: this.#startedMs,
+      stalled: this.#stalled(),
     });
   }
 

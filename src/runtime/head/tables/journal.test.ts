@@ -15,6 +15,7 @@ class Bench {
   readonly lost: Error[] = [];
   readonly pauses: (() => void)[] = [];
   readonly journal: Journal;
+  nowMs = 0;
 
   constructor() {
     this.journal = new Journal({
@@ -29,6 +30,7 @@ class Bench {
       },
       onLost: (error) => this.lost.push(error),
       after: (_delayMs, run) => this.pauses.push(run),
+      nowMs: () => this.nowMs,
     });
   }
 
@@ -55,6 +57,22 @@ describe("the journal", () => {
     const bench = new Bench();
     bench.event("a");
     expect(bench.log).toEqual(["a"]);
+  });
+
+  test("says since when the store takes no changes and why, until it takes them", async () => {
+    const bench = new Bench();
+    bench.event("a", write("x"));
+    await settled();
+    expect(bench.journal.stall).toBeUndefined();
+    bench.nowMs = 1_500;
+    expect(bench.journal.stall).toEqual({ sinceMs: 0, reason: "its store has not answered yet" });
+    await bench.answer(new ControlPlaneUnavailableError("The store does not answer.", { cause: new Error("no room") }));
+    bench.nowMs = 3_000;
+    bench.pauses.shift()?.();
+    await settled();
+    expect(bench.journal.stall).toEqual({ sinceMs: 0, reason: "the store does not answer (no room)" });
+    await bench.answer();
+    expect([bench.journal.stall, bench.log]).toEqual([undefined, ["a"]]);
   });
 
   test("keeps what one turn changed in one transaction, and then does what it was for, in order", async () => {

@@ -9,6 +9,7 @@
  */
 import { ControlPlaneUnavailableError } from "../../control-plane/control-plane-errors.ts";
 import { COMMIT_BYTES_MAX, COMMIT_WRITES_MAX } from "../limits.ts";
+import type { Stall } from "../nodes/stall-watch.ts";
 import type { StoreWrite } from "../../control-plane/control-store.ts";
 
 interface JournalOptions {
@@ -18,6 +19,7 @@ interface JournalOptions {
   readonly onLost: (error: Error) => void;
   /** Runs something later. Default: a timer. */
   readonly after?: (delayMs: number, run: () => void) => void;
+  readonly nowMs?: () => number;
 }
 
 interface Entry {
@@ -26,12 +28,17 @@ interface Entry {
 }
 
 const RETRY_MS = 200;
+/** A commit takes milliseconds. */
+const STALLED_AFTER_MS = 1000;
 
 export class Journal {
   readonly #options: JournalOptions;
   #waiting: Entry[] = [];
   #isCommitting = false;
   #isLost = false;
+  /** When the first attempt at the present commit began. */
+  #keepingSinceMs: number | undefined;
+  #problem: string | undefined;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -44,6 +51,17 @@ export class Journal {
   /** How many events wait to be kept. */
   get waiting(): number {
     return this.#waiting.length;
+  }
+
+  /** Since when the store takes no changes, and why; undefined while it answers in time. */
+  get stall(): Stall | undefined {
+    const sinceMs = this.#keepingSinceMs;
+    if (sinceMs === undefined || this.#nowMs() - sinceMs < STALLED_AFTER_MS) return undefined;
+    return { sinceMs, reason: this.#problem ?? "its store has not answered yet" };
+  }
+
+  #nowMs(): number {
+    return this.#options.nowMs?.() ?? performance.now();
   }
 
   /** Keeps the writes, then runs the rest of the event. */
@@ -92,9 +110,12 @@ export class Journal {
   }
 
   async #commit(writes: readonly StoreWrite[]): Promise<void> {
+    this.#keepingSinceMs = this.#nowMs();
     while (!this.#isLost) {
       try {
         await this.#options.commit(writes);
+        this.#keepingSinceMs = undefined;
+        this.#problem = undefined;
         return;
       } catch (error) {
         if (!(error instanceof ControlPlaneUnavailableError)) {
@@ -102,6 +123,7 @@ export class Journal {
           this.#options.onLost(error as Error);
           return;
         }
+        this.#problem = reasonOf(error);
         await this.#pause();
       }
     }
@@ -113,6 +135,14 @@ export class Journal {
     else this.#options.after(RETRY_MS, resolve);
     return promise;
   }
+}
+
+/** Within a sentence. */
+function reasonOf({ message, cause }: ControlPlaneUnavailableError): string {
+  const text = message.replace(/\.$/, "");
+  const detail = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "";
+  const whole = detail === "" || text.includes(detail) ? text : `${text} (${detail})`;
+  return whole.charAt(0).toLowerCase() + whole.slice(1);
 }
 
 /** The last write of each key, in transactions of a size that the store takes. */

@@ -10,6 +10,7 @@ import type { NodeDigestHeader, NodeInfoHeader } from "../../wire/cluster-messag
 import type { Extension } from "../../extension/extension.ts";
 import { Head } from "../head.ts";
 import { UNRECORDED_NODES_COME_WITHIN_MS } from "../limits.ts";
+import type { Stall } from "../nodes/stall-watch.ts";
 import { ExpectedNode } from "../nodes/expected-node.ts";
 import { HEAD_PREFIX, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { Journal } from "./journal.ts";
@@ -80,8 +81,13 @@ export class KeptHead {
     const { store, leadership, nowMs, extensions, onLost } = options;
     const tables = new RecordedTables();
     const kept = tables.restore(await store.list(HEAD_PREFIX));
-    const journal = new Journal({ commit: (writes) => leadership.commit(writes), onLost });
+    const journal = new Journal({ commit: (writes) => leadership.commit(writes), onLost, nowMs });
     return new KeptHead({ journal, tables, kept, nowMs, extensions });
+  }
+
+  /** Since when the store takes no changes, and why. */
+  get stall(): Stall | undefined {
+    return this.#journal.stall;
   }
 
   /** Runs one event. @param then runs when its changes are committed */

@@ -41,12 +41,17 @@ export function natsServerFailure(lines: readonly string[], ended: string, facts
   return new NatsServerFailedError(`Cannot run a NATS server: ${text}.`, { reason, hint, lastOutput: lines.slice(-LAST_LINES) });
 }
 
-export function diskFull(folder: string, freeBytes: number): NatsServerFailedError {
+export function fullDiskText(folder: string, freeBytes: number): string {
   const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
-  return new NatsServerFailedError(
-    `Cannot run a NATS server: the disk of ${folder} is full: ${megabytes(freeBytes)} MB are free and ${megabytes(FREE_BYTES_MIN)} MB are needed.`,
-    { reason: "disk full", hint: "Make room on that disk, or choose a folder on another one.", details: { folder, freeBytes } },
-  );
+  return `the disk of ${folder} is full: ${megabytes(freeBytes)} MB are free and ${megabytes(FREE_BYTES_MIN)} MB are needed`;
+}
+
+export function diskFull(folder: string, freeBytes: number): NatsServerFailedError {
+  return new NatsServerFailedError(`Cannot run a NATS server: ${fullDiskText(folder, freeBytes)}.`, {
+    reason: "disk full",
+    hint: "Make room on that disk, or choose a folder on another one.",
+    details: { folder, freeBytes },
+  });
 }
 
 function causeOf(lines: readonly string[], { folder, host, port }: NatsServerFacts): Cause | undefined {

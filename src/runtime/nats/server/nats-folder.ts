@@ -8,7 +8,7 @@ import { readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { FREE_BYTES_MIN } from "./limits.ts";
-import { diskFull, NatsServerFailedError } from "./nats-failures.ts";
+import { diskFull, fullDiskText, NatsServerFailedError } from "./nats-failures.ts";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../os/files/private-files.ts";
 
 interface NatsIdentity {
@@ -136,4 +136,11 @@ function commandLineOf(pid: number): string {
   } catch {
     return "";
   }
+}
+
+/** Why a server that keeps its state below a folder can store nothing, if the disk is the cause. */
+export function diskProblem(path: string): string | undefined {
+  const { bavail, bsize } = statfsSync(path);
+  const freeBytes = bavail * bsize;
+  return freeBytes < FREE_BYTES_MIN ? fullDiskText(path, freeBytes) : undefined;
 }

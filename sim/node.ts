@@ -226,7 +226,7 @@ export class SimulatedNode {
       spillDirectory: this.#directories.spill,
       storeQuotaBytes: this.#options.storeBytes,
       taskOomRetries: -1,
-      collectGarbage: () => {},
+      collectGarbage: () => 0,
     };
   }
 

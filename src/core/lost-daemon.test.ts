@@ -44,7 +44,7 @@ function driver(): { runtime: Runtime; daemonEnd: Transport; daemonId: ProcessId
     onLog: () => {},
     onWarning: () => {},
     onDaemonLost: resolve,
-    collectGarbage: () => {},
+    collectGarbage: () => 0,
   });
   return { runtime, daemonEnd, daemonId, lost };
 }

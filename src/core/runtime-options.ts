@@ -48,7 +48,8 @@ export interface RuntimeOptions {
   onLog: (entry: LogHeader) => void;
   onWarning: (text: string) => void;
   onDaemonLost: (reason: string) => void;
-  collectGarbage: () => void;
+  /** @returns the bytes of the heap that are in use afterwards */
+  collectGarbage: () => number;
 }
 
 /** How this process introduces itself to its daemon and to workers. */

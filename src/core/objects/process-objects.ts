@@ -5,6 +5,7 @@
  * itself.
  */
 import { DaemonChannel } from "../../runtime/objects/daemon-channel.ts";
+import { HandleCollector } from "../../runtime/objects/handle-collector.ts";
 import { LINEAGE_PART_OF_STORE } from "../../runtime/objects/limits.ts";
 import { LocalStore } from "../../runtime/objects/local-store.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
@@ -43,6 +44,7 @@ export class ProcessObjects {
     const onTouched = (): void => {
       if (role === "worker") quiet.touched();
     };
+    const busy = new HandleCollector({ collect: options.collectGarbage, later: (run) => void setImmediate(run) });
     const table = new ObjectTable({
       ...events,
       processId,
@@ -55,7 +57,10 @@ export class ProcessObjects {
         letCopyGo(entry);
       },
       onUnkept: letCopyGo,
-      onHandle: onTouched,
+      onHandle: (handles) => {
+        busy.added(handles);
+        onTouched();
+      },
       onHandedOver: (location) => this.store.handedOver(location),
     });
     const lineage = new Lineage({ table, processId, storedBytesMax: quotaBytes * LINEAGE_PART_OF_STORE });

@@ -65,8 +65,8 @@ interface ObjectTableOptions {
   onReleased?: (entry: ObjectEntry) => void;
   /** Called when only other processes need an object of this process. */
   onUnkept?: (entry: ObjectEntry) => void;
-  /** A handle is counted of which only the garbage collector knows the end. */
-  onHandle?: (() => void) | undefined;
+  /** A handle is counted of which only the garbage collector knows the end; so many there are now. */
+  onHandle?: ((handles: number) => void) | undefined;
 }
 
 export class ObjectTable {
@@ -80,7 +80,7 @@ export class ObjectTable {
   readonly #onReleased: ((entry: ObjectEntry) => void) | undefined;
   readonly #onHandedOver: ((location: WireLocation) => void) | undefined;
   readonly #onUnkept: ((entry: ObjectEntry) => void) | undefined;
-  readonly #onHandle: (() => void) | undefined;
+  readonly #onHandle: ((handles: number) => void) | undefined;
   #handles = 0;
   #watchesEnded: Error | undefined;
   /** Everything that has an owner: sent to others or received from them. */
@@ -435,7 +435,7 @@ export class ObjectTable {
   #addHandle(entry: ObjectEntry): void {
     entry.handles += 1;
     this.#handles += 1;
-    this.#onHandle?.();
+    this.#onHandle?.(this.#handles);
   }
 
   #handleGone(entry: ObjectEntry): void {

@@ -52,7 +52,7 @@ export { BUNDLES_MAX, REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
 export { describeValue, messageOf } from "../runtime/base/describe.ts";
 export { registerErrorClass, taskErrorFrom } from "../runtime/base/errors.ts";
 export { processEnding } from "./calls/call-failures.ts";
-export { userStack } from "./serializer.ts";
+export { userStack } from "./user-stacks.ts";
 
 // Travelling values.
 export { registerExports } from "../runtime/closure/well-known.ts";

@@ -17,6 +17,11 @@ export const BACKLOG_MAX = 1024;
 /** Leases that are asked for at once and not at the end of the turn, so that calls begin while their caller computes. */
 export const EARLY_DEMAND_MAX = 4;
 
+/** The first calls of a process whose stacks are kept for their errors, at 10 us each. */
+export const CALL_SITES_BURST = 1000;
+/** Later calls whose stacks are kept, in a second: a quarter of a hundredth of its time. */
+export const CALL_SITES_PER_SECOND = 250;
+
 /** The daemon knows why a worker died; this bounds the wait for it. On this machine a connection breaks with its process, and the daemon may just be late. */
 export const EXIT_REPORT_WITHIN_MS = 10_000;
 /** Elsewhere it may be the network alone, or all of the node. */

@@ -19,7 +19,7 @@ import {
   toWire,
   withoutStack,
 } from "../runtime/base/errors.ts";
-import { captureDefinition, captureValue, captureWhole, definitionOf, withPathsOfDriver } from "../runtime/closure/capture.ts";
+import { captureDefinition, captureValue, captureWhole, definitionOf } from "../runtime/closure/capture.ts";
 import { reviveValue } from "../runtime/closure/revive.ts";
 import type { DefinitionCache } from "../runtime/objects/definition-cache.ts";
 import { STORE_FROM_BYTES } from "../runtime/objects/limits.ts";
@@ -29,7 +29,6 @@ import type { ObjectTable } from "../runtime/objects/object-table.ts";
 import { lostObjectOf, noteLost } from "../runtime/objects/lost-object.ts";
 import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../runtime/objects/payload.ts";
 import type { ArgumentWait, EncodedMessage, FailedTask, ValueCodec } from "../runtime/objects/value-codec.ts";
-import { CODE_URL } from "../runtime/os/own-files.ts";
 import type { Definition } from "../runtime/closure/capture.ts";
 import { FETCH_FOR } from "../runtime/wire/transfer-messages.ts";
 import type { ByteRange } from "../runtime/wire/value/byte-reader.ts";
@@ -38,6 +37,7 @@ import { type EncodeHooks, encodeValue, type Reduced, UnsupportedValueError } fr
 import { ERROR_BYTES_MAX } from "./limits.ts";
 import { handleGroup } from "./objects/handle-group.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";
+import { userStack, withUserStacks } from "./user-stacks.ts";
 
 /** Application types inside a value; the numbers are part of the protocol. */
 export const KIND = {
@@ -133,19 +133,6 @@ function lostFor(payload: Payload): ObjectLostError {
   return new ObjectLostError(`Cannot read an argument: ${reason}`, { reason, details: { id: payload.stored?.id } });
 }
 
-/** The folder of this package: its frames below the user's say nothing to the user. */
-const OWN_FOLDER = CODE_URL.href;
-const MACHINERY =
-  /\((?:node:internal\/|node:async_hooks|node:vm:)|at (?:async )?node:internal\/|at shoal:interruptible:|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
-
-/** Returns the stack of a task's error, without the frames that ran the task. */
-export function userStack(error: unknown): string | undefined {
-  const stack = isErrorLike(error) ? textOf(error, "stack") : undefined;
-  if (stack === undefined) return undefined;
-  const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(line.includes(OWN_FOLDER) || MACHINERY.test(line)));
-  return withPathsOfDriver(lines.join("\n"));
-}
-
 const BRIEF_CHARACTERS = 4000;
 
 export class Serializer implements ValueCodec {
@@ -224,6 +211,7 @@ export class Serializer implements ValueCodec {
   }
 
   encodeError(error: unknown, task: FailedTask): EncodedMessage {
+    const restore = withUserStacks(error);
     try {
       return this.#encodeReadableError(error, task);
     } catch {
@@ -231,6 +219,8 @@ export class Serializer implements ValueCodec {
       const { pid, nodeId } = this.#options;
       const unreadable = withoutStack(() => new Error("what it threw cannot be read"));
       return this.encode(taskErrorFrom(unreadable, { taskName: task.name, pid, nodeId, remoteStack: undefined }));
+    } finally {
+      restore();
     }
   }
 

@@ -36,6 +36,58 @@ test("the error of a task shows the user's own file and line first", async () =>
   expect(run.stdout).not.toContain("shoal/src");
 });
 
+test("the stack of a failure ends with the lines that made the call, and has none of Shoal's", async () => {
+  const run = await sandbox.run(`
+    import { init, remote, shutdown } from "shoal";
+    await init({ numCpus: 1, logToDriver: false });
+    class Actor {
+      method(): never {
+        throw new Error("in a method", { cause: new Error("inner") });
+      }
+    }
+    const actor = remote(Actor).remote();
+    const inner = remote(async function inner() { throw new RangeError("nested"); });
+    const outer = remote(async function outer() {
+      await inner.remote(); // line 12
+    });
+    const die = remote(function die() { process.kill(process.pid, "SIGKILL"); }, { maxRetries: 0 });
+    function callsMethod() {
+      return actor.method.remote(); // line 16
+    }
+    for (const call of [callsMethod, () => outer.remote(), () => die.remote()]) {
+      await call().then(() => {}, (error) => {
+        console.log(error.stack);
+        console.log("cause", error.cause?.stack, error.cause?.cause?.stack);
+      });
+    }
+    await shutdown();
+  `);
+  expect(run.stdout).toMatch(
+    /in a method\n +at Actor\.method .*:6:15\)\n +--- ran in process \d+ on node \w+, submitted from ---\n +at callsMethod .*:16:27/,
+  );
+  expect(run.stdout).toMatch(/at inner .*:10:.*\n +--- ran in .*submitted from ---\n +at outer .*:12:.*\n +--- ran in .*submitted from ---\n.*:18:/);
+  expect(run.stdout).toMatch(/WorkerCrashedError: Task die failed: .*\n +at .*:18:/);
+  expect(run.stdout.match(/^cause /gm)).toHaveLength(3);
+  expect(run.stdout).not.toMatch(/shoal\/(src|dist)|node:internal|AsyncContext/);
+});
+
+test("a task's own error keeps its stack while it is sent without Shoal's frames", async () => {
+  class Keeper {
+    #error = new Error("kept");
+    fail(): never {
+      throw this.#error;
+    }
+    stackLines(): number {
+      return String(this.#error.stack).split("\n").length;
+    }
+  }
+  const keeper = remote(Keeper).remote();
+  const before = await keeper.stackLines.remote();
+  const error = await failureOf(keeper.fail.remote());
+  expect(String((error.cause as Error).stack).split("\n").length).toBeLessThan(before);
+  expect(await keeper.stackLines.remote()).toBe(before);
+});
+
 test("the cause of a failure has its class, its properties and its own cause", async () => {
   class TooLarge extends RangeError {
     readonly size: number;

@@ -76,6 +76,8 @@ export interface CallRecord extends EncodedArguments {
   hasParked: boolean;
   /** The task or actor call of this process that made it; undefined for the driver's own. */
   readonly parent: TaskContext | undefined;
+  /** The stack that made it, where that is known (`call-sites.ts`). */
+  readonly callSite: string | undefined;
   /** Whether its results are settled. The worker may still run a call that was cancelled. */
   isEnded: boolean;
   /**

@@ -9,7 +9,7 @@
  */
 import { copyBytes } from "../../runtime/base/bytes.ts";
 import { type ActorId, nodeTagOf } from "../../runtime/base/ids.ts";
-import { TaskError } from "../../runtime/base/errors.ts";
+import { submittedFrom, TaskError } from "../../runtime/base/errors.ts";
 import { enterLibrary, leaveLibrary } from "../../runtime/base/library-code.ts";
 import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import { inBandPayload, type Payload } from "../../runtime/objects/payload.ts";
@@ -28,6 +28,7 @@ import type { ActorClient, LostCall } from "../actors/actor-client.ts";
 import { CallCancellation } from "./call-cancellation.ts";
 import { type ArgumentContext, encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
+import { CallSites } from "./call-sites.ts";
 import { limitCall } from "./call-limits.ts";
 import { callIdOf, callName, type CallRecord, type CallTarget, failedDependency, whenSettled } from "./call-record.ts";
 import { OutOfMemoryRetries } from "./out-of-memory.ts";
@@ -35,6 +36,7 @@ import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "../objects/object-ref.ts";
 import type { ProcessObjects } from "../objects/process-objects.ts";
 import type { Serializer } from "../serializer.ts";
+import { userFrames } from "../user-stacks.ts";
 import { ObjectRefGeneratorHandle, type StreamReader } from "../streams/object-ref-generator.ts";
 import type { ResolvedTaskOptions, RetryPolicy, StreamLimits } from "../options/options.ts";
 import { settlePlain } from "../objects/plain-value.ts";
@@ -77,6 +79,7 @@ export class Calls {
   readonly #options: CallContext;
   readonly #outOfMemory: OutOfMemoryRetries;
   readonly #sharedDeaths: SharedDeaths;
+  readonly #callSites = new CallSites(() => performance.now());
   readonly #failing: { record: CallRecord; dependency: ObjectEntry }[] = [];
   readonly #held = new Set<CallRecord>();
   readonly #removedGroups = new Map<string, string>();
@@ -274,6 +277,7 @@ export class Calls {
       retriesLeft: options.retry.maxRetries,
       hasParked: false,
       parent: taskContext.current,
+      callSite: this.#callSites.above(actor === undefined ? this.callTask : this.callActor),
       isEnded: false,
       isRemade: false,
       isQueued: false,
@@ -395,12 +399,12 @@ export class Calls {
     if (record.isEnded) return;
     if (record.stream?.isStopped === true) {
       // Nobody reads the value, so it need not be made again.
-      this.fail(record, workerLostError(record, exit));
+      this.#failAtCall(record, workerLostError(record, exit));
       return;
     }
     const group = this.#removedGroups.size === 0 ? undefined : parseLeaseSpec(record.shape).bundle?.group;
     if (group !== undefined && this.#removedGroups.has(group)) {
-      this.fail(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));
+      this.#failAtCall(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));
       return;
     }
     const delayMs = this.#outOfMemory.delayMs(record, exit);
@@ -421,17 +425,17 @@ export class Calls {
       this.#again(record);
       return;
     }
-    this.fail(record, workerLostError(record, exit));
+    this.#failAtCall(record, workerLostError(record, exit));
   };
 
   /** Fails a call that asked for something that will never exist. */
   readonly onRefused = (record: CallRecord, refusal: LeaseRefusedHeader): void => {
-    this.fail(record, taskRefusedError(record, refusal));
+    this.#failAtCall(record, taskRefusedError(record, refusal));
   };
 
   /** Handles a call whose actor is gone, or was gone while the call was with it. */
   readonly onActorLost = (record: CallRecord, state: ActorStateHeader, how: LostCall): void => {
-    this.fail(record, actorLostError(record.target.name, state, how));
+    this.#failAtCall(record, actorLostError(record.target.name, state, how));
   };
 
   /**
@@ -453,6 +457,7 @@ export class Calls {
     dependency.failureSeen = true;
     for (const entry of record.results) {
       if (dependency.payload !== undefined) {
+        entry.callSite = dependency.callSite;
         this.#settleWith(record, entry, { payload: dependency.payload, contained: dependency.contained ?? NO_ENTRIES });
         continue;
       }
@@ -489,7 +494,10 @@ export class Calls {
 
   #settleFailure(record: CallRecord, payload: Payload, contained: readonly ObjectEntry[]): void {
     if (!record.isEnded) {
-      for (const entry of record.results) this.#settleWith(record, entry, { payload, contained });
+      for (const entry of record.results) {
+        entry.callSite = record.callSite;
+        this.#settleWith(record, entry, { payload, contained });
+      }
       this.#ended(record);
     }
     for (const inner of contained) this.#options.table.unpin(inner);
@@ -506,6 +514,11 @@ export class Calls {
     }
     entry.settlePayload(failure.payload);
     this.#watchFailure(record, entry);
+  }
+
+  /** Fails a call with an error that was made for it: the stack leads to the call, not to this module. */
+  #failAtCall(record: CallRecord, error: Error): void {
+    this.fail(record, submittedFrom(error, userFrames(record.callSite)));
   }
 
   fail(record: CallRecord, error: unknown): void {

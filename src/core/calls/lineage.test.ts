@@ -43,6 +43,7 @@ function call(results: Payload[], pinned: ObjectEntry[] = [], argumentBytes = 0)
     retry: { maxRetries: 3, retryOn: false, retryDelayMs: 0 },
     retriesLeft: 3,
     hasParked: false,
+    callSite: undefined,
     parent: undefined,
     isEnded: true,
     isRemade: false,

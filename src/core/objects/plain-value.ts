@@ -55,7 +55,7 @@ function isPrimitiveByte(byte: number): boolean {
 /** Settles an entry like another one that has failed, and pins the failure's refs once more. */
 export function failLike(
   entry: ObjectEntry,
-  { payload, failure, contained = [] }: ObjectEntry,
+  { payload, failure, callSite, contained = [] }: ObjectEntry,
   table: Pick<ObjectTable, "contain" | "pin">,
 ): void {
   if (payload === undefined) {
@@ -64,5 +64,6 @@ export function failLike(
   }
   for (const inner of contained) table.pin(inner);
   table.contain(entry, contained.slice());
+  entry.callSite = callSite;
   entry.settlePayload(payload);
 }

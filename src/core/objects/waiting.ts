@@ -5,7 +5,7 @@
  * itself). Each reader gets a separately decoded value, so no two share a mutable object.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
-import { DeadlockError, GetTimeoutError, ObjectLostError } from "../../runtime/base/errors.ts";
+import { DeadlockError, GetTimeoutError, ObjectLostError, submittedFrom } from "../../runtime/base/errors.ts";
 import type { ObjectEntry, Waiter } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { Payload } from "../../runtime/objects/payload.ts";
@@ -17,6 +17,7 @@ import { afterLimit } from "./waiting-limits.ts";
 import { isObjectRefGenerator, readinessOf } from "../streams/object-ref-generator.ts";
 import type { GetOptions } from "../ref-types.ts";
 import type { Serializer, DecodeContext } from "../serializer.ts";
+import { userFrames, userStack } from "../user-stacks.ts";
 
 export interface WaitOptionsResolved extends GetOptions {
   numReturns: number;
@@ -419,7 +420,7 @@ export class Waiting {
     entry.failureSeen = true;
     if (entry.payload === undefined) throw entry.failure;
     const { value } = await this.holdWhile(this.#options.serializer.decode(entry.payload, decodeContextOf(entry)));
-    throw value;
+    throw submittedFrom(value, userFrames(entry.callSite), userStack(value));
   }
 }
 

@@ -320,9 +320,27 @@ function taskStack(error: TaskError, options: TaskErrorOptions): string {
   const parts = [`${error.name}: ${error.message}`];
   const remote = framesOf(options.remoteStack);
   if (remote !== "") parts.push(remote);
-  const submit = framesOf(options.submitStack);
-  if (submit !== "") parts.push(`    --- ${whereItRan(options)}submitted from ---`, submit);
-  return truncate(parts.join("\n"), TASK_STACK_LENGTH_MAX);
+  return withSubmitter(parts.join("\n"), options.submitStack, options);
+}
+
+function withSubmitter(stack: string, submitStack: string | undefined, where: TaskErrorOptions): string {
+  const submit = framesOf(submitStack);
+  if (submit === "") return truncate(stack, TASK_STACK_LENGTH_MAX);
+  const between = framesOf(stack) === "" ? "" : `    --- ${whereItRan(where)}submitted from ---\n`;
+  return truncate(`${stack}\n${between}${submit}`, TASK_STACK_LENGTH_MAX);
+}
+
+/**
+ * Ends the stack of a call's error with the lines that made the call. Both stacks come without frames of Shoal.
+ *
+ * @param submitStack - undefined: nothing changes
+ */
+export function submittedFrom<E>(error: E, submitStack: string | undefined, ownStack = ""): E {
+  if (submitStack === undefined || !(error instanceof ShoalError)) return error;
+  const own = framesOf(ownStack);
+  const head = `${error.name}: ${error.message}`;
+  defineHidden(error, "stack", withSubmitter(own === "" ? head : `${head}\n${own}`, submitStack, error));
+  return error;
 }
 
 function whereItRan(options: TaskErrorOptions): string {

@@ -31,6 +31,7 @@ class Tracking {
   watched = false;
   isKnown = false;
   contained: ObjectEntry[] | undefined = undefined;
+  callSite: string | undefined = undefined;
 }
 
 export class ObjectEntry {
@@ -140,6 +141,15 @@ export class ObjectEntry {
 
   set contained(contained: ObjectEntry[] | undefined) {
     if (contained !== undefined || this.#tracking !== undefined) this.#track().contained = contained;
+  }
+
+  /** The stack of the call that failed with an error of another process, where it is known. */
+  get callSite(): string | undefined {
+    return this.#tracking?.callSite;
+  }
+
+  set callSite(callSite: string | undefined) {
+    if (callSite !== undefined || this.#tracking !== undefined) this.#track().callSite = callSite;
   }
 
   #track(): Tracking {

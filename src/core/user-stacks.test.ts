@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { runInterruptible } from "../runtime/os/processes/interruptible.ts";
-import { userStack } from "./serializer.ts";
+import { userStack } from "./user-stacks.ts";
 
 test("the stack of a task that can be interrupted has no frames of the machinery around it", () => {
   let thrown: unknown;

@@ -1,0 +1,58 @@
+/**
+ * Stacks of errors as the user's program has them: without the frames of Shoal and of what runs a task, and with the driver's paths.
+ *
+ * The worker cleans the stacks of an error and its causes while it sends them; the caller cleans those of its own calls.
+ */
+import { isErrorLike, textOf } from "../runtime/base/describe.ts";
+import { withPathsOfDriver } from "../runtime/closure/capture.ts";
+import { CODE_URL } from "../runtime/os/own-files.ts";
+
+/** The folder of this package: its frames below the user's say nothing to the user. */
+const OWN_FOLDER = CODE_URL.href;
+const MACHINERY =
+  /\((?:node:internal\/|node:async_hooks|node:vm:)|at (?:async )?node:internal\/|at shoal:interruptible:|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
+
+/** Returns the stack of a task's error, without the frames that ran the task. */
+export function userStack(error: unknown): string | undefined {
+  const stack = isErrorLike(error) ? textOf(error, "stack") : undefined;
+  return stack === undefined ? undefined : userFrames(stack);
+}
+
+/** Returns a stack without the frames of Shoal and of what runs it. */
+export function userFrames(stack: string | undefined): string | undefined {
+  if (stack === undefined) return undefined;
+  const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(line.includes(OWN_FOLDER) || MACHINERY.test(line)));
+  return withPathsOfDriver(lines.join("\n"));
+}
+
+/** Causes of causes whose stacks are looked through. */
+const CAUSES_MAX = 20;
+/** Reads the stack of an error of this realm, where the engine has no plain property for it. */
+const ENGINE_STACK = Object.getOwnPropertyDescriptor(new Error(), "stack")?.get;
+
+/**
+ * Takes Shoal's frames out of the stacks of an error and its causes while it is sent. The task's own objects are as before afterwards.
+ *
+ * @returns puts the stacks back
+ */
+export function withUserStacks(thrown: unknown): () => void {
+  const changed: [object, string][] = [];
+  try {
+    let error = thrown;
+    for (let depth = 0; depth < CAUSES_MAX && error instanceof Error; depth += 1) {
+      const own = Object.getOwnPropertyDescriptor(error, "stack");
+      const isEngines = own?.get !== undefined && own.get === ENGINE_STACK;
+      // What a program has put there may answer differently each time.
+      if (!isEngines && own?.writable !== true) break;
+      const { stack } = error;
+      const users = typeof stack === "string" ? userFrames(stack) : undefined;
+      if (stack !== undefined && users !== undefined && users !== stack && Reflect.set(error, "stack", users)) changed.push([error, stack]);
+      error = Object.getOwnPropertyDescriptor(error, "cause")?.value;
+    }
+  } catch {
+    // A proxy that refuses to be looked at: its encoding says so.
+  }
+  return () => {
+    for (const [error, stack] of changed) Reflect.set(error, "stack", stack);
+  };
+}

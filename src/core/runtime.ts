@@ -20,6 +20,7 @@ import { Telemetry } from "../runtime/events/telemetry.ts";
 import { GRAPH_METHOD } from "../runtime/worker/reserved-methods.ts";
 import { Actors } from "./actors/actors.ts";
 import type { CallCancellation } from "./calls/call-cancellation.ts";
+import { callName } from "./calls/call-record.ts";
 import { Calls } from "./calls/calls.ts";
 import { Environments } from "./session/environments.ts";
 import { placing } from "./calls/inherited-place.ts";
@@ -191,9 +192,9 @@ export class Runtime implements RefRuntime, WhyRuntime {
     }
   }
 
-  /** Stops sending; returns how many calls were left without an answer. They fail. */
-  close(options: { failsPending: boolean }): number {
-    if (this.#isClosed) return 0;
+  /** Stops sending; returns the names of the calls that were left without an answer. They fail. */
+  close(options: { failsPending: boolean }): string[] {
+    if (this.#isClosed) return [];
     this.#isClosed = true;
     this.telemetry.flush();
     this.longWaits.close();
@@ -213,7 +214,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
     }
     this.store.close();
     // What holds an actor for a compiled graph is no work that was left undone, and neither is a stream that its reader has left.
-    return left.filter((record) => record.target.id !== GRAPH_METHOD && record.stream?.isStopped !== true).length;
+    return left.filter((record) => record.target.id !== GRAPH_METHOD && record.stream?.isStopped !== true).map(callName);
   }
 
   #daemonLost(reason: string): void {

@@ -105,16 +105,30 @@ test("await using ends the session with its block", async () => {
   expect(run).toEqual({ exitCode: 0, signal: null, stdout: "inside true\nfalse\n", stderr: "" });
 });
 
-test("tasks that nobody waits for end with the program, and one line says how many", async () => {
+test("tasks that nobody waits for end with the program, and one line names them", async () => {
   const run = await sandbox.run(`
     import { init, remote } from "shoal";
     await init({ numCpus: 1 });
     const never = remote(async () => await new Promise(() => setInterval(() => {}, 1000)));
-    const refs = [never.remote(), never.remote(), never.remote()];
+    class Actor { async method() { await never.remote(); } }
+    const refs = [never.remote(), never.remote(), remote(Actor).remote().method.remote()];
     console.log("done");
   `);
   expect(run).toMatchObject({ exitCode: 0, stdout: "done\n" });
-  expect(run.stderr).toMatch(/^shoal: 3 calls were still pending.*\n$/);
+  expect(run.stderr).toMatch(/^shoal: 3 calls were still pending and ended with the driver: never \(2\), Actor\.method\. .*\n$/);
+});
+
+test("a program that awaits what never comes has Node's exit code, and the call's name", async () => {
+  const run = await sandbox.run(`
+    import { init, remote } from "shoal";
+    await init({ numCpus: 1 });
+    const slow = remote(async function slow() { await new Promise(() => setInterval(() => {}, 1000)); });
+    slow.remote();
+    await new Promise(() => {});
+  `);
+  expect(run.exitCode).toBe(13);
+  expect(run.stderr).toMatch(/ended with the driver: slow\. /);
+  expect(run.stderr).toContain("unsettled top-level await");
 });
 
 test("a stream that is read as refs when the session is shut down is told of in that line alone", async () => {

@@ -161,7 +161,7 @@ export class Session {
     const { runtime } = this;
     runtime.daemon.setKeepsProcessAlive(true);
     const left = runtime.close(options);
-    if (left > 0) printWarning(`${left} ${left === 1 ? "call was" : "calls were"} still pending and ended with the driver.`);
+    if (left.length > 0) printWarning(pendingText(left));
     const within = { timeoutMs: SHUTDOWN_WITHIN_MS, isOfSilence: true };
     await runtime.daemon.request(MESSAGE.SHUTDOWN, undefined, within).catch(() => {
       // It is gone already; what it left is removed below.
@@ -184,6 +184,20 @@ export class Session {
     printWarning(`The connection to the node daemon ended (${reason}); everything that was pending fails with NodeDiedError.`);
     this.#ending = this.#node.ended().then(() => this.#leave());
   }
+}
+
+/** Functions and methods whose pending calls are named at the end. */
+const PENDING_NAMES_MAX = 5;
+
+/** Names the calls that ended with the driver, the most frequent first. */
+export function pendingText(names: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const kinds = Array.from(counts).sort(([, a], [, b]) => b - a);
+  const shown = kinds.slice(0, PENDING_NAMES_MAX).map(([name, count]) => (count === 1 ? name : `${name} (${count})`));
+  if (kinds.length > shown.length) shown.push(`${kinds.length - shown.length} more`);
+  const were = names.length === 1 ? "1 call was" : `${names.length} calls were`;
+  return `${were} still pending and ended with the driver: ${shown.join(", ")}. Await the results before the program ends.`;
 }
 
 /** Found by its file, and yet it does not answer as it should. */

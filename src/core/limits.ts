@@ -17,9 +17,9 @@ export const BACKLOG_MAX = 1024;
 /** Leases that are asked for at once and not at the end of the turn, so that calls begin while their caller computes. */
 export const EARLY_DEMAND_MAX = 4;
 
-/** The first calls of a process whose stacks are kept for their errors, at 10 us each. */
+/** How many of a process's first calls keep their stacks for errors, at 10 us each. */
 export const CALL_SITES_BURST = 1000;
-/** Later calls whose stacks are kept, in a second: a quarter of a hundredth of its time. */
+/** Limit on later stacks a second: 0.25 % of the time. */
 export const CALL_SITES_PER_SECOND = 250;
 
 /** The daemon knows why a worker died; this bounds the wait for it. On this machine a connection breaks with its process, and the daemon may just be late. */

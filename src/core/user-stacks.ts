@@ -1,7 +1,7 @@
 /**
- * Stacks of errors as the user's program has them: without the frames of Shoal and of what runs a task, and with the driver's paths.
+ * Cleans stacks of errors for the user: removes the frames of Shoal and Node, and restores the driver's paths.
  *
- * The worker cleans the stacks of an error and its causes while it sends them; the caller cleans those of its own calls.
+ * The worker cleans the stacks of an error and its causes while it sends them; the caller cleans those of the calls that it made.
  */
 import { isErrorLike, textOf } from "../runtime/base/describe.ts";
 import { withPathsOfDriver } from "../runtime/closure/capture.ts";
@@ -18,7 +18,7 @@ export function userStack(error: unknown): string | undefined {
   return stack === undefined ? undefined : userFrames(stack);
 }
 
-/** Returns a stack without the frames of Shoal and of what runs it. */
+/** Returns a stack without the frames of Shoal and Node. */
 export function userFrames(stack: string | undefined): string | undefined {
   if (stack === undefined) return undefined;
   const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(line.includes(OWN_FOLDER) || MACHINERY.test(line)));
@@ -42,7 +42,7 @@ export function withUserStacks(thrown: unknown): () => void {
     for (let depth = 0; depth < CAUSES_MAX && error instanceof Error; depth += 1) {
       const own = Object.getOwnPropertyDescriptor(error, "stack");
       const isEngines = own?.get !== undefined && own.get === ENGINE_STACK;
-      // What a program has put there may answer differently each time.
+      // A program's own accessor may answer differently each time.
       if (!isEngines && own?.writable !== true) break;
       const { stack } = error;
       const users = typeof stack === "string" ? userFrames(stack) : undefined;

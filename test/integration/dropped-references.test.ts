@@ -32,7 +32,7 @@ test("references inside values that go to a busy actor do not add up, there or h
     await get(calls);
     most = Math.max(most, table.handleCount);
   }
-  // One collection's worth, and what came while it ran and while its finalizers did.
+  // Handles of one round, and those that arrived during the collection and its finalizers.
   expect(await taker.most.remote()).toBeLessThan(2 * HANDLES_BEFORE_COLLECTION);
   // The test runner's heap is larger, so it takes more to weigh as much.
   expect(most).toBeLessThan(4 * HANDLES_BEFORE_COLLECTION);

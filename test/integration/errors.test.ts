@@ -65,7 +65,9 @@ test("the stack of a failure ends with the lines that made the call, and has non
   expect(run.stdout).toMatch(
     /in a method\n +at Actor\.method .*:6:15\)\n +--- ran in process \d+ on node \w+, submitted from ---\n +at callsMethod .*:16:27/,
   );
-  expect(run.stdout).toMatch(/at inner .*:10:.*\n +--- ran in .*submitted from ---\n +at outer .*:12:.*\n +--- ran in .*submitted from ---\n.*:18:/);
+  expect(run.stdout).toMatch(
+    /at inner .*:10:.*\n +--- ran in .*submitted from ---\n +at outer .*:12:.*\n +--- ran in .*submitted from ---\n.*:18:/,
+  );
   expect(run.stdout).toMatch(/WorkerCrashedError: Task die failed: .*\n +at .*:18:/);
   expect(run.stdout.match(/^cause /gm)).toHaveLength(3);
   expect(run.stdout).not.toMatch(/shoal\/(src|dist)|node:internal|AsyncContext/);

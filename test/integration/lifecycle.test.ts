@@ -118,7 +118,7 @@ test("tasks that nobody waits for end with the program, and one line names them"
   expect(run.stderr).toMatch(/^shoal: 3 calls were still pending and ended with the driver: never \(2\), Actor\.method\. .*\n$/);
 });
 
-test("a program that awaits what never comes has Node's exit code, and the call's name", async () => {
+test("a program that awaits a promise without end has Node's exit code, and the call's name", async () => {
   const run = await sandbox.run(`
     import { init, remote } from "shoal";
     await init({ numCpus: 1 });

@@ -1,8 +1,8 @@
 /**
- * Keeps the lines of the program that made a call, for the stack of its error.
+ * Keeps the program's lines that made a call, for the stack of the call's error.
  *
- * A stack costs as much as three calls, so only a share of them gets one: a burst of the first calls, and then a fixed number a second. The text is made at once. A stack
- * that is no text yet keeps the objects whose methods are on it, and a pending call would keep those alive.
+ * A stack costs as much as three calls, so only a share of them gets one: a burst of the first calls, and then a fixed number a second. The text is made at once. A captured
+ * stack that is not text keeps the objects whose methods it names, and a pending call would keep those alive.
  */
 import { CALL_SITES_BURST, CALL_SITES_PER_SECOND } from "../limits.ts";
 

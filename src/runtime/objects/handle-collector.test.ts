@@ -1,4 +1,4 @@
-/** What a busy process holds is played here; when it collects is the collector's decision. */
+/** The test plays a busy process; the collector decides when it collects. */
 import { beforeEach, expect, test } from "vitest";
 import { HandleCollector } from "./handle-collector.ts";
 import { HANDLE_GARBAGE_BYTES, HANDLES_BEFORE_COLLECTION } from "./limits.ts";

@@ -1,10 +1,10 @@
 /**
  * Decides when a busy process collects garbage because of the references that its code has dropped.
  *
- * V8 sees a dropped reference as a few bytes. What hangs on it (the entry here, rows in the daemon, a hold of the owner) ends only after a collection, so
- * the next limit that V8 sets to its heap counts all of that as alive. In a process that takes or makes references without a pause its heap, and the daemon's, would grow with each round.
- * Here a collection follows once the references since the last one weigh as much as the heap did then. So garbage at most doubles the heap, and the
- * cost of a reference stays the same however many there are. `quiet-collector.ts` does the rest where a worker pauses.
+ * V8 sees a dropped reference as a few bytes. Its entry here, its rows in the daemon and its hold on the object end only after a collection.
+ * V8 counts all of these as alive when it limits the heap anew. So the heap of a process that takes references without a pause grew with each
+ * collection. Here a collection follows once the references since the last one weigh as much as the heap did then: garbage at most doubles the heap, and
+ * a reference costs the same however many there are. `quiet-collector.ts` serves workers that pause.
  */
 import { HANDLE_GARBAGE_BYTES, HANDLES_BEFORE_COLLECTION } from "./limits.ts";
 

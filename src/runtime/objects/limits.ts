@@ -33,9 +33,9 @@ export const COLLECT_AGAIN_AFTER = 0.05;
 /** Copies that nobody uses may stay below the mark by as much. */
 export const IDLE_COPIES_UP_TO = SPILL_ABOVE - COLLECT_AGAIN_AFTER;
 
-/** Handles of refs since the last collection that cause another one in a busy process: some 30 MB here and as much in the daemon. */
+/** Handles since the last garbage collection that cause another one in a busy process: 30 MB there, and as much in the daemon. */
 export const HANDLES_BEFORE_COLLECTION = 32_768;
-/** Bytes that a dropped handle keeps until it is collected. Measured: 800 in a worker that takes refs, 2,000 in a driver that puts and calls. */
+/** Bytes that a dropped handle keeps until the collection. Measured: 800 in a worker that takes refs, 2,000 in a driver that puts and calls. */
 export const HANDLE_GARBAGE_BYTES = 1024;
 
 /** Number of arenas in a small quota. Arenas are spilled and given back whole, so a small quota needs small arenas. */

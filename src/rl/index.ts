@@ -5,7 +5,7 @@
  */
 import "./well-known-exports.ts";
 
-export { Algorithm, DEFAULT_MODULE_ID } from "./algorithms/algorithm.ts";
+export { Algorithm, type PolicyChoice } from "./algorithms/algorithm.ts";
 export { type ActionWithState, type ComputeActionOptions, Policy, type PolicyOptions, type PreviousStep } from "./algorithms/policy.ts";
 export { PPO, PPOConfig, PPOLearner, type PPOTraining } from "./algorithms/ppo.ts";
 export type { EnvRunnerResult, EpisodeStatistics, EvaluationResult, TrainResult } from "./algorithms/train-result.ts";
@@ -33,8 +33,9 @@ export type {
   VectorResetResult,
   VectorStepResult,
 } from "./environments/env.ts";
-export { makeEnv, makeVectorEnv, type VectorEnvOptions } from "./environments/make-env.ts";
-export { type EnvClass, type EnvSource, registerEnv } from "./environments/registry.ts";
+export { makeEnv, makeMultiAgentEnv, makeVectorEnv, type VectorEnvOptions } from "./environments/make-env.ts";
+export type { MultiAgentEnv, MultiAgentResetResult, MultiAgentStepResult } from "./environments/multi-agent/multi-agent-env.ts";
+export { type EnvClass, type EnvSource, makeMultiAgent, type MultiAgentSource, registerEnv } from "./environments/registry.ts";
 export { Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, type LearnerState } from "./learners/learner.ts";
 export { type LossBatch, type LossContext, OnPolicyLearner } from "./learners/on-policy-learner.ts";
 export { ReplayLearner, type ReplayLossBatch } from "./learners/replay-learner.ts";
@@ -60,6 +61,7 @@ export {
   type Transition,
   type TransitionValue,
 } from "./replay/replay-buffer.ts";
+export { DEFAULT_MODULE_ID, type MappedEpisode, type PolicyMappingFn, type PolicySpec } from "./modules/policy-mapping.ts";
 export type { ModuleState, StateTensors } from "./modules/module-memory.ts";
 export type { ConvFilter } from "./modules/picture-layers.ts";
 export type { ModelConfig, ModuleSetup } from "./modules/model-config.ts";

@@ -6,6 +6,12 @@ export const CHECKED_STEPS_MAX = 100;
 /** Environments of one runner. Far above any use; a larger number is a slip. */
 export const ENVIRONMENTS_MAX = 65_536;
 
+/** Agents of one environment. Far above any use; columns are made for all of them. */
+export const AGENTS_MAX = 4096;
+
+/** Steps of a runner in a row in which no agent acts. An environment may have some between two agents; more are an endless loop. */
+export const IDLE_STEPS_MAX = 10_000;
+
 /** Sampling and learning in a process let its timers and messages through this often. Once costs some microseconds. */
 export const BREATH_MS = 20;
 

@@ -248,7 +248,7 @@ test("a checkpoint that is cut, mixed or of a later version is refused", async (
   const json = JSON.parse(readFileSync(file, "utf8")) as object;
   writeFileSync(file, JSON.stringify({ ...json, formatVersion: 99 }));
   await expect(algorithm.restore(other)).rejects.toThrow(
-    "has format version 99, and this version of Shoal reads up to 1. Install a newer one",
+    "has format version 99, and this version of Shoal reads up to 2. Install a newer one",
   );
   await expect(algorithm.restore(folder)).rejects.toThrow("has no algorithm.json");
 });

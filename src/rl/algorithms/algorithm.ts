@@ -1,37 +1,61 @@
 /**
- * An algorithm at work: runners, a learner, and the calls that users make.
+ * An algorithm at work: runners, modules with their learners, and the calls that users make.
  *
- * A subclass has the training step. This class owns the runners, the module, the counters and the results, and writes and reads checkpoints.
+ * A subclass has the training step. This class owns the runners, the modules, the counters and the results, and writes and reads checkpoints.
  * One call works at a time. `stop` ends all processes.
  */
 import { describeValue, messageOf, readOptions, SIGNAL } from "../../core/internal.ts";
 import { Random } from "../../tensor/index.ts";
 import type { Checkpoint } from "../../runs/checkpoint.ts";
-import { type AlgorithmFile, readAlgorithmFile, readStates, readWeights, writeCheckpoint } from "../checkpoints/algorithm-checkpoint.ts";
+import {
+  type AlgorithmFile,
+  readAlgorithmFile,
+  readOptimizer,
+  readRunners,
+  readWeights,
+  writeCheckpoint,
+} from "../checkpoints/algorithm-checkpoint.ts";
 import type { AlgorithmHandle, CallOptions } from "../config/algorithm-handle.ts";
 import type { AlgorithmConfig, ConfigValues } from "../config/algorithm-config.ts";
 import { builtInConnectors } from "../connectors/built-in-connectors.ts";
-import { vectorEnvOf } from "../environments/make-env.ts";
+import type { Env, VectorEnv } from "../environments/env.ts";
+import { shownEnv } from "../environments/make-env.ts";
+import { isMultiAgent, type MultiAgentEnv } from "../environments/multi-agent/multi-agent-env.ts";
 import { RLError } from "../errors.ts";
 import { BREATH_MS } from "../limits.ts";
 import { type AnyConfig, configOf } from "../config/algorithm-registry.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
 import type { Learner, LearnerClass, LearnerConfig } from "../learners/learner.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
-import type { RunnerSpec } from "../runners/env-runner.ts";
+import { DEFAULT_MODULE_ID, type ModuleRecipe, moduleSeed, onlyOf, type PolicyTable, resolvePolicies } from "../modules/policy-mapping.ts";
+import type { RunnerSpec, Sample } from "../runners/env-runner.ts";
 import { RunnerGroup } from "../runners/runner-group.ts";
 import { type Fragment, joinFragments } from "../sequences/fragment.ts";
+import { EpisodeWindow } from "./episode-window.ts";
 import { playEpisodes } from "./play-episodes.ts";
+import { playGames } from "./play-games.ts";
 import { type ComputeActionOptions, Policy } from "./policy.ts";
-import { episodeStatistics, type EvaluationResult, type TrainResult, withOldNames } from "./train-result.ts";
-
-/** The id of the module where there is one policy. */
-export const DEFAULT_MODULE_ID = "default_policy";
+import { type EvaluationResult, type TrainResult, withOldNames } from "./train-result.ts";
 
 interface AlgorithmParts<Training extends object> {
   readonly config: AlgorithmConfig<Training>;
-  readonly built: BuiltModule;
+  readonly built: ReadonlyMap<string, BuiltModule>;
+  /** The policies of several agents; `undefined` where the environment has one. */
+  readonly policies: PolicyTable | undefined;
   readonly seed: number;
+}
+
+/** A module with everything that turns observations into actions, and its learner. */
+interface LearningModule {
+  readonly built: BuiltModule;
+  readonly learner: Learner;
+  readonly policy: Policy;
+}
+
+/** The policy of a call, where there are several. */
+export interface PolicyChoice {
+  /** Default: `"default_policy"`, or the only one. */
+  readonly moduleId?: string | undefined;
 }
 
 const CONNECTORS = "envRunners.envToModuleConnector";
@@ -42,32 +66,37 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   /** Frozen. */
   readonly config: AlgorithmConfig<Training>;
   protected readonly values: ConfigValues<Training>;
-  protected readonly learner: Learner;
-  /** The module with everything that turns observations into actions. */
-  protected readonly built: BuiltModule;
   protected readonly seed: number;
+  /** By id. */
+  protected readonly modules: ReadonlyMap<string, LearningModule>;
+  readonly #policies: PolicyTable | undefined;
   readonly #runners: RunnerGroup;
-  readonly #policy: Policy;
   #progress = { trainingIteration: 0, timeTotalMs: 0, envSteps: 0, episodes: 0 };
-  #returns: number[] = [];
-  #lengths: number[] = [];
+  readonly #episodes: EpisodeWindow;
   /** Milliseconds spent in the current iteration. */
   #timers = { sample: 0, learn: 0 };
   #working: string | undefined;
   #isStopped = false;
 
-  constructor({ config, built, seed }: AlgorithmParts<Training>) {
+  constructor({ config, built, policies, seed }: AlgorithmParts<Training>) {
     this.config = config;
     this.values = config.values;
-    this.built = built;
     this.seed = seed;
-    this.#policy = new Policy(built, new Random(seed, "policy"));
-    const learnerClass: LearnerClass = this.values.learners.learnerClass ?? config.defaultLearner;
-    const training = this.values.training as unknown as LearnerConfig;
-    const buildTwin = (): BuiltModule => buildModule(config.moduleSpec, built, seed);
-    this.learner = new learnerClass({ moduleId: DEFAULT_MODULE_ID, built, buildTwin, config: training, seed }) as Learner;
-    const { envRunners, faultTolerance } = this.values;
+    this.#policies = policies;
+    this.modules = new Map(Array.from(built, ([id, module]) => [id, this.#learning(id, module)]));
+    const { envRunners, faultTolerance, reporting } = this.values;
+    this.#episodes = new EpisodeWindow(reporting.metricsNumEpisodesForSmoothing);
     this.#runners = new RunnerGroup({ ...envRunners, ...faultTolerance, specOf: (place) => this.#runnerSpec(place) });
+  }
+
+  #learning(moduleId: string, built: BuiltModule): LearningModule {
+    const { config, values } = this;
+    const seed = moduleSeed(this.seed, moduleId);
+    const learnerClass: LearnerClass = values.learners.learnerClass ?? config.defaultLearner;
+    const buildTwin = (): BuiltModule => buildModule(config.moduleSpecOf(moduleId), built, seed);
+    const training = config.trainingOf(moduleId) as unknown as LearnerConfig;
+    const learner = new learnerClass({ moduleId, built, buildTwin, config: training, seed }) as Learner;
+    return { built, learner, policy: new Policy(built, new Random(seed, "policy")) };
   }
 
   /** Makes an algorithm of a configuration. */
@@ -82,13 +111,16 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     config.freeze();
     const { values, env } = config;
     const seed = values.debugging.seed ?? new Random().integer(2 ** 31);
-    const { envConfig, disableEnvChecking } = values.environment;
     // Makes an environment here first: its spaces are needed, and its constructor fails before any process starts.
-    const shown = vectorEnvOf(env, { envConfig, numEnvs: 1, autoresetMode: "sameStep", workerIndex: 0, isChecked: !disableEnvChecking });
-    const built = buildModule(config.moduleSpec, shown, seed);
+    const shown = shownEnv(env, values.environment.envConfig);
+    const policies = isMultiAgent(shown) ? policiesOf(config, shown) : undefined;
+    const recipes = isMultiAgent(shown) ? policies?.recipes : onlyRecipe(config, shown);
+    const built = new Map(
+      Object.entries(recipes ?? {}).map(([id, { spec, ...spaces }]) => [id, buildModule(spec, spaces, moduleSeed(seed, id))]),
+    );
     await shown.close?.();
-    if (built.memory.size > 0) config.refuseMemory();
-    const algorithm = new this({ config, built, seed });
+    if (Array.from(built.values()).some(({ memory }) => memory.size > 0)) config.refuseMemory();
+    const algorithm = new this({ config, built, policies, seed });
     try {
       await algorithm.#runners.ready();
       await values.callbacks.onAlgorithmInit?.({ algorithm });
@@ -132,7 +164,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       const before = { ...this.#progress };
       const restarts = this.#runners.restarts;
       this.#timers = { sample: 0, learn: 0 };
-      this.learner.clear();
+      for (const { learner } of this.modules.values()) learner.clear();
       let breathedAt = begunAt;
       do {
         await this.trainingStep(signal);
@@ -163,57 +195,72 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     { timeThisIterMs, recreated, evaluated }: { timeThisIterMs: number; recreated: number; evaluated: EvaluationResult | undefined },
   ): TrainResult {
     const { trainingIteration, timeTotalMs, envSteps, episodes } = this.#progress;
-    const learned = this.learner.result;
+    const learned = Array.from(this.modules, ([id, { learner }]) => [id, learner.result] as const).filter(
+      ([, numbers]) => numbers !== undefined,
+    );
     return {
       trainingIteration,
       timeThisIterMs,
       timeTotalMs,
       envRunners: {
-        ...episodeStatistics(this.#returns, this.#lengths),
+        ...this.#episodes.statistics,
         numEpisodes: episodes - before.episodes,
         numEpisodesLifetime: episodes,
         numEnvStepsSampled: envSteps - before.envSteps,
         numEnvStepsSampledLifetime: envSteps,
       },
-      learners: learned === undefined ? {} : { [DEFAULT_MODULE_ID]: learned },
+      learners: Object.fromEntries(learned) as TrainResult["learners"],
       ...(evaluated === undefined ? {} : { evaluation: evaluated }),
       timersMs: this.#timers,
       faults: { numEnvRunnerRestarts: recreated },
     };
   }
 
-  /** Samples with all runners: about so many steps. */
-  protected async sample(steps: number, signal: AbortSignal | undefined): Promise<Fragment> {
+  /** Samples with all runners: about so many steps. @returns a fragment for each module that has acted */
+  protected async sample(steps: number, signal: AbortSignal | undefined): Promise<Map<string, Fragment>> {
     const { numEnvRunners, numEnvsPerEnvRunner, rolloutFragmentLength, explore } = this.values.envRunners;
     const begunAt = performance.now();
-    const weights = this.built.module.parameters.data.slice();
+    const weights = this.getWeights();
     const isAuto = rolloutFragmentLength === "auto";
     const length = isAuto ? Math.ceil(steps / (Math.max(1, numEnvRunners) * numEnvsPerEnvRunner)) : rolloutFragmentLength;
-    const { encoder } = this.built;
-    const connectors = encoder.connectors.length === 0 ? {} : { connectors: encoder.getStates() };
-    const request = { steps: length * numEnvsPerEnvRunner, explore, exploration: this.exploration, ...connectors };
-    const fragments: Fragment[] = [];
+    const countsAgentSteps = this.values.multiAgent.countStepsBy === "agent_steps";
+    const connected = Array.from(this.modules).filter(([, { built }]) => built.encoder.connectors.length > 0);
+    const connectors = Object.fromEntries(connected.map(([id, { built }]) => [id, built.encoder.getStates()]));
+    const request = { steps: length * numEnvsPerEnvRunner, explore, exploration: this.exploration, connectors, countsAgentSteps };
+    const fragments = new Map<string, Fragment[]>();
     // With "auto", one round is a batch, also where a runner was lost.
     const wanted = isAuto ? 1 : steps;
-    for (let rows = 0; rows < wanted; ) {
-      for (const { fragment, returns, lengths, increments } of await this.#runners.sample(weights, request, signal)) {
-        encoder.merge(increments);
-        fragments.push(fragment);
-        rows += fragment.rows;
-        this.#count(fragment.rows, returns, lengths);
+    for (let counted = 0; counted < wanted; ) {
+      for (const sample of await this.#runners.sample(weights, request, signal)) {
+        const rows = this.#take(sample, fragments);
+        counted += countsAgentSteps ? rows : sample.steps;
       }
     }
     this.#timers.sample += performance.now() - begunAt;
-    return joinFragments(fragments);
+    return new Map(Array.from(fragments, ([id, parts]) => [id, joinFragments(parts)]));
   }
 
-  #count(steps: number, returns: Float64Array, lengths: Int32Array): void {
-    const { metricsNumEpisodesForSmoothing: window } = this.values.reporting;
+  /** Counts a sample, and sorts its fragments by module. @returns the number of rows */
+  #take({ modules, steps, ...episodes }: Sample, fragments: Map<string, Fragment[]>): number {
+    let rows = 0;
+    for (const [id, { fragment, increments }] of Object.entries(modules)) {
+      this.modules.get(id)?.built.encoder.merge(increments);
+      rows += fragment.rows;
+      if (fragment.rows > 0) fragments.set(id, [...(fragments.get(id) ?? []), fragment]);
+    }
     this.#progress.envSteps += steps;
-    if (returns.length === 0) return;
-    this.#progress.episodes += returns.length;
-    this.#returns = [...this.#returns, ...returns].slice(-window);
-    this.#lengths = [...this.#lengths, ...lengths].slice(-window);
+    this.#progress.episodes += episodes.returns.length;
+    this.#episodes.add(episodes);
+    return rows;
+  }
+
+  /** The modules that learn, with the fragments of a sample. */
+  protected learningFrom(fragments: ReadonlyMap<string, Fragment>): { id: string; module: LearningModule; fragment: Fragment }[] {
+    const trained = this.values.multiAgent.policiesToTrain;
+    return Array.from(this.modules).flatMap(([id, module]) => {
+      const fragment = fragments.get(id);
+      return fragment === undefined || trained?.includes(id) === false ? [] : [{ id, module, fragment }];
+    });
   }
 
   /** Runs updates, whose time is counted. */
@@ -233,45 +280,63 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     const { callbacks, evaluation, environment, envRunners } = this.values;
     const { evaluationDuration: episodes, evaluationConfig } = evaluation;
     await callbacks.onEvaluateStart?.({ algorithm: this });
-    const result = await playEpisodes({
+    const request = {
       env: this.config.env,
       envConfig: { ...environment.envConfig, ...evaluationConfig.envConfig },
       numEnvs: Math.min(episodes, envRunners.numEnvsPerEnvRunner),
       isChecked: !environment.disableEnvChecking,
-      built: this.built,
       episodes,
       explore: evaluationConfig.explore ?? envRunners.explore,
       seed: new Random(this.seed, "evaluation", this.#progress.trainingIteration).integer(2 ** 31),
       signal,
-    });
+    };
+    const built = new Map(Array.from(this.modules, ([id, module]) => [id, module.built]));
+    const result =
+      this.#policies === undefined
+        ? await playEpisodes({ ...request, built: this.#module({}, "evaluate").built })
+        : await playGames({ ...request, built, policies: this.#policies, module: this.config.moduleSpec });
     await callbacks.onEvaluateEnd?.({ algorithm: this, result });
     return result;
   }
 
   /** The action for an observation: the likeliest, or with `explore` a drawn one. @throws RangeError for an observation outside of the space */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of the environment's actions, which the caller knows
-  computeAction<Action = unknown>(observation: unknown, options?: ComputeActionOptions): Action {
-    return this.#policy.computeAction<Action>(observation, options);
+  computeAction<Action = unknown>(observation: unknown, options: ComputeActionOptions & PolicyChoice = {}): Action {
+    return this.#module(options, "compute an action").policy.computeAction<Action>(observation, options);
   }
 
   /** The actions for several observations. */
-  computeActions<Action = unknown>(observations: readonly unknown[], options?: ComputeActionOptions): Action[] {
-    return this.#policy.computeActions<Action>(observations, options);
+  computeActions<Action = unknown>(observations: readonly unknown[], options: ComputeActionOptions & PolicyChoice = {}): Action[] {
+    return this.#module(options, "compute actions").policy.computeActions<Action>(observations, options);
   }
 
-  /** A copy of the module's weights, in the order of the parameters. */
-  getWeights(): Record<string, Float32Array> {
-    return { [DEFAULT_MODULE_ID]: this.built.module.parameters.data.slice() };
+  /** Copies of the modules' weights, in the order of the parameters. Default: of all modules. */
+  getWeights(ids: readonly string[] = Array.from(this.modules.keys())): Record<string, Float32Array> {
+    return Object.fromEntries(
+      ids.map((moduleId) => [moduleId, this.#module({ moduleId }, "get weights").built.module.parameters.data.slice()]),
+    );
   }
 
+  /** Sets the weights of the modules that are given. @throws RLError for an unknown module, TypeError for weights that do not fit; nothing is set then */
   setWeights(weights: Readonly<Record<string, Float32Array>>): void {
-    const given = weights[DEFAULT_MODULE_ID];
-    const { data } = this.built.module.parameters;
-    if (!(given instanceof Float32Array) || given.length !== data.length)
-      throw new TypeError(
-        `Cannot set weights: ${DEFAULT_MODULE_ID} has ${data.length} numbers of float32: received ${describeValue(given ?? weights)}`,
-      );
-    data.set(given);
+    const pairs = Object.entries(weights).map(([moduleId, given]) => {
+      const { data } = this.#module({ moduleId }, "set weights").built.module.parameters;
+      if (!(given instanceof Float32Array) || given.length !== data.length)
+        throw new TypeError(`Cannot set weights: ${moduleId} has ${data.length} numbers of float32: received ${describeValue(given)}`);
+      return [data, given] as const;
+    });
+    for (const [data, given] of pairs) data.set(given);
+  }
+
+  /** The module of a call. @throws RLError where it is not said, or unknown */
+  #module({ moduleId }: PolicyChoice, call: string): LearningModule {
+    const ids = Array.from(this.modules.keys());
+    const id = moduleId ?? onlyOf(ids);
+    const found = this.modules.get(id);
+    if (found !== undefined) return found;
+    throw new RLError(
+      `Cannot ${call}: ${moduleId === undefined ? "moduleId is needed, as there are several policies" : `there is no policy ${describeValue(moduleId)}`}: there are ${ids.join(", ")}`,
+    );
   }
 
   /** Writes a checkpoint into a folder: weights, optimizer, counters, random streams, and environments that have `getState`. */
@@ -284,14 +349,10 @@ export abstract class Algorithm<Training extends object = object> implements Alg
             algorithm: this.config.name,
             seed: this.seed,
             config: this.config.toCheckpoint(),
-            spaces: { observation: this.built.observationSpace.toJSON(), action: this.built.actionSpace.toJSON() },
-            connectors: this.built.encoder.toSaved(),
-            progress: { ...this.#progress, returns: this.#returns, lengths: this.#lengths },
+            progress: { ...this.#progress, ...this.#episodes.getState() },
             training: this.getState(),
           },
-          moduleId: DEFAULT_MODULE_ID,
-          module: this.built.module,
-          learner: this.learner.getState(),
+          modules: Array.from(this.modules, ([moduleId, { built, learner }]) => ({ moduleId, built, learner: learner.getState() })),
           runners: await this.#runners.getStates(),
           saveFiles: async (folder, save) => await this.saveFiles(folder, save),
         }),
@@ -303,34 +364,40 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     await this.#alone("restore", async () => {
       const file = await readAlgorithmFile(path);
       this.#checkFits(file, path);
-      const target = { moduleId: DEFAULT_MODULE_ID, module: this.built.module };
-      const { learner, runners } = await readStates(path, file, DEFAULT_MODULE_ID);
-      await readWeights(path, file, target);
-      try {
-        this.learner.setState(learner);
-      } catch (cause) {
-        throw new RLError(`Cannot restore ${path}: ${messageOf(cause)}. Use the configuration that it was saved with`, { cause });
+      const runners = await readRunners(path, file);
+      for (const [moduleId, { built, learner }] of this.modules) {
+        const state = await readOptimizer(path, file, moduleId);
+        await readWeights(path, file, { moduleId, module: built.module });
+        try {
+          learner.setState(state);
+        } catch (cause) {
+          throw new RLError(`Cannot restore ${path}: ${messageOf(cause)}. Use the configuration that it was saved with`, { cause });
+        }
+        built.encoder.fromSaved(file.modules[moduleId]?.connectors ?? []);
       }
-      this.built.encoder.fromSaved(file.connectors ?? []);
       await this.restoreState(path, file.save, file.training ?? {});
       await this.#runners.setStates(runners);
-      const { returns, lengths, ...progress } = file.progress;
+      const { returns, lengths, agents, ...progress } = file.progress;
       this.#progress = progress;
-      this.#returns = [...returns];
-      this.#lengths = [...lengths];
+      this.#episodes.setState({ returns, lengths, agents });
       await this.values.callbacks.onCheckpointLoaded?.({ algorithm: this });
     });
   }
 
-  #checkFits({ algorithm, spaces }: AlgorithmFile, path: string): void {
-    const mine = { observation: this.built.observationSpace, action: this.built.actionSpace };
-    if (algorithm !== this.config.name)
-      throw new RLError(`Cannot restore ${this.config.name}: ${path} is a checkpoint of ${algorithm}. Use ${algorithm}Config`);
-    for (const kind of ["observation", "action"] as const)
-      if (JSON.stringify(spaces[kind]) !== JSON.stringify(mine[kind]))
-        throw new RLError(
-          `Cannot restore ${this.config.name}: the ${kind} space of ${path} is another one: received ${JSON.stringify(spaces[kind])}. Use the environment that it was trained in`,
-        );
+  #checkFits({ algorithm, modules }: AlgorithmFile, path: string): void {
+    const refusal = (reason: string): RLError => new RLError(`Cannot restore ${this.config.name}: ${reason}`);
+    if (algorithm !== this.config.name) throw refusal(`${path} is a checkpoint of ${algorithm}. Use ${algorithm}Config`);
+    const [saved, own] = [Object.keys(modules), Array.from(this.modules.keys())];
+    if (saved.toSorted().join("\n") !== own.toSorted().join("\n"))
+      throw refusal(
+        `${path} has the policies ${saved.join(", ")}, and the configuration ${own.join(", ")}. Use the policies that it was saved with`,
+      );
+    for (const [id, { built }] of this.modules)
+      for (const kind of ["observation", "action"] as const)
+        if (JSON.stringify(modules[id]?.spaces[kind]) !== JSON.stringify(built[`${kind}Space`]))
+          throw refusal(
+            `the ${kind} space of ${path}${id === DEFAULT_MODULE_ID ? "" : `, policy ${id},`} is another one: received ${JSON.stringify(modules[id]?.spaces[kind])}. Use the environment that it was trained in`,
+          );
   }
 
   /**
@@ -384,8 +451,25 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       seed: this.seed,
       isChecked: !environment.disableEnvChecking,
       module: this.config.moduleSpec,
+      policies: this.#policies,
     };
   }
+}
+
+/** The policies of an environment with several agents. */
+function policiesOf(config: AnyConfig, env: MultiAgentEnv): PolicyTable {
+  const { policies = [DEFAULT_MODULE_ID], policyMappingFn: mappingFn } = config.values.multiAgent;
+  return resolvePolicies({ policies, mappingFn, moduleSpecOf: (id) => config.moduleSpecOf(id), env });
+}
+
+/** The one module of an environment with one agent. @throws TypeError where the configuration has policies */
+function onlyRecipe(config: AnyConfig, { observationSpace, actionSpace }: Env | VectorEnv): Readonly<Record<string, ModuleRecipe>> {
+  const { policies, policyMappingFn } = config.values.multiAgent;
+  if (policies !== undefined || policyMappingFn !== undefined)
+    throw new TypeError(
+      `Cannot build ${config.name}: ${config.env.name} has one agent, as it has no observationSpaces, and multiAgent() has policies. Leave multiAgent() out`,
+    );
+  return { [DEFAULT_MODULE_ID]: { spec: config.moduleSpec, observationSpace, actionSpace } };
 }
 
 /** The configuration in a checkpoint. @throws RLError where classes or functions belong to it */
@@ -397,7 +481,8 @@ function savedConfig(file: AlgorithmFile, path: string): AnyConfig {
   } catch (cause) {
     throw missing(path, config.code, cause);
   }
-  const connectors = builtInConnectors(file.connectors ?? []);
+  // All modules have connectors of one maker.
+  const connectors = builtInConnectors(Object.values(file.modules)[0]?.connectors ?? []);
   if (config.code.includes(CONNECTORS) && connectors !== undefined) made.envRunners({ envToModuleConnector: connectors });
   const isGiven = (each: string): boolean => each === "environment" || (each === CONNECTORS && connectors !== undefined);
   const others = config.code.filter((each) => !isGiven(each));

@@ -10,7 +10,8 @@ import type { BuiltModule } from "../modules/module-spec.ts";
 import { columnLayout } from "../spaces/columns.ts";
 import { Random } from "../../tensor/index.ts";
 import { Policy } from "./policy.ts";
-import { episodeStatistics, type EvaluationResult } from "./train-result.ts";
+import { episodeStatistics } from "./episode-window.ts";
+import type { EvaluationResult } from "./train-result.ts";
 
 interface EpisodesRequest {
   readonly env: EnvSpec;
@@ -70,5 +71,5 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Evaluation
   } finally {
     await env.close?.();
   }
-  return { envRunners: { ...episodeStatistics(over.returns, over.lengths), numEpisodes: episodes, numEnvStepsSampled: steps } };
+  return { envRunners: { ...episodeStatistics(over), numEpisodes: episodes, numEnvStepsSampled: steps } };
 }

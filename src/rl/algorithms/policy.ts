@@ -6,12 +6,13 @@
  */
 import { noGrad, Random, type RandomState, scope, tensor } from "../../tensor/index.ts";
 import { RLError } from "../errors.ts";
-import { readAlgorithmFile, readWeights } from "../checkpoints/algorithm-checkpoint.ts";
+import { readAlgorithmFile, readWeights, savedModule } from "../checkpoints/algorithm-checkpoint.ts";
 import type { AlgorithmConfig } from "../config/algorithm-config.ts";
 import { configOf } from "../config/algorithm-registry.ts";
 import { checkMasks } from "../modules/masked-module.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import type { ModuleState } from "../modules/module-memory.ts";
+import { onlyOf } from "../modules/policy-mapping.ts";
 import { actionInputs } from "../modules/rl-module.ts";
 import { builtInConnectors } from "../connectors/built-in-connectors.ts";
 import { Discrete } from "../spaces/discrete.ts";
@@ -51,7 +52,7 @@ export interface PreviousStep {
 export interface PolicyOptions {
   // oxlint-disable-next-line no-explicit-any -- algorithms differ in the values of their training
   readonly config?: AlgorithmConfig<any> | undefined;
-  /** Default: `"default_policy"`. */
+  /** Default: `"default_policy"`, or the only one. */
   readonly moduleId?: string | undefined;
 }
 
@@ -83,20 +84,23 @@ export class Policy {
    * @throws RLError where the checkpoint is damaged, or a class is missing
    */
   static async fromCheckpoint(path: string, options: PolicyOptions = {}): Promise<Policy> {
-    const { config, moduleId = "default_policy" } = options;
+    const { config } = options;
     const file = await readAlgorithmFile(path);
     const { code, given } = file.config;
-    const moduleClass = config?.values.rlModule.moduleClass;
-    if (moduleClass === undefined && code.includes("rlModule.moduleClass"))
+    const moduleId = options.moduleId ?? onlyOf(Object.keys(file.modules));
+    const { spaces, connectors: saved } = savedModule(file.modules, moduleId, path);
+    const isOwn = (option: string): boolean => code.includes(option) && config === undefined;
+    if (isOwn("rlModule.moduleClass") || isOwn("multiAgent.policies"))
       throw new RLError(`Cannot read a policy: the module of ${path} is of a class of its user's. Give the configuration: { config }`);
-    const connectors = config?.values.envRunners.envToModuleConnector ?? builtInConnectors(file.connectors ?? []);
+    const connectors = config?.values.envRunners.envToModuleConnector ?? builtInConnectors(saved);
     if (connectors === undefined)
       throw new RLError(`Cannot read a policy: connectors of ${path} are of a class of its user's. Give the configuration: { config }`);
-    const { moduleSpec: saved } = config ?? configOf(file.algorithm, path).fromCheckpoint(given);
-    const moduleSpec = config === undefined ? { ...saved, connectors } : saved;
-    const spaces = { observationSpace: spaceFromJson(file.spaces.observation), actionSpace: spaceFromJson(file.spaces.action) };
-    const built = buildModule(moduleSpec, spaces);
-    built.encoder.fromSaved(file.connectors ?? []);
+    const moduleSpec = (config ?? configOf(file.algorithm, path).fromCheckpoint(given)).moduleSpecOf(moduleId);
+    const built = buildModule(config === undefined ? { ...moduleSpec, connectors } : moduleSpec, {
+      observationSpace: spaceFromJson(spaces.observation),
+      actionSpace: spaceFromJson(spaces.action),
+    });
+    built.encoder.fromSaved(saved);
     await readWeights(path, file, { moduleId, module: built.module });
     return new Policy(built);
   }

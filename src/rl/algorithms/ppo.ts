@@ -102,12 +102,15 @@ export class PPOConfig extends AlgorithmConfig<PPOTraining> {
 export class PPO extends Algorithm<PPOTraining> {
   /** Samples a batch from all runners and learns from it for several epochs. */
   protected async trainingStep(signal: AbortSignal | undefined): Promise<void> {
-    const { lr, entropyCoeff, trainBatchSizePerLearner } = this.values.training;
-    const fragment = await this.sample(trainBatchSizePerLearner, signal);
-    const learner = this.learner as PPOLearner;
-    learner.optimizer.lr = scheduled(lr, this.envSteps);
-    learner.entropyCoeff = scheduled(entropyCoeff, this.envSteps);
-    await this.learn(() => learner.update(fragment, signal));
+    const fragments = await this.sample(this.values.training.trainBatchSizePerLearner, signal);
+    await this.learn(async () => {
+      for (const { module, fragment } of this.learningFrom(fragments)) {
+        const learner = module.learner as PPOLearner;
+        learner.optimizer.lr = scheduled(learner.config.lr, this.envSteps);
+        learner.entropyCoeff = scheduled(learner.config.entropyCoeff, this.envSteps);
+        await learner.update(fragment, signal);
+      }
+    });
   }
 }
 

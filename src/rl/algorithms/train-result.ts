@@ -7,6 +7,10 @@ export interface EpisodeStatistics {
   readonly episodeReturnMin?: number;
   readonly episodeReturnMax?: number;
   readonly episodeLenMean?: number;
+  /** Means of the returns of each agent, over the episodes in which it was there; only where the environment has several agents. */
+  readonly agentEpisodeReturnsMean?: Readonly<Record<string, number>>;
+  /** The same by module: the sum over the module's agents. */
+  readonly moduleEpisodeReturnsMean?: Readonly<Record<string, number>>;
 }
 
 export interface EnvRunnerResult extends EpisodeStatistics {
@@ -48,16 +52,4 @@ export function withOldNames(result: TrainResult): TrainResult {
       return result.envRunners.episodeReturnMean;
     },
   });
-}
-
-/** The mean, least and largest of the last episodes. */
-export function episodeStatistics(returns: readonly number[], lengths: readonly number[]): EpisodeStatistics {
-  if (returns.length === 0) return {};
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-  return {
-    episodeReturnMean: mean(returns),
-    episodeReturnMin: Math.min(...returns),
-    episodeReturnMax: Math.max(...returns),
-    episodeLenMean: mean(lengths),
-  };
 }

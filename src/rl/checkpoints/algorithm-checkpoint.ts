@@ -13,13 +13,16 @@ import { readTextIfThere, readWhole } from "../../storage/read-file.ts";
 import type { SavedConnector } from "../connectors/connector.ts";
 import { RLError } from "../errors.ts";
 import type { LearnerState } from "../learners/learner.ts";
+import type { BuiltModule } from "../modules/module-spec.ts";
+import { DEFAULT_MODULE_ID } from "../modules/policy-mapping.ts";
 import type { RLModule } from "../modules/rl-module.ts";
-import type { RunnerState } from "../runners/env-runner.ts";
+import type { AgentReturn } from "../runners/env-runner.ts";
 import type { SpaceJson } from "../spaces/space.ts";
 import { type NamedArrays, readSafetensors, writeSafetensors } from "./safetensors.ts";
 import { setWeights, weightsOf } from "./module-weights.ts";
 
-const FORMAT_VERSION = 1;
+/** Version 1 had one module, whose parts stood beside `algorithm`. */
+const FORMAT_VERSION = 2;
 const ALGORITHM = "algorithm.json";
 const ENVIRONMENTS = "environments.json";
 
@@ -31,6 +34,15 @@ interface Progress {
   readonly episodes: number;
   readonly returns: readonly number[];
   readonly lengths: readonly number[];
+  readonly agents?: readonly (readonly AgentReturn[])[] | undefined;
+}
+
+/** A module in `algorithm.json`. Its weights and its optimizer are files of their own. */
+interface SavedModule {
+  readonly spaces: { readonly observation: SpaceJson; readonly action: SpaceJson };
+  /** Between the observations and the module. */
+  readonly connectors: readonly SavedConnector[];
+  readonly learner: LearnerState["data"];
 }
 
 /** The contents of `algorithm.json`. */
@@ -42,38 +54,38 @@ export interface AlgorithmFile {
   readonly save: string;
   readonly seed: number;
   readonly config: { readonly env: string; readonly given: Readonly<Record<string, object>>; readonly code: readonly string[] };
-  readonly spaces: { readonly observation: SpaceJson; readonly action: SpaceJson };
-  /** Between the observations and the module. */
-  readonly connectors?: readonly SavedConnector[];
+  readonly modules: Readonly<Record<string, SavedModule>>;
   readonly progress: Progress;
-  readonly learner: LearnerState["data"];
   /** Numbers of the training step. */
   readonly training?: object;
 }
 
 interface SavedAlgorithm {
-  readonly file: Omit<AlgorithmFile, "format" | "formatVersion" | "save" | "learner">;
-  readonly moduleId: string;
-  readonly module: RLModule;
-  readonly learner: LearnerState;
-  readonly runners: readonly (RunnerState | undefined)[];
+  readonly file: Omit<AlgorithmFile, "format" | "formatVersion" | "save" | "modules">;
+  readonly modules: readonly { readonly moduleId: string; readonly built: BuiltModule; readonly learner: LearnerState }[];
+  readonly runners: readonly (object | undefined)[];
   /** Writes further files of the algorithm. */
   saveFiles(path: string, save: string): Promise<void>;
 }
 
 export async function writeCheckpoint(path: string, given: SavedAlgorithm): Promise<Checkpoint> {
-  const { file, moduleId, module, learner, runners } = given;
+  const { file, runners } = given;
   const checkpoint = new Checkpoint(path);
   const save = crypto.randomUUID();
-  const folder = joinPath(checkpoint.path, "modules", moduleId);
-  await makeFolder(folder);
-  const arrays = new Map(Object.entries(learner.arrays).map(([name, data]) => [name, { shape: [data.length], data }]));
   const metadata = { save };
-  await writeWhole(joinPath(folder, "weights.safetensors"), writeSafetensors({ arrays: weightsOf(module), metadata }));
-  await writeWhole(joinPath(folder, "optimizer.safetensors"), writeSafetensors({ arrays, metadata }));
+  const modules: Record<string, SavedModule> = {};
+  for (const { moduleId, built, learner } of given.modules) {
+    const folder = joinPath(checkpoint.path, "modules", moduleId);
+    await makeFolder(folder);
+    const arrays = new Map(Object.entries(learner.arrays).map(([name, data]) => [name, { shape: [data.length], data }]));
+    await writeWhole(joinPath(folder, "weights.safetensors"), writeSafetensors({ arrays: weightsOf(built.module), metadata }));
+    await writeWhole(joinPath(folder, "optimizer.safetensors"), writeSafetensors({ arrays, metadata }));
+    const spaces = { observation: built.observationSpace.toJSON(), action: built.actionSpace.toJSON() };
+    modules[moduleId] = { spaces, connectors: built.encoder.toSaved(), learner: learner.data };
+  }
   await writeWhole(joinPath(checkpoint.path, ENVIRONMENTS), JSON.stringify({ save, runners: runners.map((runner) => runner ?? null) }));
   await given.saveFiles(checkpoint.path, save);
-  const whole: AlgorithmFile = { format: "shoal-rl", formatVersion: FORMAT_VERSION, save, ...file, learner: learner.data };
+  const whole: AlgorithmFile = { format: "shoal-rl", formatVersion: FORMAT_VERSION, save, ...file, modules };
   await writeWhole(joinPath(checkpoint.path, ALGORITHM), `${JSON.stringify(whole, undefined, 2)}\n`);
   return checkpoint;
 }
@@ -99,7 +111,13 @@ export async function readAlgorithmFile(path: string): Promise<AlgorithmFile> {
     throw new RLError(
       `Cannot read a checkpoint: ${folder} has format version ${describeValue(formatVersion)}, and this version of Shoal reads up to ${FORMAT_VERSION}. Install a newer one`,
     );
-  return file as unknown as AlgorithmFile;
+  return formatVersion === 1 ? fromVersion1(file) : (file as unknown as AlgorithmFile);
+}
+
+/** Puts the parts of the one module where today's version has them. */
+function fromVersion1(file: Record<string, unknown>): AlgorithmFile {
+  const { spaces, connectors = [], learner, ...others } = file;
+  return { ...others, modules: { [DEFAULT_MODULE_ID]: { spaces, connectors, learner } } } as unknown as AlgorithmFile;
 }
 
 /** Sets the weights of a module from a checkpoint. */
@@ -112,21 +130,29 @@ export async function readWeights(
   setWeights(module, (await readArrays(file, save)).arrays, file);
 }
 
-/** The state of the learner and of the runners. */
-export async function readStates(
-  path: string,
-  { save, learner }: AlgorithmFile,
-  moduleId: string,
-): Promise<{ learner: LearnerState; runners: readonly (RunnerState | null)[] }> {
-  const folder = new Checkpoint(path).path;
-  const file = joinPath(folder, "modules", moduleId, "optimizer.safetensors");
+/** The state of a module's learner. @throws RLError where the checkpoint has no such module */
+export async function readOptimizer(path: string, { save, modules }: AlgorithmFile, moduleId: string): Promise<LearnerState> {
+  const file = joinPath(new Checkpoint(path).path, "modules", moduleId, "optimizer.safetensors");
   const { arrays } = await readArrays(file, save);
-  const environments = joinPath(folder, ENVIRONMENTS);
-  const text = await readTextIfThere(environments);
-  const states = text === undefined ? undefined : (JSON.parse(text) as { save: string; runners: readonly (RunnerState | null)[] });
-  if (states?.save !== save) throw mixed(environments);
   const named = Object.fromEntries(Array.from(arrays, ([name, { data }]) => [name, data as Float32Array]));
-  return { learner: { data: learner, arrays: named }, runners: states.runners };
+  return { data: savedModule(modules, moduleId, path).learner, arrays: named };
+}
+
+/** A module of a checkpoint. @throws RLError that names the others where it has none of this id */
+export function savedModule(modules: AlgorithmFile["modules"], moduleId: string, path: string): SavedModule {
+  if (Object.hasOwn(modules, moduleId)) return modules[moduleId] as SavedModule;
+  throw new RLError(
+    `Cannot read policy ${describeValue(moduleId)} of ${path}: the checkpoint has ${Object.keys(modules).join(", ")}. Give one of them: { moduleId }`,
+  );
+}
+
+/** The states of the runners, in their order. */
+export async function readRunners(path: string, { save }: AlgorithmFile): Promise<readonly (object | null)[]> {
+  const environments = joinPath(new Checkpoint(path).path, ENVIRONMENTS);
+  const text = await readTextIfThere(environments);
+  const states = text === undefined ? undefined : (JSON.parse(text) as { save: string; runners: readonly (object | null)[] });
+  if (states?.save !== save) throw mixed(environments);
+  return states.runners;
 }
 
 async function readArrays(path: string, save: string): Promise<NamedArrays> {

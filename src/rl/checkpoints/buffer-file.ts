@@ -1,5 +1,5 @@
 /**
- * The buffer of an algorithm in its checkpoint: `buffer/default_policy.safetensors`, with counters as its metadata.
+ * The buffer of an algorithm in its checkpoint: a file in `buffer` for each module, with counters as its metadata.
  *
  * A buffer of another save is refused, as all files of a checkpoint are.
  */
@@ -14,17 +14,23 @@ import { readSafetensors, writeSafetensors } from "./safetensors.ts";
 
 const NAMES = ["obs", "actions", "rewards", "next", "kinds", "priorities"] as const;
 
-export async function writeBuffer(path: string, save: string, { arrays, ...counters }: EpisodeReplayState): Promise<void> {
+/** The save and the module that a buffer belongs to. */
+interface BufferOf {
+  readonly save: string;
+  readonly moduleId: string;
+}
+
+export async function writeBuffer(path: string, { save, moduleId }: BufferOf, { arrays, ...counters }: EpisodeReplayState): Promise<void> {
   const folder = joinPath(new Checkpoint(path).path, "buffer");
   await makeFolder(folder);
   const named = new Map(NAMES.map((name) => [name, { shape: [arrays[name].length], data: arrays[name] }]));
   const bytes = writeSafetensors({ arrays: named, metadata: { save, counters: JSON.stringify(counters) } });
-  await writeWhole(joinPath(folder, "default_policy.safetensors"), bytes);
+  await writeWhole(joinPath(folder, `${moduleId}.safetensors`), bytes);
 }
 
 /** @throws RLError where the buffer is damaged, or of another save */
-export async function readBuffer(path: string, save: string): Promise<EpisodeReplayState> {
-  const file = joinPath(new Checkpoint(path).path, "buffer", "default_policy.safetensors");
+export async function readBuffer(path: string, { save, moduleId }: BufferOf): Promise<EpisodeReplayState> {
+  const file = joinPath(new Checkpoint(path).path, "buffer", `${moduleId}.safetensors`);
   const { arrays, metadata } = readSafetensors(await readWhole(file), file);
   const missing = NAMES.find((name) => !arrays.has(name));
   if (metadata["save"] !== save || missing !== undefined)

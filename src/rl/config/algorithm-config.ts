@@ -4,11 +4,14 @@
  * Values are checked when they are set, combinations by `validate`, which `buildAlgo` calls. A frozen configuration takes no more values. The data of a configuration (`toDict`) goes into checkpoints; classes and
  * functions do not.
  */
-import { describeValue, type OptionSet, readOptions } from "../../core/internal.ts";
-import { type EnvClass, type EnvSource, type EnvSpec, findEnv } from "../environments/registry.ts";
+import { describeValue, nearNames, type OptionSet, readOptions } from "../../core/internal.ts";
+import { type EnvClass, type EnvSource, type EnvSpec, findEnv, type MultiAgentSource } from "../environments/registry.ts";
 import type { PolicyKind } from "../distributions/choose-distribution.ts";
 import type { LearnerClass } from "../learners/learner.ts";
 import type { ModuleSpec } from "../modules/module-spec.ts";
+import { DEFAULT_MODULE_ID, type PolicySpec, policySpecs } from "../modules/policy-mapping.ts";
+import { type SpaceJson } from "../spaces/space.ts";
+import { spaceFromJson } from "../spaces/space-json.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
 import type { Callbacks } from "./callbacks.ts";
 import { OLD_ROLLOUTS, OLD_TRAINING, type OldRollouts, type OldTraining, sayOnce, sayToday, underTodaysNames } from "./old-spellings.ts";
@@ -23,6 +26,7 @@ import {
   type GivenOptions,
   LEARNERS,
   MODEL_CONFIG,
+  MULTI_AGENT,
   REPORTING,
   RESOURCES,
   RL_MODULE,
@@ -49,6 +53,7 @@ export interface ConfigValues<Training> {
   readonly envRunners: ValuesOf<typeof ENV_RUNNERS>;
   readonly training: Training;
   readonly rlModule: ValuesOf<typeof RL_MODULE>;
+  readonly multiAgent: ValuesOf<typeof MULTI_AGENT>;
   readonly learners: ValuesOf<typeof LEARNERS>;
   readonly debugging: ValuesOf<typeof DEBUGGING>;
   readonly evaluation: ValuesOf<typeof EVALUATION>;
@@ -66,6 +71,7 @@ const TABLES: Readonly<Record<Exclude<Part, "training">, AnyTable>> = {
   environment: ENVIRONMENT,
   envRunners: ENV_RUNNERS,
   rlModule: RL_MODULE,
+  multiAgent: MULTI_AGENT,
   learners: LEARNERS,
   debugging: DEBUGGING,
   evaluation: EVALUATION,
@@ -90,8 +96,8 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The learner of the algorithm. */
   abstract readonly defaultLearner: LearnerClass;
 
-  /** The environment: an id such as `"CartPole-v1"`, a registered name, or a class. */
-  environment<C extends EnvClass>(source: string | C, options?: EnvironmentOptions<C>): this {
+  /** The environment: an id such as `"CartPole-v1"`, a registered name, a class, or `makeMultiAgent(...)`. */
+  environment<C extends EnvClass>(source: string | MultiAgentSource | C, options?: EnvironmentOptions<C>): this {
     this.#set("environment", options);
     this.#env = findEnv(source satisfies EnvSource);
     return this;
@@ -116,6 +122,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The network. */
   rlModule(options: GivenOptions<ValuesOf<typeof RL_MODULE>>): this {
     return this.#set("rlModule", options);
+  }
+
+  /** The policies of environments with several agents. */
+  multiAgent(options: GivenOptions<ValuesOf<typeof MULTI_AGENT>>): this {
+    return this.#set("multiAgent", options);
   }
 
   /** @deprecated Use `learners`. */
@@ -222,6 +233,22 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     return { moduleClass: rlModule.moduleClass, modelConfig, ...ways, policyKind: this.policyKind };
   }
 
+  /** How each process makes the module of a policy. */
+  moduleSpecOf(moduleId: string): ModuleSpec {
+    const shared = this.moduleSpec;
+    const { policies } = this.values.multiAgent;
+    const own = policies === undefined ? undefined : policySpecs(policies)[moduleId];
+    if (own === undefined) return shared;
+    return { ...shared, moduleClass: own.moduleClass ?? shared.moduleClass, modelConfig: { ...shared.modelConfig, ...own.modelConfig } };
+  }
+
+  /** The values of `training()` for a policy. */
+  trainingOf(moduleId: string): Training {
+    const { algorithmConfigOverridesPerModule: overrides } = this.values.multiAgent;
+    const own = { ...this.defaults.training, ...this.#given.training, ...overrides[moduleId] };
+    return readOptions(own, this.trainingTable);
+  }
+
   /** A configuration of the same values, which is not frozen. */
   copy(): this {
     const copy = new (this.constructor as new () => this)();
@@ -239,9 +266,10 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   /** Checks combinations of values. @throws TypeError, RangeError */
   validate(): void {
-    const { rlModule, learners } = this.values;
+    const { rlModule, learners, multiAgent } = this.values;
     // A class of one's own reads its configuration itself.
     if (rlModule.moduleClass === undefined) readOptions(rlModule.modelConfig, MODEL_CONFIG);
+    this.#checkPolicies(multiAgent, rlModule.moduleClass !== undefined);
     void this.env;
     if (rlModule.moduleClass === undefined && rlModule.modelConfig?.useLstm === true) this.refuseMemory();
     const { learnerClass } = learners;
@@ -257,6 +285,29 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     throw new TypeError(
       `Cannot build ${this.name}: useLstm, and modules with an initialState, go with PPO: ${this.name} learns from single steps of its buffer. Leave useLstm out and stack observations: envToModuleConnector: () => new FrameStack({ numFrames: 4 })`,
     );
+  }
+
+  /** Checks the parts of `multiAgent()` that name policies. Agents are mapped when an environment has been made. */
+  #checkPolicies(
+    { policies, policiesToTrain, algorithmConfigOverridesPerModule }: ConfigValues<Training>["multiAgent"],
+    hasClass: boolean,
+  ): void {
+    const specs = policies === undefined ? {} : policySpecs(policies);
+    const known = policies === undefined ? [DEFAULT_MODULE_ID] : Object.keys(specs);
+    for (const [option, ids] of [
+      ["policiesToTrain", policiesToTrain ?? []],
+      ["algorithmConfigOverridesPerModule", Object.keys(algorithmConfigOverridesPerModule)],
+    ] as const) {
+      const unknown = ids.find((id) => !known.includes(id));
+      if (unknown === undefined) continue;
+      const near = nearNames(unknown, known);
+      throw new RangeError(
+        `Cannot build ${this.name}: ${option} of multiAgent() has the policy ${describeValue(unknown)}, which does not exist: ${near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${known.join(", ")}`}`,
+      );
+    }
+    for (const id of Object.keys(algorithmConfigOverridesPerModule)) void this.trainingOf(id);
+    for (const { moduleClass, modelConfig } of Object.values(specs))
+      if (moduleClass === undefined && !hasClass && modelConfig !== undefined) readOptions(modelConfig, MODEL_CONFIG);
   }
 
   /** The data of the configuration, by part. Classes and functions stand there by their names. */
@@ -276,15 +327,17 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     const code = envClass === undefined ? [] : ["environment"];
     const given: Record<string, object> = {};
     for (const [part, values] of Object.entries(this.#given)) {
-      for (const [option, value] of Object.entries(values)) if (typeof value === "function") code.push(`${part}.${option}`);
-      given[part] = Object.fromEntries(Object.entries(values).filter(([, value]) => typeof value !== "function"));
+      const isCode = (option: string, value: unknown): boolean =>
+        typeof value === "function" || (option === "policies" && hasClasses(value));
+      for (const [option, value] of Object.entries(values)) if (isCode(option, value)) code.push(`${part}.${option}`);
+      given[part] = Object.fromEntries(Object.entries(values).filter(([option, value]) => !isCode(option, value)));
     }
     return { env: name, given, code };
   }
 
   /** Sets values that `toCheckpoint` gave. */
   fromCheckpoint(given: Readonly<Record<string, object>>): this {
-    for (const [part, values] of Object.entries(given)) this.#set(part as Part, values);
+    for (const [part, values] of Object.entries(given)) this.#set(part as Part, part === "multiAgent" ? withSpaces(values) : values);
     return this;
   }
 
@@ -296,4 +349,23 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     sayToday("build()", "buildAlgo()");
     return this.buildAlgo() as ReturnType<this["buildAlgo"]>;
   }
+}
+
+/** Whether policies have classes of one's own, which have no form in JSON. */
+function hasClasses(policies: unknown): boolean {
+  return (
+    !Array.isArray(policies) &&
+    Object.values(policies as Readonly<Record<string, PolicySpec>>).some((spec) => spec.moduleClass !== undefined)
+  );
+}
+
+/** The values of `multiAgent()` from JSON, in which spaces have a form of their own. */
+function withSpaces(values: object): object {
+  const { policies, ...others } = values as { policies?: readonly string[] | Readonly<Record<string, Readonly<Record<string, unknown>>>> };
+  if (policies === undefined || Array.isArray(policies)) return values;
+  const read = (spec: Readonly<Record<string, unknown>>): object =>
+    Object.fromEntries(
+      Object.entries(spec).map(([name, value]) => [name, name.endsWith("Space") ? spaceFromJson(value as SpaceJson) : value]),
+    );
+  return { ...others, policies: Object.fromEntries(Object.entries(policies).map(([id, spec]) => [id, read(spec)])) };
 }

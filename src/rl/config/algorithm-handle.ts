@@ -12,7 +12,7 @@ export interface AlgorithmHandle extends AsyncDisposable {
   evaluate(options?: CallOptions): Promise<EvaluationResult>;
   save(path: string): Promise<Checkpoint>;
   restore(path: string): Promise<void>;
-  getWeights(): Record<string, Float32Array>;
+  getWeights(ids?: readonly string[]): Record<string, Float32Array>;
   setWeights(weights: Readonly<Record<string, Float32Array>>): void;
   stop(): Promise<void>;
 }

@@ -13,6 +13,7 @@ import {
   isPlainObject,
   milliseconds,
   number,
+  oneOf,
   type Option,
   type OptionSet,
   plainObject,
@@ -21,8 +22,10 @@ import type { ConnectorMaker } from "../connectors/observation-pipeline.ts";
 import type { ConvFilter } from "../modules/picture-layers.ts";
 import type { ModelConfig } from "../modules/model-config.ts";
 import type { ModuleClass } from "../modules/rl-module.ts";
+import type { PolicyMappingFn, PolicySpec } from "../modules/policy-mapping.ts";
 import type { LearnerClass } from "../learners/learner.ts";
 import { schedule } from "../learners/schedule.ts";
+import { Space } from "../spaces/space.ts";
 import type { Callbacks } from "./callbacks.ts";
 
 /** The values of a table, all of which are set. */
@@ -146,6 +149,58 @@ export const MODEL_CONFIG = {
     useLstm: flag(false),
     lstmCellSize: whole(1, 256),
     maxSeqLen: whole(1, 20),
+  },
+};
+
+const moduleIds = custom<readonly string[] | undefined>("a list of the ids of policies is needed", undefined, (value) =>
+  Array.isArray(value) && value.every((id) => typeof id === "string") ? "ok" : "wrong type",
+);
+
+/** Ids are names of folders in checkpoints. */
+const MODULE_ID = /^(?!\.)(?!__proto__$)[\w.-]{1,128}$/;
+
+function isPolicySpec(value: unknown): boolean {
+  if (!isPlainObject(value)) return false;
+  const { observationSpace, actionSpace, moduleClass, modelConfig, ...others } = value;
+  return (
+    Object.keys(others).length === 0 &&
+    [observationSpace, actionSpace].every((space) => space === undefined || space instanceof Space) &&
+    (moduleClass === undefined || (typeof moduleClass === "function" && isClass(moduleClass as never))) &&
+    (modelConfig === undefined || isPlainObject(modelConfig))
+  );
+}
+
+export const MULTI_AGENT = {
+  of: "multiAgent()",
+  otherNames: {
+    policyMapping: "it is policyMappingFn",
+    policyMap: "it is policies",
+    algorithmConfigOverrides: "it is algorithmConfigOverridesPerModule",
+  },
+  options: {
+    /** Default: one for all agents. */
+    policies: custom<readonly string[] | Readonly<Record<string, PolicySpec>> | undefined>(
+      'a list of ids, such as ["player"], or an object of { observationSpace, actionSpace, moduleClass, modelConfig } by id, is needed; ids have letters, digits, _, - and . only',
+      undefined,
+      (value) => {
+        const ids: readonly unknown[] | undefined = Array.isArray(value) ? value : isPlainObject(value) ? Object.keys(value) : undefined;
+        if (ids === undefined) return "wrong type";
+        const isGood =
+          ids.length > 0 && new Set(ids).size === ids.length && ids.every((id) => typeof id === "string" && MODULE_ID.test(id));
+        return isGood && (Array.isArray(value) || Object.values(value as object).every(isPolicySpec)) ? "ok" : "out of range";
+      },
+    ),
+    /** Default: the policy of the agent's own name, or the only one. */
+    policyMappingFn: callable<PolicyMappingFn>("a function of an agent's name that returns the id of a policy is needed"),
+    /** Default: all. */
+    policiesToTrain: moduleIds,
+    countStepsBy: oneOf(["env_steps", "agent_steps"], "env_steps"),
+    /** Values of `training()` that differ for a policy, by its id. */
+    algorithmConfigOverridesPerModule: custom<Readonly<Record<string, Readonly<Record<string, unknown>>>>>(
+      "an object of values of training() by policy, such as { player: { lr: 1e-3 } }, is needed",
+      {},
+      (value) => (isPlainObject(value) && Object.values(value).every(isPlainObject) ? "ok" : "wrong type"),
+    ),
   },
 };
 

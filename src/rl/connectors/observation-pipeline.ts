@@ -131,6 +131,17 @@ interface ObservedStep {
   readonly finals: readonly { readonly env: number; readonly observation: unknown }[];
 }
 
+/** Observations of some environments, one a row, with the action and the reward that led there. */
+interface ObservedRows {
+  readonly envs: readonly number[];
+  readonly encoded: Float32Array;
+  /** In the policy's range. */
+  readonly actions: NumericArray;
+  readonly rewards: Float64Array;
+  /** By row: not 0 where an episode begins. */
+  readonly starts: Uint8Array;
+}
+
 export class Observer {
   /** Rows of the last observations of ended episodes, by environment. */
   readonly finals: Float32Array;
@@ -188,6 +199,14 @@ export class Observer {
       this.#connect(first, into.subarray(env * size, (env + 1) * size));
     }
     return learnt;
+  }
+
+  /** Takes encoded observations of some environments, row by row, and writes the modules' input likewise. @returns the rewards to learn from */
+  observeSome({ envs, encoded, actions, rewards, starts }: ObservedRows, into: Float32Array): Float64Array {
+    if (this.#connectors.length > 0)
+      return this.#connect({ encoded, actions: this.#encodeActions(actions, starts), rewards, starts, envs }, into);
+    into.set(encoded);
+    return rewards;
   }
 
   #encodeActions(actions: NumericArray, starts: Uint8Array): Float32Array {

@@ -6,10 +6,13 @@
  */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
 import { EnvironmentError } from "../errors.ts";
-import { ENVIRONMENTS_MAX } from "../limits.ts";
+import { AGENTS_MAX, ENVIRONMENTS_MAX } from "../limits.ts";
 import { checkMembers, envThrew } from "./check-env.ts";
 import { AUTORESET_MODES, type AutoresetMode, type Env, type VectorContext, type VectorEnv } from "./env.ts";
 import { LoopedEnv } from "./looped-env.ts";
+import { AgentCopies } from "./multi-agent/agent-copies.ts";
+import { checkMultiAgentMembers, Game } from "./multi-agent/game.ts";
+import { isMultiAgent, type MultiAgentEnv } from "./multi-agent/multi-agent-env.ts";
 import { classOf, type EnvSource, type EnvSpec, findEnv } from "./registry.ts";
 import { SingleEnv, TimeLimit } from "./single-env.ts";
 
@@ -33,6 +36,7 @@ export interface VectorEnvOptions {
 export async function makeEnv(source: EnvSource, envConfig: object = {}): Promise<Env> {
   const spec = findEnv(source);
   const made = construct(spec, envConfig, { workerIndex: 0, vectorIndex: 0, numEnvs: 1, autoresetMode: "disabled" });
+  if (isMultiAgent(made)) throw severalAgents(spec, "makeEnv");
   return isVector(made) ? new SingleEnv(made) : limited(made, spec);
 }
 
@@ -58,10 +62,44 @@ interface VectorRequest {
   readonly isChecked: boolean;
 }
 
+/**
+ * Makes one environment with several agents.
+ *
+ * @param source - a class, or the id of a game
+ * @example
+ * const game = await makeMultiAgentEnv("TicTacToe");
+ * const { observations } = await game.reset({ seed: 1 });
+ */
+export async function makeMultiAgentEnv(source: EnvSource, envConfig: object = {}): Promise<MultiAgentEnv> {
+  const spec = findEnv(source);
+  const made = construct(spec, envConfig, { workerIndex: 0, vectorIndex: 0, numEnvs: 1 });
+  if (isMultiAgent(made)) return made;
+  throw new EnvironmentError(`Cannot make ${spec.name}: it has one agent. Use makeEnv()`);
+}
+
+/** The games of a runner: environments with several agents. @throws EnvironmentError where the class cannot be made or lacks a member */
+export function gamesOf(spec: EnvSpec, { envConfig, numEnvs, workerIndex, isChecked }: Omit<VectorRequest, "autoresetMode">): Game[] {
+  return Array.from({ length: numEnvs }, (_, vectorIndex) => {
+    const made = construct(spec, envConfig, { workerIndex, vectorIndex, numEnvs });
+    if (!isMultiAgent(made)) throw new EnvironmentError(`Cannot use ${spec.name} for several agents: it has no observationSpaces`);
+    return new Game(made, { name: spec.name, isChecked, maxEpisodeSteps: spec.maxEpisodeSteps });
+  });
+}
+
+/** An environment to look at, before any process starts: its spaces, and whether it has several agents. */
+export function shownEnv(spec: EnvSpec, envConfig: object): Env | VectorEnv | MultiAgentEnv {
+  return construct(spec, envConfig, { workerIndex: 0, vectorIndex: 0, numEnvs: 1, autoresetMode: "sameStep" });
+}
+
+function severalAgents({ name }: EnvSpec, call: string): EnvironmentError {
+  return new EnvironmentError(`Cannot make ${name} with ${call}(): it has several agents. Use makeMultiAgentEnv()`);
+}
+
 /** The vector environment of a runner. @throws EnvironmentError where the class cannot be made or lacks a member */
 export function vectorEnvOf(spec: EnvSpec, { envConfig, numEnvs, autoresetMode, workerIndex, isChecked }: VectorRequest): VectorEnv {
   const context = { workerIndex, vectorIndex: 0, numEnvs, autoresetMode };
   const first = construct(spec, envConfig, context);
+  if (isMultiAgent(first)) throw severalAgents(spec, "makeVectorEnv");
   if (isVector(first)) {
     if (first.numEnvs !== numEnvs)
       throw new EnvironmentError(
@@ -77,18 +115,35 @@ export function vectorEnvOf(spec: EnvSpec, { envConfig, numEnvs, autoresetMode, 
   return new LoopedEnv(envs, { autoresetMode, isChecked, name: spec.name });
 }
 
-function construct(spec: EnvSpec, envConfig: object, context: VectorContext): Env | VectorEnv {
+function construct(spec: EnvSpec, envConfig: object, context: VectorContext): Env | VectorEnv | MultiAgentEnv {
   if (!isPlainObject(envConfig))
     throw new TypeError(`Cannot make ${spec.name}: envConfig is an object: received ${describeValue(envConfig)}`);
-  const envClass = classOf(spec) as unknown as new (envConfig: object, context: VectorContext) => Env | VectorEnv;
-  let made: Env | VectorEnv;
+  if (spec.copied !== undefined) return copies(spec.copied, envConfig, { context, name: spec.name });
+  const envClass = classOf(spec) as unknown as new (envConfig: object, context: VectorContext) => Env | VectorEnv | MultiAgentEnv;
+  let made: Env | VectorEnv | MultiAgentEnv;
   try {
     made = new envClass(envConfig, context);
   } catch (error) {
     throw envThrew(spec.name, "construct", error);
   }
-  checkMembers(made as Env, spec.name);
+  if (isMultiAgent(made)) checkMultiAgentMembers(made, spec.name);
+  else checkMembers(made as Env, spec.name);
   return made;
+}
+
+function copies(
+  copied: EnvSpec,
+  { numAgents = 2, ...envConfig }: { readonly numAgents?: number },
+  { context, name }: { context: VectorContext; name: string },
+): AgentCopies {
+  if (!Number.isSafeInteger(numAgents) || numAgents < 1 || numAgents > AGENTS_MAX)
+    throw new RangeError(`Cannot make ${name}: numAgents is a whole number from 1 to ${AGENTS_MAX}: received ${describeValue(numAgents)}`);
+  const envs = Array.from({ length: numAgents }, () => {
+    const made = construct(copied, envConfig, { ...context, vectorIndex: 0, numEnvs: 1, autoresetMode: "disabled" });
+    if (isMultiAgent(made)) throw new EnvironmentError(`Cannot make ${name}: ${copied.name} has several agents already`);
+    return isVector(made) ? new SingleEnv(made) : limited(made, copied);
+  });
+  return new AgentCopies(envs, name);
 }
 
 function isVector(env: Env | VectorEnv): env is VectorEnv {

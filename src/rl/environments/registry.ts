@@ -11,16 +11,31 @@ import { MountainCarContinuous } from "./classic/mountain-car-continuous.ts";
 import { MountainCar } from "./classic/mountain-car.ts";
 import { Pendulum } from "./classic/pendulum.ts";
 import type { Env, EnvContext, VectorContext, VectorEnv } from "./env.ts";
+import { RockPaperScissors } from "./games/rock-paper-scissors.ts";
+import { StatelessCartPole } from "./games/stateless-cart-pole.ts";
+import { TicTacToe } from "./games/tic-tac-toe.ts";
+import { TwoStepGame } from "./games/two-step-game.ts";
+import type { MultiAgentEnv } from "./multi-agent/multi-agent-env.ts";
 import { CliffWalking, CliffWalkingSlippery } from "./toy-text/cliff-walking.ts";
 import { FrozenLake, FrozenLake8x8 } from "./toy-text/frozen-lake.ts";
 import { Taxi } from "./toy-text/taxi.ts";
 
 /** A class of environments. `envConfig` of `.environment()` is its first argument. */
 // oxlint-disable-next-line no-explicit-any -- the config is the class's own affair
-export type EnvClass = new (envConfig: any, context: EnvContext) => Env<any, any> | VectorEnv;
+export type EnvClass = new (envConfig: any, context: EnvContext) => Env<any, any> | VectorEnv | MultiAgentEnv;
 
-/** Everything that names an environment: an id, or a class. */
-export type EnvSource = string | EnvClass;
+/** Several agents, each in a copy of one environment. */
+export class MultiAgentSource {
+  /** The environment that is copied. */
+  readonly copied: EnvSpec;
+
+  constructor(copied: EnvSpec) {
+    this.copied = copied;
+  }
+}
+
+/** Everything that names an environment: an id, a class, or `makeMultiAgent(...)`. */
+export type EnvSource = string | EnvClass | MultiAgentSource;
 
 /** An environment that was found, in the form that travels to runners. */
 export interface EnvSpec {
@@ -28,9 +43,11 @@ export interface EnvSpec {
   /** `undefined` for a built-in environment. */
   readonly envClass: EnvClass | undefined;
   readonly maxEpisodeSteps: number | undefined;
+  /** The environment that each agent has a copy of. */
+  readonly copied?: EnvSpec | undefined;
 }
 
-type BuiltIn = new (envConfig: never, context: VectorContext) => VectorEnv | Env;
+type BuiltIn = new (envConfig: never, context: VectorContext) => VectorEnv | Env | MultiAgentEnv;
 
 const BUILT_IN: Readonly<Record<string, BuiltIn>> = {
   "CartPole-v1": CartPole,
@@ -43,6 +60,10 @@ const BUILT_IN: Readonly<Record<string, BuiltIn>> = {
   "CliffWalking-v1": CliffWalking,
   "CliffWalkingSlippery-v1": CliffWalkingSlippery,
   "Taxi-v4": Taxi,
+  RockPaperScissors,
+  StatelessCartPole,
+  TicTacToe,
+  TwoStepGame,
 };
 
 /** Time limits of built-in environments. Vector classes keep theirs themselves. */
@@ -65,17 +86,39 @@ export function registerEnv(name: string, envClass: EnvClass, options: { maxEpis
   registered.set(name, { name, envClass, maxEpisodeSteps });
 }
 
+/**
+ * Puts several agents into copies of an environment with one agent, one each: `agent0`, `agent1` and so on.
+ *
+ * `envConfig` has `numAgents` (default: 2) beside the options of the copies. An agent leaves when its environment ends; the game is over when all have left.
+ *
+ * @example
+ * const config = new PPOConfig().environment(makeMultiAgent("CartPole-v1"), { envConfig: { numAgents: 2 } });
+ */
+export function makeMultiAgent(source: string | EnvClass): MultiAgentSource {
+  return new MultiAgentSource(findEnv(source));
+}
+
+/** The name of copies, which `findEnv` takes as well: checkpoints have it. */
+const COPIES = /^MultiAgent\((.+)\)$/;
+
 /** Finds what `.environment()` and `makeEnv` were given. @throws RangeError for an id that nobody registered, TypeError for other values */
 export function findEnv(source: unknown): EnvSpec {
+  if (source instanceof MultiAgentSource) return copiesOf(source.copied);
   if (isClassValue(source)) return { name: source.name || "an environment", envClass: source, maxEpisodeSteps: undefined };
   if (typeof source !== "string")
     throw new TypeError(
       `Cannot find an environment: an id such as "CartPole-v1", or a class, is needed: received ${describeValue(source)}`,
     );
+  const [, copied] = COPIES.exec(source) ?? [];
+  if (copied !== undefined) return copiesOf(findEnv(copied));
   const known = registered.get(source);
   if (known !== undefined) return known;
   if (Object.hasOwn(BUILT_IN, source)) return { name: source, envClass: undefined, maxEpisodeSteps: STEP_LIMITS[source] };
   throw new RangeError(`Cannot find an environment: there is no id ${JSON.stringify(source.slice(0, 100))}: ${insteadOf(source)}`);
+}
+
+function copiesOf(copied: EnvSpec): EnvSpec {
+  return { name: `MultiAgent(${copied.name})`, envClass: copied.envClass, maxEpisodeSteps: undefined, copied };
 }
 
 function insteadOf(id: string): string {

@@ -13,6 +13,8 @@ import type { Env, ResetOptions, ResetResult, StepResult, VectorEnv, VectorReset
 export class SingleEnv implements Env {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
+  readonly getState?: () => unknown;
+  readonly setState?: (state: never) => void;
   readonly #env: VectorEnv;
   readonly #layout: ColumnLayout;
   readonly #actionLayout: ColumnLayout;
@@ -23,6 +25,9 @@ export class SingleEnv implements Env {
     this.actionSpace = env.actionSpace;
     this.#layout = columnLayout(env.observationSpace);
     this.#actionLayout = columnLayout(env.actionSpace);
+    if (env.getState === undefined || env.setState === undefined) return;
+    this.getState = () => env.getState?.();
+    this.setState = (state) => env.setState?.(state);
   }
 
   reset(options: ResetOptions = {}): ResetResult | Promise<ResetResult> {
@@ -50,14 +55,6 @@ export class SingleEnv implements Env {
 
   async close(): Promise<void> {
     await this.#env.close?.();
-  }
-
-  getState(): unknown {
-    return this.#env.getState?.();
-  }
-
-  setState(state: never): void {
-    this.#env.setState?.(state);
   }
 }
 

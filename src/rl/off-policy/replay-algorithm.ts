@@ -12,6 +12,7 @@ import { RLError } from "../errors.ts";
 import type { ReplayConfig, ReplayLearner } from "../learners/replay-learner.ts";
 import { EpisodeReplay } from "../replay/episode-replay.ts";
 import { PriorityChoice, UniformChoice } from "../replay/slot-choice.ts";
+import { moduleSeed } from "../modules/policy-mapping.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 import { isPrioritized, type ReplayBufferConfig, type ReplayBufferValues } from "./replay-options.ts";
 
@@ -26,22 +27,34 @@ interface ReplayTraining extends ReplayConfig {
 
 /** The part of a checkpoint's JSON. */
 interface SavedStep {
-  readonly due: number;
+  /** By module: updates that are due. */
+  readonly dues?: Readonly<Record<string, number>>;
+  /** That of the one module, in checkpoints of version 1. */
+  readonly due?: number;
   readonly hasBuffer: boolean;
 }
 
-export abstract class ReplayAlgorithm<Training extends ReplayTraining> extends Algorithm<Training> {
-  #buffer: EpisodeReplay | undefined;
+/** The buffer of a module. */
+interface ModuleBuffer {
+  readonly buffer: EpisodeReplay;
   /** Updates that are due; the fraction goes on to the next round. */
-  #due = 0;
+  due: number;
+}
 
-  get #replay(): EpisodeReplay {
-    this.#buffer ??= this.#makeBuffer();
-    return this.#buffer;
+export abstract class ReplayAlgorithm<Training extends ReplayTraining> extends Algorithm<Training> {
+  readonly #buffers = new Map<string, ModuleBuffer>();
+
+  #bufferOf(moduleId: string): ModuleBuffer {
+    const known = this.#buffers.get(moduleId);
+    if (known !== undefined) return known;
+    const made = { buffer: this.#makeBuffer(moduleId), due: 0 };
+    this.#buffers.set(moduleId, made);
+    return made;
   }
 
-  #makeBuffer(): EpisodeReplay {
-    const { encoder, distribution } = this.built;
+  #makeBuffer(moduleId: string): EpisodeReplay {
+    const { built } = this.modules.get(moduleId) as NonNullable<ReturnType<typeof this.modules.get>>;
+    const { encoder, distribution } = built;
     const { capacity, alpha } = this.#bufferValues;
     const actions = distribution.actions;
     const isByPriority = isPrioritized(this.#bufferValues);
@@ -49,7 +62,7 @@ export abstract class ReplayAlgorithm<Training extends ReplayTraining> extends A
       { capacity, obs: encoder.size, actions: actions.size ?? 1 },
       {
         choice: isByPriority ? new PriorityChoice(alpha) : new UniformChoice(),
-        random: new Random(this.seed, "replay buffer"),
+        random: new Random(moduleSeed(this.seed, moduleId), "replay buffer"),
         makeActions: (rows) => actions.allocate(rows) as NumericArray,
       },
     );
@@ -60,41 +73,48 @@ export abstract class ReplayAlgorithm<Training extends ReplayTraining> extends A
   }
 
   protected async trainingStep(signal: AbortSignal | undefined): Promise<void> {
-    const { trainBatchSizePerLearner: rows, numStepsSampledBeforeLearningStarts, trainingIntensity, gamma, nStep } = this.values.training;
-    const fragment = await this.sample(1, signal);
-    const buffer = this.#replay;
-    buffer.add(fragment);
-    if (buffer.steps < numStepsSampledBeforeLearningStarts || buffer.size === 0) return;
-    this.#due += trainingIntensity === undefined ? 1 : (trainingIntensity * fragment.rows) / rows;
+    const fragments = await this.sample(1, signal);
     const { beta } = this.#bufferValues;
-    const learner = this.learner as unknown as ReplayLearner;
-    await this.learn(() => {
-      for (; this.#due >= 1; this.#due -= 1) {
-        const batch = buffer.sample({ rows, beta, gamma, nStep });
-        buffer.updatePriorities(batch.indices, learner.update(batch, this.envSteps));
-      }
-    });
+    for (const { id, module, fragment } of this.learningFrom(fragments)) {
+      const replay = this.#bufferOf(id);
+      const { buffer } = replay;
+      buffer.add(fragment);
+      const learner = module.learner as unknown as ReplayLearner<ReplayTraining>;
+      const { trainBatchSizePerLearner: rows, numStepsSampledBeforeLearningStarts, trainingIntensity, gamma, nStep } = learner.config;
+      if (buffer.steps < numStepsSampledBeforeLearningStarts || buffer.size === 0) continue;
+      replay.due += trainingIntensity === undefined ? 1 : (trainingIntensity * fragment.rows) / rows;
+      await this.learn(() => {
+        for (; replay.due >= 1; replay.due -= 1) {
+          const batch = buffer.sample({ rows, beta, gamma, nStep });
+          buffer.updatePriorities(batch.indices, learner.update(batch, this.envSteps));
+        }
+      });
+    }
   }
 
   protected override getState(): SavedStep {
-    return { due: this.#due, hasBuffer: this.values.checkpointing.storeBufferInCheckpoints };
+    return {
+      dues: Object.fromEntries(Array.from(this.modules.keys(), (id) => [id, this.#bufferOf(id).due])),
+      hasBuffer: this.values.checkpointing.storeBufferInCheckpoints,
+    };
   }
 
   protected override async saveFiles(path: string, save: string): Promise<void> {
-    if (this.values.checkpointing.storeBufferInCheckpoints) await writeBuffer(path, save, this.#replay.getState());
+    if (!this.values.checkpointing.storeBufferInCheckpoints) return;
+    for (const id of this.modules.keys()) await writeBuffer(path, { save, moduleId: id }, this.#bufferOf(id).buffer.getState());
   }
 
-  /** Takes the buffer of a checkpoint; without one it begins empty, and learning waits until it has been filled. */
-  protected override async restoreState(path: string, save: string, { due, hasBuffer }: SavedStep): Promise<void> {
-    this.#due = due;
-    this.#buffer = this.#makeBuffer();
+  /** Takes the buffers of a checkpoint; without them they begin empty, and learning waits until they have been filled. */
+  protected override async restoreState(path: string, save: string, { due, dues, hasBuffer }: SavedStep): Promise<void> {
+    for (const moduleId of this.modules.keys())
+      this.#buffers.set(moduleId, { buffer: this.#makeBuffer(moduleId), due: dues?.[moduleId] ?? due ?? 0 });
     if (!this.values.checkpointing.storeBufferInCheckpoints) return;
     if (!hasBuffer)
       throw new RLError(
         `Cannot restore ${path}: it has no buffer, as it was saved without storeBufferInCheckpoints. Restore with checkpointing({ storeBufferInCheckpoints: false })`,
       );
     try {
-      this.#buffer.setState(await readBuffer(path, save));
+      for (const [moduleId, { buffer }] of this.#buffers) buffer.setState(await readBuffer(path, { save, moduleId }));
     } catch (cause) {
       if (cause instanceof RLError) throw cause;
       throw new RLError(`Cannot restore ${path}: ${messageOf(cause)}`, { cause });

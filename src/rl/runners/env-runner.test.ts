@@ -4,8 +4,9 @@ import { Discrete } from "../spaces/discrete.ts";
 import { LoopedEnv } from "../environments/looped-env.ts";
 import type { Env, VectorContext } from "../environments/env.ts";
 import type { EnvClass } from "../environments/registry.ts";
-import { SEQUENCE_END } from "../sequences/fragment.ts";
-import { EnvRunner, type RunnerSpec } from "./env-runner.ts";
+import { DEFAULT_MODULE_ID } from "../modules/policy-mapping.ts";
+import { type Fragment, SEQUENCE_END } from "../sequences/fragment.ts";
+import { EnvRunner, type ModuleSample, type RunnerSpec, type Sample } from "./env-runner.ts";
 
 /** Counts to two, then the episode is over: the observation is the count, the reward ten times that. */
 class Counter implements Env<Float32Array, number> {
@@ -45,9 +46,14 @@ const spec = (envClass: EnvClass): RunnerSpec => ({
   module: { moduleClass: undefined, modelConfig: { fcnetHiddens: [4] }, normalizeActions: true, clipActions: false },
 });
 
+function fragmentOf(modules: Sample["modules"]): Fragment {
+  return (modules[DEFAULT_MODULE_ID] as ModuleSample).fragment;
+}
+
 test.each([Counter, NextStepCounter])("rows of %o end where episodes end, without the step that resets", async (envClass) => {
   const runner = new EnvRunner(spec(envClass));
-  const { fragment, returns, lengths } = await runner.sample({ steps: 5, explore: true });
+  const { modules, returns, lengths } = await runner.sample({ steps: 5, explore: true });
+  const fragment = fragmentOf(modules);
   expect(Array.from(fragment.obs)).toEqual([0, 1, 2, 0, 1, 2, 0, 1]);
   expect(Array.from(fragment.rewards)).toEqual([10, 20, 10, 20, 10]);
   const { CUT, TERMINATED } = SEQUENCE_END;
@@ -57,11 +63,12 @@ test.each([Counter, NextStepCounter])("rows of %o end where episodes end, withou
     [2, 2],
   ]);
   const next = await runner.sample({ steps: 1, explore: true });
-  expect([Array.from(next.fragment.obs), Array.from(next.returns)]).toEqual([[1, 2], [30]]);
+  expect([Array.from(fragmentOf(next.modules).obs), Array.from(next.returns)]).toEqual([[1, 2], [30]]);
 });
 
 test("the log-probability is that of the drawn action", async () => {
-  const { fragment } = await new EnvRunner(spec(Counter)).sample({ steps: 200, explore: true });
+  const { modules } = await new EnvRunner(spec(Counter)).sample({ steps: 200, explore: true });
+  const fragment = fragmentOf(modules);
   for (let row = 0; row < fragment.rows; row += 1) {
     const [first, second] = fragment.actionDistInputs.subarray(2 * row, 2 * row + 2) as unknown as [number, number];
     const chosen = fragment.actions[row] === 0 ? first : second;

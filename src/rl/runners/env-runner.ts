@@ -15,6 +15,7 @@ import { BREATH_MS } from "../limits.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
 import { checkMasks } from "../modules/masked-module.ts";
 import { type BuiltModule, buildModule, type ModuleSpec } from "../modules/module-spec.ts";
+import { DEFAULT_MODULE_ID, type PolicyTable } from "../modules/policy-mapping.ts";
 import { actionInputs } from "../modules/rl-module.ts";
 import { type ColumnData, columnLayout } from "../spaces/columns.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
@@ -31,6 +32,21 @@ export interface RunnerSpec {
   readonly seed: number;
   readonly isChecked: boolean;
   readonly module: ModuleSpec;
+  /** The policies of several agents; `undefined` where the environment has one. */
+  readonly policies?: PolicyTable | undefined;
+}
+
+/** The weights of modules, by id. */
+export type Weights = Readonly<Record<string, Float32Array>>;
+
+/** A process, or a part of one, that samples. */
+export interface Runner {
+  setWeights(weights: Weights): void;
+  sample(request: SampleRequest, signal?: AbortSignal): Promise<Sample>;
+  /** Returns everything from which the runner goes on, in JSON. */
+  getState(): object;
+  setState(state: never): void;
+  close(): Promise<void>;
 }
 
 export interface SampleRequest {
@@ -39,21 +55,35 @@ export interface SampleRequest {
   /** Whether actions are drawn, or the likeliest ones taken. */
   readonly explore: boolean;
   readonly exploration?: Exploration;
-  /** The states of connectors, merged over all runners. */
-  readonly connectors?: readonly unknown[];
+  /** By module: the states of connectors, merged over all runners. */
+  readonly connectors?: Readonly<Record<string, readonly unknown[]>>;
+  /** Whether `steps` are those of agents. Default: those of environments. */
+  readonly countsAgentSteps?: boolean;
 }
 
-/** A fragment with the episodes that ended in it. */
-export interface Sample {
+/** The share of a module in a sample. */
+export interface ModuleSample {
   readonly fragment: Fragment;
-  readonly returns: Float64Array;
-  readonly lengths: Int32Array;
   /** New numbers of connectors. */
   readonly increments: Increments;
 }
 
+/** The return of an agent in an episode. */
+export type AgentReturn = readonly [agent: string, moduleId: string, earned: number];
+
+/** A fragment for each module, with the episodes that ended in it. */
+export interface Sample {
+  readonly modules: Readonly<Record<string, ModuleSample>>;
+  /** Steps of environments. */
+  readonly steps: number;
+  readonly returns: Float64Array;
+  readonly lengths: Int32Array;
+  /** By episode; `undefined` where the environment has one agent. */
+  readonly agents?: readonly (readonly AgentReturn[])[];
+}
+
 /** Everything from which a runner goes on as if it had not stopped, in JSON. */
-export interface RunnerState {
+interface RunnerState {
   /** `undefined` where environments have no `getState`. */
   readonly environment: unknown;
   readonly streams: readonly RandomState[];
@@ -71,7 +101,7 @@ export interface RunnerState {
   readonly moduleState?: readonly number[];
 }
 
-export class EnvRunner {
+export class EnvRunner implements Runner {
   readonly env: VectorEnv;
   readonly built: BuiltModule;
   readonly #spec: RunnerSpec;
@@ -116,15 +146,15 @@ export class EnvRunner {
     this.#logp = new Float32Array(numEnvs);
   }
 
-  setWeights(weights: Float32Array): void {
-    this.built.module.parameters.data.set(weights);
+  setWeights(weights: Weights): void {
+    this.built.module.parameters.data.set(weights[DEFAULT_MODULE_ID] as Float32Array);
   }
 
   /** Samples at least so many steps. Lets other work of the process go on now and then. */
   async sample({ steps, explore, exploration, connectors }: SampleRequest, signal?: AbortSignal): Promise<Sample> {
     const { encoder, distribution, memory } = this.built;
     const { numEnvs, firstEnv } = this.#spec;
-    if (connectors !== undefined) this.#observer.setStates(connectors);
+    if (connectors?.[DEFAULT_MODULE_ID] !== undefined) this.#observer.setStates(connectors[DEFAULT_MODULE_ID]);
     await this.#begin();
     const writer = new FragmentWriter(numEnvs, steps, {
       sizes: { obs: encoder.size, actions: this.#actions.length / numEnvs, actionDistInputs: distribution.inputSize },
@@ -151,11 +181,12 @@ export class EnvRunner {
     }
     const episodes = over.flat();
     for (let env = 0; env < numEnvs; env += 1) writer.close(env, SEQUENCE_END.CUT, this.#obs, env * encoder.size);
+    const fragment = writer.finish();
     return {
-      fragment: writer.finish(),
+      modules: { [DEFAULT_MODULE_ID]: { fragment, increments: this.#observer.increments() } },
+      steps: fragment.rows,
       returns: Float64Array.from(episodes, (episode) => episode.return),
       lengths: Int32Array.from(episodes, ({ length }) => length),
-      increments: this.#observer.increments(),
     };
   }
 

@@ -1,25 +1,26 @@
-/** The process of a runner: an `EnvRunner` behind the calls of a group. */
-import { EnvRunner, type RunnerSpec, type RunnerState, type Sample, type SampleRequest } from "./env-runner.ts";
+/** The process of a runner behind the calls of a group. */
+import type { Runner, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
+import { makeRunner } from "./make-runner.ts";
 
 export class RunnerActor {
-  readonly #runner: EnvRunner;
+  readonly #runner: Runner;
 
   constructor(spec: RunnerSpec) {
-    this.#runner = new EnvRunner(spec);
+    this.#runner = makeRunner(spec);
   }
 
-  /** @param weights - of the module, as they lie in it; from shared memory */
-  async sample(weights: Float32Array, request: SampleRequest): Promise<Sample> {
+  /** @param weights - of the modules, as they lie in them; from shared memory */
+  async sample(weights: Weights, request: SampleRequest): Promise<Sample> {
     this.#runner.setWeights(weights);
     return await this.#runner.sample(request);
   }
 
-  getState(): RunnerState {
+  getState(): object {
     return this.#runner.getState();
   }
 
-  setState(state: RunnerState): void {
-    this.#runner.setState(state);
+  setState(state: object): void {
+    this.#runner.setState(state as never);
   }
 
   async close(): Promise<void> {

@@ -22,7 +22,8 @@ import {
 import { messageOf, nameUnsent } from "../../core/internal.ts";
 import { RLError } from "../errors.ts";
 import { FAILURES_IN_A_ROW_MAX, LEAVE_WITHIN_MS } from "../limits.ts";
-import { EnvRunner, type RunnerSpec, type RunnerState, type Sample, type SampleRequest } from "./env-runner.ts";
+import type { Runner, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
+import { makeRunner } from "./make-runner.ts";
 import { RunnerActor } from "./runner-actor.ts";
 
 interface GroupOptions {
@@ -53,7 +54,7 @@ const isOut = ({ handle, pause }: Slot): boolean => handle === undefined && paus
 
 export class RunnerGroup {
   readonly #options: GroupOptions;
-  readonly #local: EnvRunner | undefined;
+  readonly #local: Runner | undefined;
   readonly #slots: Slot[] = [];
   #restarts = 0;
   #isStopped = false;
@@ -61,7 +62,7 @@ export class RunnerGroup {
   /** Starts the runners. @throws EnvironmentError where the environments of this process cannot be made */
   constructor(options: GroupOptions) {
     this.#options = options;
-    if (options.numEnvRunners === 0) this.#local = new EnvRunner(options.specOf(0));
+    if (options.numEnvRunners === 0) this.#local = makeRunner(options.specOf(0));
     for (let place = 0; place < options.numEnvRunners; place += 1)
       this.#slots.push({ place, handle: this.#start(place), failures: 0, pause: undefined });
   }
@@ -80,7 +81,7 @@ export class RunnerGroup {
   }
 
   /** Samples with all runners. @param request - the steps of each runner */
-  async sample(weights: Float32Array, request: SampleRequest, signal?: AbortSignal): Promise<Sample[]> {
+  async sample(weights: Weights, request: SampleRequest, signal?: AbortSignal): Promise<Sample[]> {
     signal?.throwIfAborted();
     if (this.#local !== undefined) {
       this.#local.setWeights(weights);
@@ -104,7 +105,7 @@ export class RunnerGroup {
   /** @returns nothing where the runner is away */
   async #sampleWith(
     slot: Slot,
-    weights: ObjectRef<Float32Array>,
+    weights: ObjectRef<Weights>,
     { request, signal }: { request: SampleRequest; signal: AbortSignal | undefined },
   ): Promise<Sample | undefined> {
     const { handle } = slot;
@@ -146,13 +147,13 @@ export class RunnerGroup {
   }
 
   /** The states of all runners, in their order. */
-  async getStates(): Promise<(RunnerState | undefined)[]> {
+  async getStates(): Promise<(object | undefined)[]> {
     if (this.#local !== undefined) return [this.#local.getState()];
     return await Promise.all(this.#slots.map(async ({ handle }) => (handle === undefined ? undefined : await handle.getState.remote())));
   }
 
-  async setStates(states: readonly (RunnerState | null | undefined)[]): Promise<void> {
-    if (this.#local !== undefined && states[0] != null) this.#local.setState(states[0]);
+  async setStates(states: readonly (object | null | undefined)[]): Promise<void> {
+    if (this.#local !== undefined && states[0] != null) this.#local.setState(states[0] as never);
     await Promise.all(
       this.#slots.map(async ({ handle, place }) => {
         const state = states[place];

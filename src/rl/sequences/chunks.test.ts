@@ -4,7 +4,8 @@ import { noGrad, scope, tensor } from "../../tensor/index.ts";
 import { Box } from "../spaces/box.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import type { Env, EnvContext } from "../environments/env.ts";
-import { EnvRunner } from "../runners/env-runner.ts";
+import { DEFAULT_MODULE_ID } from "../modules/policy-mapping.ts";
+import { EnvRunner, type ModuleSample, type Sample } from "../runners/env-runner.ts";
 import { Chunks } from "./chunks.ts";
 import { type Fragment, joinFragments } from "./fragment.ts";
 
@@ -77,11 +78,15 @@ function valuesStepByStep({ built: { module, memory } }: EnvRunner, { obs, seque
   return values;
 }
 
+function fragmentOf({ modules }: Sample): Fragment {
+  return (modules[DEFAULT_MODULE_ID] as ModuleSample).fragment;
+}
+
 test.each([true, false])("a learner's pass over chunks is the runner's, step for step (shared layers: %s)", async (vfShareLayers) => {
   const runner = recurrentRunner(vfShareLayers);
   const first = await runner.sample({ steps: 26, explore: true });
   const second = await runner.sample({ steps: 26, explore: true });
-  const fragment = joinFragments([first.fragment, second.fragment]);
+  const fragment = joinFragments([fragmentOf(first), fragmentOf(second)]);
   const { module, memory, encoder } = runner.built;
   const chunks = new Chunks(fragment, { obsSize: encoder.size, memory });
   expect(chunks.count * memory.size).toBe(fragment.states.length);
@@ -98,14 +103,14 @@ test.each([true, false])("a learner's pass over chunks is the runner's, step for
 
 test("the state is zero where an episode begins, and goes on where a fragment does", async () => {
   const runner = recurrentRunner(true);
-  const { fragment } = await runner.sample({ steps: 12, explore: true });
+  const fragment = fragmentOf(await runner.sample({ steps: 12, explore: true }));
   const { size } = runner.built.memory;
   // Two episodes begin in each environment; 4 steps are two chunks, and the 2 of the next episode are one.
   const isZero = Array.from({ length: 6 }, (_, chunk) =>
     fragment.states.subarray(chunk * size, (chunk + 1) * size).every((each) => each === 0),
   );
   expect(isZero).toEqual([true, false, true, true, false, true]);
-  const next = await runner.sample({ steps: 2, explore: true });
-  expect(next.fragment.states.length).toBe(2 * size);
-  expect(next.fragment.states.every((each) => each === 0)).toBe(false);
+  const next = fragmentOf(await runner.sample({ steps: 2, explore: true }));
+  expect(next.states.length).toBe(2 * size);
+  expect(next.states.every((each) => each === 0)).toBe(false);
 });

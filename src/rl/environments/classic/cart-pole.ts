@@ -23,20 +23,24 @@ const SECONDS_PER_STEP = 0.02;
 const ANGLE_MAX = (12 * 2 * Math.PI) / 360;
 const POSITION_MAX = 2.4;
 
-interface CartPoleOptions extends BatchedOptions {
+/** Bounds of observations: twice those of an episode. */
+export const OBSERVED: { readonly position: number; readonly angle: number } = { position: POSITION_MAX * 2, angle: ANGLE_MAX * 2 };
+
+export interface CartPoleOptions extends BatchedOptions {
   readonly suttonBartoReward?: boolean | undefined;
 }
 
 export class CartPole extends BatchedEnv {
   readonly observationSpace: Box = new Box({
-    low: [-POSITION_MAX * 2, -Infinity, -ANGLE_MAX * 2, -Infinity],
-    high: [POSITION_MAX * 2, Infinity, ANGLE_MAX * 2, Infinity],
+    low: [-OBSERVED.position, -Infinity, -OBSERVED.angle, -Infinity],
+    high: [OBSERVED.position, Infinity, OBSERVED.angle, Infinity],
   });
   readonly actionSpace: Discrete = new Discrete(2);
   readonly #isSuttonBarto: boolean;
 
-  constructor({ suttonBartoReward = false, ...options }: CartPoleOptions = {}, context: VectorContext = {}) {
-    super({ state: 4, observation: 4, stepsMax: 500 }, options, context);
+  /** @param observation - numbers of an observation, for classes that show less */
+  constructor({ suttonBartoReward = false, ...options }: CartPoleOptions = {}, context: VectorContext = {}, observation = 4) {
+    super({ state: 4, observation, stepsMax: 500 }, options, context);
     this.#isSuttonBarto = suttonBartoReward;
   }
 

@@ -72,11 +72,35 @@ export async function* rowsOfBlocks<R extends AnyRow>(blocks: AsyncIterable<Bloc
 /** All rows at once. */
 export async function allRows<R extends AnyRow>(blocks: AsyncIterable<Block>): Promise<R[]> {
   const rows: R[] = [];
+  const columns = new Set<string>();
+  /** Rows that follow each other and have the same columns, to before a row. */
+  const runs: { readonly names: readonly string[]; end: number }[] = [];
   for await (const block of blocks) {
+    if (block.rowCount === 0) continue;
     const read = blockReader(block);
     for (let i = 0; i < block.rowCount; i += 1) rows.push(read(i) as R);
+    for (const name of block.names) columns.add(name);
+    runs.push({ names: block.names, end: rows.length });
   }
+  fillMissing(rows, runs, columns);
   return rows;
+}
+
+/** Gives each row all columns: functions may have given other ones in other blocks. */
+function fillMissing(
+  rows: readonly AnyRow[],
+  runs: readonly { readonly names: readonly string[]; readonly end: number }[],
+  columns: ReadonlySet<string>,
+): void {
+  let start = 0;
+  for (const { names, end } of runs) {
+    const own = new Set(names);
+    const missing = own.size === columns.size ? [] : Array.from(columns).filter((name) => !own.has(name));
+    for (let i = start; i < end && missing.length > 0; i += 1)
+      for (const name of missing)
+        Object.defineProperty(rows[i], name, { value: null, writable: true, enumerable: true, configurable: true });
+    start = end;
+  }
 }
 
 /** The rows in batches, as `iterBatches` gives them. */

@@ -12,6 +12,7 @@ import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import { type Block, blockBytes } from "./blocks/block.ts";
 import type { Field } from "./blocks/data-type.ts";
+import { ON_ERROR } from "./blocks/losses.ts";
 import {
   type BatchIn,
   batchesOfBlocks,
@@ -92,7 +93,14 @@ import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics, type RunState } from "./statistics.ts";
 import { DatasetSummary, SUMMARY, type SummaryOptions, summaryPlan } from "./summary.ts";
-import { type ActorTransformOptions, readCompute, type TransformOptions, type WithConstructorArgs } from "./transform-options.ts";
+import {
+  type ActorTransformOptions,
+  readCompute,
+  type RowErrorOptions,
+  splitOnError,
+  type TransformOptions,
+  type WithConstructorArgs,
+} from "./transform-options.ts";
 import { type WriteResult, writeDataset } from "./write.ts";
 import {
   csvWrite,
@@ -112,10 +120,13 @@ import {
 } from "./write-options.ts";
 
 /** The options of `mapBatches`. */
-export interface MapBatchesOptions<F extends BatchFormat = BatchFormat> extends TransformOptions, BatchOptions<F> {}
+export interface MapBatchesOptions<F extends BatchFormat = BatchFormat> extends TransformOptions, BatchOptions<F>, RowErrorOptions {}
 
 /** The options of `mapBatches` with a class. */
-export interface MapBatchesActorOptions<F extends BatchFormat = BatchFormat> extends ActorTransformOptions, BatchOptions<F> {}
+export interface MapBatchesActorOptions<F extends BatchFormat = BatchFormat>
+  extends ActorTransformOptions,
+    BatchOptions<F>,
+    RowErrorOptions {}
 
 interface BatchOptions<F extends BatchFormat> {
   /** Rows of a batch; the last one may have fewer. Default: each block is a batch. */
@@ -182,20 +193,24 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    *
    * @throws TypeError for an invalid function, an unknown option or a value of a wrong type
    */
-  map<U extends AnyRow>(fn: (row: R) => U | Promise<U>, options?: TransformOptions): Dataset<U>;
+  map<U extends AnyRow>(
+    fn: (row: R) => U | Promise<U>,
+    options: TransformOptions & { onError: "null" },
+  ): Dataset<{ [K in keyof U]: U[K] | null }>;
+  map<U extends AnyRow>(fn: (row: R) => U | Promise<U>, options?: TransformOptions & RowErrorOptions): Dataset<U>;
   map<C extends ClassOf<R, AnyRow | Promise<AnyRow>>>(
     actorClass: C,
-    ...options: WithConstructorArgs<C, ActorTransformOptions>
+    ...options: WithConstructorArgs<C, ActorTransformOptions & RowErrorOptions>
   ): Dataset<Awaited<ResultOfCall<C>> & AnyRow>;
   map(fn: UserFunction | UserClass, options?: AnyTransformOptions): Dataset<any> {
     return this.#rowTransform("map", fn, options);
   }
 
   /** All rows that the function gives for each row: an array, or an iterator that is read as it goes. */
-  flatMap<U extends AnyRow>(fn: (row: R) => Several<U>, options?: TransformOptions): Dataset<U>;
+  flatMap<U extends AnyRow>(fn: (row: R) => Several<U>, options?: TransformOptions & RowErrorOptions): Dataset<U>;
   flatMap<C extends ClassOf<R, Several<AnyRow>>>(
     actorClass: C,
-    ...options: WithConstructorArgs<C, ActorTransformOptions>
+    ...options: WithConstructorArgs<C, ActorTransformOptions & RowErrorOptions>
   ): Dataset<RowOfSeveral<ResultOfCall<C>> & AnyRow>;
   flatMap(fn: UserFunction | UserClass, options?: AnyTransformOptions): Dataset<any> {
     return this.#rowTransform("flatMap", fn, options);
@@ -209,8 +224,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * const long = rides.filter(col("km").gt(10).and(col("city").eq("Rome")));
    */
   filter(expression: Expression<unknown, keyof R & string>): Dataset<R>;
-  filter(fn: (row: R) => unknown, options?: TransformOptions): Dataset<R>;
-  filter<C extends ClassOf<R, unknown>>(actorClass: C, ...options: WithConstructorArgs<C, ActorTransformOptions>): Dataset<R>;
+  filter(fn: (row: R) => unknown, options?: TransformOptions & RowErrorOptions): Dataset<R>;
+  filter<C extends ClassOf<R, unknown>>(
+    actorClass: C,
+    ...options: WithConstructorArgs<C, ActorTransformOptions & RowErrorOptions>
+  ): Dataset<R>;
   filter(fn: UserFunction | UserClass | Expression, options?: AnyTransformOptions): Dataset<R> {
     if (fn instanceof Expression) return this.#transform(filterTransform(fn, options));
     if (typeof fn === "boolean")
@@ -248,12 +266,16 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     requireFunction("mapBatches", fn);
     const python = readPythonBatches(fn, options);
     if (python !== undefined) return this.#transform(python.step, python.others);
-    const { batchSize, batchFormat, ...others } = options;
+    const { onError, others: own } = splitOnError("mapBatches", options as MapBatchesOptions, ["raise", "skip"]);
+    const { batchSize, batchFormat, ...others } = own;
     const read = readOptions(
       { batchSize, batchFormat },
       { of: "mapBatches", options: { batchSize: countOption({ min: 1 }, undefined), batchFormat: FORMAT } },
     );
-    return this.#transform({ kind: "mapBatches", name: nameOf("mapBatches", fn as UserFunction), fn: fn as UserFunction, ...read }, others);
+    return this.#transform(
+      { kind: "mapBatches", name: nameOf("mapBatches", fn as UserFunction), fn: fn as UserFunction, ...read, ...(onError && { onError }) },
+      others,
+    );
   }
 
   /**
@@ -1039,10 +1061,11 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   #rowTransform<U extends AnyRow>(
     kind: "map" | "flatMap" | "filter",
     fn: UserFunction | UserClass,
-    options?: AnyTransformOptions,
+    options: AnyTransformOptions & { readonly onError?: unknown } = {},
   ): Dataset<U> {
     requireFunction(kind, fn);
-    return this.#transform({ kind, name: nameOf(kind, fn), fn: fn as UserFunction }, options);
+    const { onError, others } = splitOnError(kind, options, kind === "map" ? ON_ERROR : ["raise", "skip"]);
+    return this.#transform({ kind, name: nameOf(kind, fn), fn: fn as UserFunction, ...(onError && { onError }) }, others);
   }
 
   #transform<U extends AnyRow>(transform: Transform, given: AnyTransformOptions = {}): Dataset<U> {

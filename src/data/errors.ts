@@ -24,6 +24,20 @@ export class DataError extends ShoalError {
 
 registerErrorClass(DataError);
 
+const errorsOfSetup = new WeakSet<object>();
+
+/** Marks an error of the machine's setup, such as a missing program: every file would meet it, so no file is left out for it. */
+export function ofSetup<E extends Error>(error: E): E {
+  errorsOfSetup.add(error);
+  return error;
+}
+
+/** Whether an error, or a cause behind it, was marked by {@link ofSetup}. */
+export function isOfSetup(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return errorsOfSetup.has(error) || isOfSetup(error.cause);
+}
+
 function bounded(text: string): string {
   if (text.length <= ERROR_TEXT_MAX) return text;
   const end = Math.floor(ERROR_TEXT_MAX / 4);

@@ -19,6 +19,7 @@ import {
   text,
   texts,
 } from "../core/internal.ts";
+import { StorageError } from "../storage/errors.ts";
 import type { ListedFile } from "../storage/file-system.ts";
 import { folderExists } from "../storage/folders.ts";
 import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
@@ -26,13 +27,14 @@ import { resolveFolder } from "../storage/places.ts";
 import { type Block, conformBlock, schemaOf, vectorOf } from "./blocks/block.ts";
 import { keepOrigin, noteFile } from "./blocks/origin.ts";
 import { type DataType, type Field, INT64, NULL, parseType, STRING, TYPE_NAMES } from "./blocks/data-type.ts";
-import type { Vector } from "./blocks/vector.ts";
+import { LossSum, ON_ERROR, type OnError } from "./blocks/losses.ts";
+import { nullVector, type Vector } from "./blocks/vector.ts";
 import { buildVector } from "./blocks/vector-builder.ts";
 import { type Dataset, newDataset } from "./dataset.ts";
 import type { TaskLimit } from "./engine/compute.ts";
 import { commonFields } from "./engine/common-schema.ts";
 import type { Reader } from "./engine/task.ts";
-import { DataError } from "./errors.ts";
+import { DataError, isOfSetup } from "./errors.ts";
 import {
   checkChoice,
   chosenFiles,
@@ -66,13 +68,26 @@ export interface ReadFilesOptions extends FileChoiceOptions, Omit<TaskOptions<1>
   concurrency?: number | undefined;
   /** Add the column `path` with the path of the file of each row. Default: false. */
   includePaths?: boolean | undefined;
+  /**
+   * The cost of an item that cannot be read. `"raise"`: the run ends. `"skip"`: the item is left out. `"null"`: it is null. `stats()` counts such items in `erroredItems`, with the first errors.
+   *
+   * Items are the records of CSV and JSON, and with `"null"` the fields that do not fit their columns. Of images and whole files they are the files, and of others the rest of the file. Default: `"raise"`.
+   */
+  onError?: "raise" | "skip" | "null" | undefined;
+}
+
+interface TextErrorOptions {
+  /**
+   * Bytes that are no text in the file's encoding: `"raise"` ends the run, `"replace"` reads them as U+FFFD. `stats()` counts these in `replacedCharacters`. Default: `"raise"`.
+   */
+  encodingErrors?: "raise" | "replace" | undefined;
 }
 
 /** Types of columns by their names, such as `{ id: "int64", born: "timestamp[ms]" }`. */
 export type SchemaOption = Readonly<Record<string, string>>;
 
 /** The options of `readCsv`. */
-export interface ReadCsvOptions extends ReadFilesOptions {
+export interface ReadCsvOptions extends ReadFilesOptions, TextErrorOptions {
   /**
    * True: the first record of each file has the names of the columns. False: they are `column1`, `column2` and so on. A list: these are the names, and the first record is data. Default:
    * true.
@@ -102,7 +117,7 @@ export interface ReadCsvOptions extends ReadFilesOptions {
 }
 
 /** The options of `readJson`. */
-export interface ReadJsonOptions extends ReadFilesOptions {
+export interface ReadJsonOptions extends ReadFilesOptions, TextErrorOptions {
   /** Only these columns are read, in this order. Default: all. */
   columns?: readonly string[] | undefined;
   /** Types of columns that are not to be inferred; `string` takes every value, as its JSON. Default: all are inferred. */
@@ -110,7 +125,7 @@ export interface ReadJsonOptions extends ReadFilesOptions {
 }
 
 /** The options of `readText`. */
-export interface ReadTextOptions extends ReadFilesOptions {
+export interface ReadTextOptions extends ReadFilesOptions, TextErrorOptions {
   /** Leave out lines without a character. Default: true. */
   dropEmptyLines?: boolean | undefined;
   /** A name or label of the Encoding Standard, such as `"windows-1252"` or `"utf-16le"`. A file that begins with the mark of UTF-8 or UTF-16 is read as that. Default: `"utf-8"`. */
@@ -201,7 +216,13 @@ const ENCODING = custom<string>(`one of ${ENCODINGS.join(", ")} is needed, or an
   typeof value !== "string" ? "wrong type" : isEncoding(value) ? "ok" : "out of range",
 );
 /** The options of all readers of files. */
-export const FILES = { ...FILE_CHOICE, includePaths: flag(false), concurrency: count({ min: 1 }, undefined) };
+export const FILES = {
+  ...FILE_CHOICE,
+  includePaths: flag(false),
+  concurrency: count({ min: 1 }, undefined),
+  onError: oneOf(ON_ERROR, "raise"),
+};
+const ENCODING_ERRORS = oneOf(["raise", "replace"], "raise");
 const CSV = {
   ...FILES,
   header: custom<boolean | readonly string[]>("a boolean or an array of names is needed", true, (value) =>
@@ -216,6 +237,7 @@ const CSV = {
   skipLines: count({ min: 0 }, 0),
   raggedRows: oneOf(["error", "fill", "skip"], "error"),
   encoding: ENCODING,
+  encodingErrors: ENCODING_ERRORS,
 };
 /** Names of the readers' options in pandas and Ray, each with a hint. */
 const OTHER_NAMES = {
@@ -226,7 +248,9 @@ const OTHER_NAMES = {
   dtype: 'it is schema: { id: "int64" }',
   na_values: "it is nullValues",
   skiprows: "it is skipLines",
-  on_bad_lines: 'it is raggedRows: "skip"',
+  on_bad_lines: 'it is onError: "skip", or raggedRows: "skip" for another number of fields alone',
+  ignore_errors: 'it is onError: "skip" or "null"',
+  encoding_errors: 'it is encodingErrors: "replace"',
   parse_dates: 'days and moments of ISO 8601 are found without it; others are texts, for str.replaceRegex and cast("date")',
   thousands: 'such numbers are texts: col("km").str.replace(",", "").cast("float64") makes numbers of them',
   lines: "lines and arrays are told apart without it",
@@ -235,8 +259,8 @@ const OTHER_NAMES = {
   decimal: 'it is decimalSeparator: ","',
   compression: "it follows from the extension: .gz, .br or .zst",
 };
-const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA };
-const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: ENCODING };
+const JSON_FILES = { ...FILES, columns: NAMES, schema: SCHEMA, encodingErrors: ENCODING_ERRORS };
+const TEXT = { ...FILES, dropEmptyLines: flag(true), encoding: ENCODING, encodingErrors: ENCODING_ERRORS };
 const NUMPY = {
   ...FILES,
   schema: custom<SchemaOption>('an object is needed, such as { data: "int64 as bigint" }', {}, (value) =>
@@ -295,12 +319,14 @@ const PARQUET = {
  */
 export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCsvOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, CSV);
-  const { header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, encoding, ...files } =
-    readOptions(own, {
-      of: "readCsv",
-      otherNames: OTHER_NAMES,
-      options: CSV,
-    });
+  const { header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, ...read } = readOptions(own, {
+    of: "readCsv",
+    otherNames: OTHER_NAMES,
+    options: CSV,
+  });
+  const { encoding, encodingErrors, ...files } = read;
+  const { onError } = files;
+  const form = { header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows };
   if (new TextEncoder().encode(delimiter).length !== 1)
     throw new RangeError(`readCsv takes one character as delimiter: received ${JSON.stringify(delimiter)}`);
   if (escape !== undefined && (new TextEncoder().encode(escape).length !== 1 || escape === delimiter))
@@ -309,8 +335,9 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
     files,
     tasks,
     reader: readCsvFile as Reader,
-    options: definedOptions({ header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows, encoding }),
+    options: definedOptions({ ...form, encoding, encodingErrors, onError }),
     look: csvFields,
+    failsByRecord: true,
   });
 }
 
@@ -333,25 +360,27 @@ export function definedOptions(options: Readonly<Record<string, unknown>>): Reco
 /** JSON files: lines of one object each, or one array of objects, which is found by itself. */
 export function readJson<R extends AnyRow = AnyRow>(paths: Paths, options: ReadJsonOptions = {}): Dataset<R> {
   const { own, tasks } = splitOptions(options, JSON_FILES);
-  const { columns, schema, ...files } = readOptions(own, { of: "readJson", otherNames: OTHER_NAMES, options: JSON_FILES });
+  const { columns, schema, encodingErrors, ...files } = readOptions(own, { of: "readJson", otherNames: OTHER_NAMES, options: JSON_FILES });
   return fileDataset("readJson", paths, {
     files,
     tasks,
     reader: readJsonFile as Reader,
-    options: definedOptions({ columns, schema }),
+    options: definedOptions({ columns, schema, encodingErrors, onError: files.onError }),
     look: jsonFields,
+    failsByRecord: true,
   });
 }
 
 /** The lines of text files, as the column `text`. */
 export function readText(paths: Paths, options: ReadTextOptions = {}): Dataset<{ text: string }> {
   const { own, tasks } = splitOptions(options, TEXT);
-  const { dropEmptyLines, encoding, ...files } = readOptions(own, { of: "readText", options: TEXT });
+  const { dropEmptyLines, encoding, encodingErrors, ...files } = readOptions(own, { of: "readText", options: TEXT });
   return fileDataset("readText", paths, {
     files,
     tasks,
     reader: readTextFile as Reader,
-    options: { dropEmptyLines, encoding } as ReaderOptions,
+    options: { dropEmptyLines, encoding, encodingErrors } as ReaderOptions,
+    failsByRecord: true,
   });
 }
 
@@ -359,7 +388,7 @@ export function readText(paths: Paths, options: ReadTextOptions = {}): Dataset<{
 export function readBinaryFiles(paths: Paths, options: ReadFilesOptions = {}): Dataset<{ bytes: Uint8Array }> {
   const { own, tasks } = splitOptions(options, FILES);
   const files = readOptions(own, { of: "readBinaryFiles", options: FILES });
-  return fileDataset("readBinaryFiles", paths, { files, tasks, reader: readBinaryFile as Reader, options: {} });
+  return fileDataset("readBinaryFiles", paths, { files, tasks, reader: readBinaryFile as Reader, options: {}, columnOfFile: "bytes" });
 }
 
 /**
@@ -391,7 +420,8 @@ export function readImages(paths: Paths, options: ReadImagesOptions = {}): Datas
   const { own, tasks } = splitOptions(options, IMAGES);
   const { size, mode, ...files } = readOptions(own, { of: "readImages", options: IMAGES });
   const sizes = definedOptions({ size, mode });
-  return fileDataset("readImages", paths, { files, tasks, reader: readImageFile as Reader, options: sizes, isManySmall: true });
+  const reader = readImageFile as Reader;
+  return fileDataset("readImages", paths, { files, tasks, reader, options: sizes, isManySmall: true, columnOfFile: "image" });
 }
 
 /**
@@ -460,9 +490,13 @@ async function parquetParts(
   // Statistics are of the file's type, in which values may have another order than in the option's.
   const filters = wanted.filters.filter((filter) => !columnsOf(filter).some((column) => Object.hasOwn(schema, column)));
   const asked = filters.flatMap(columnsOf);
+  const forgiven = forgivenOf(files);
+  /** Files without a footer that can be read. */
+  const bad: string[] = [];
   const readable = await inParallel(listed, ({ path }) =>
     readParquetFooter(path, asked).catch((error: unknown) => {
-      if (!leavesOut(error)) throw error;
+      if (forgiven === undefined && !leavesOut(error)) throw error;
+      bad.push(path);
       return undefined;
     }),
   );
@@ -495,14 +529,21 @@ async function parquetParts(
     return read === undefined ? found : found?.toSorted((a, b) => read.indexOf(a.name) - read.indexOf(b.name));
   };
   const partsOf = (footer: ParquetFooter, parts: readonly ParquetPart[]): SourcePart[] =>
-    parts.map((part) => ({ args: [...argsOf(footer, part), read, fields], rowCount: part.rowCount }));
+    parts.map((part) => ({ args: [...argsOf(footer, part), read, fields, forgiven], rowCount: part.rowCount }));
   const all = footers.flatMap((footer) => {
     const excluded = excludedGroups(footer, columnsOfPath(footer.path), filters);
     return partsOf(footer, partsOfFooter(footer, excluded));
   });
+  if (forgiven !== undefined) all.push(...bad.map((path) => badPart(path, forgiven)));
   if (all.length > 0 || first === undefined) return { parts: all, fields: inOrder };
   // A dataset of Spark without rows leaves no part with rows: one without rows still says which columns there are.
   return { parts: partsOf(first, [withoutRows(first)]), fields: inOrder };
+}
+
+/** The part of a file without a footer: its task meets the error again, and counts it. */
+function badPart(path: string, forgiven: Forgiven): SourcePart {
+  const part: ParquetPart = { path, rowGroups: [], firstRows: [], rowCount: 0 };
+  return { args: [readParquetPart, [part, undefined, []], [], undefined, undefined, forgiven], rowCount: 0 };
 }
 
 /** The part of a file that has its columns alone. */
@@ -616,6 +657,7 @@ function partsOfFooter({ path, rowGroups, sparkTimes, encryptedColumns }: Parque
 // All readers of files
 
 interface FilesOptions extends FileChoice {
+  readonly onError: OnError;
   readonly includePaths: boolean;
   readonly concurrency: number | undefined;
 }
@@ -688,7 +730,7 @@ export function readAudio(
   const { own, tasks } = splitOptions(options, AUDIO);
   const { sampleRate, channels, ffmpegPath, damaged, ...files } = readOptions(own, { of: "readAudio", options: AUDIO });
   const sound = definedOptions({ sampleRate, channels, ...ffmpegOptions({ ffmpegPath, damaged }, tasks) });
-  return fileDataset("readAudio", paths, { files, tasks, reader: readAudioFile as Reader, options: sound });
+  return fileDataset("readAudio", paths, { files, tasks, reader: readAudioFile as Reader, options: sound, columnOfFile: "amplitude" });
 }
 
 function ffmpegOptions(
@@ -710,6 +752,10 @@ interface FileRead {
   readonly settle?: ((files: readonly (readonly Field[] | undefined)[]) => readonly (readonly Field[] | undefined)[]) | undefined;
   /** Whether a task reads several files that follow each other, however many bytes they have. Default: those of few bytes. */
   readonly isManySmall?: boolean;
+  /** Whether the reader itself heeds `onError`, record by record. Default: what cannot be read costs the rest of the file. */
+  readonly failsByRecord?: boolean;
+  /** The column of which each file is one value, which is null for a file that cannot be read. */
+  readonly columnOfFile?: string;
 }
 
 interface ReaderOptions {
@@ -727,6 +773,7 @@ interface FileToRead extends ListedFile {
 /** The dataset of a reader of files. */
 export function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: FileRead): Dataset<R> {
   const { files, tasks, reader, options, look, settle = (found) => found, isManySmall = false } = read;
+  const forgiven = forgivenOf(files, read);
   checkPaths(name, paths, files);
   /** Finds the schema of the files that were listed last. */
   let common: () => Promise<readonly Field[] | undefined> = () => Promise.resolve(undefined);
@@ -744,7 +791,8 @@ export function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: 
     // JSON may have further columns behind the beginning that was looked at.
     const wanted = options.columns && fields?.map((field) => field.name);
     const known = new Set(withFields?.flatMap((file) => file.fields?.map((field) => field.name) ?? []));
-    const argsOf = (file: FileToRead) => [reader, [file.path, optionsFor(file, options, known)], file.columns, wanted, fields] as const;
+    const argsOf = (file: FileToRead) =>
+      [reader, [file.path, optionsFor(file, options, known)], file.columns, wanted, fields, forgiven] as const;
     // Tasks read neighbours, so the files are mixed before they are neighbours.
     const ordered = shuffled(withFields ?? plain, files.shuffle);
     const bytes = isManySmall ? undefined : { of: ({ sizeBytes }: FileToRead) => sizeBytes, max: READ_BLOCK_BYTES };
@@ -760,6 +808,19 @@ export function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: 
     files: () => shownFiles(name, paths, files),
   };
   return newDataset({ kind: "read", name, source, options: tasks, compute: taskLimit(files) });
+}
+
+/** The errors of a file that are forgiven. */
+interface Forgiven {
+  /** A file whose reader heeds `onError` itself fails as a whole only where its bytes cannot be read. */
+  readonly errors: "of storage" | "all";
+  /** Gives a row with null in this column in place of the file. */
+  readonly nullColumn?: string | undefined;
+}
+
+function forgivenOf({ onError }: FilesOptions, { failsByRecord = false, columnOfFile }: Partial<FileRead> = {}): Forgiven | undefined {
+  if (onError === "raise") return undefined;
+  return { errors: failsByRecord ? "of storage" : "all", nullColumn: onError === "null" ? columnOfFile : undefined };
 }
 
 /** The columns of all files that could be looked at, of which those are left that are asked for, and behind them those of the paths. */
@@ -824,6 +885,7 @@ export async function* readSeveral(files: readonly Parameters<typeof readWithCol
  *
  * @param wanted - these columns alone, in this order
  * @param fields - the schema of the dataset, where its files have different ones
+ * @param forgiven - default: an error ends the read
  */
 export async function* readWithColumns(
   reader: Reader,
@@ -831,10 +893,17 @@ export async function* readWithColumns(
   columns: PathColumns,
   wanted?: readonly string[],
   fields?: readonly Field[],
+  forgiven?: Forgiven,
 ): AsyncGenerator<Block, void, undefined> {
   const read = reader as (...args: unknown[]) => AsyncIterable<Block>;
   let firstRow = 0;
-  for await (const block of read(...args)) {
+  const losses = new LossSum();
+  for await (const block of forgiven === undefined ? read(...args) : untilFailure(read(...args), forgiven, losses)) {
+    losses.takeFrom(block);
+    if (block.names.length === 0 && block.rowCount === 0) {
+      yield losses.beside(block);
+      continue;
+    }
     // A reader of a file's parts has noted the row numbers itself.
     if (typeof args[0] === "string") noteFile(block, shownPath(args[0]), firstRow);
     firstRow += block.rowCount;
@@ -845,7 +914,23 @@ export async function* readWithColumns(
     const own: Block = { rowCount, names: [...block.names, ...added.map(([name]) => name)], vectors: [...block.vectors, ...vectors] };
     const all = fields === undefined ? own : conformBlock(own, fields, typeof args[0] === "string" ? shownPath(args[0]) : undefined);
     const asked = wanted === undefined ? all : { rowCount, names: wanted, vectors: wanted.map((name) => vectorOf(all, name) as Vector) };
-    yield keepOrigin(asked, block);
+    yield losses.beside(keepOrigin(asked, block));
+  }
+  yield* losses.rest();
+}
+
+/** The blocks before an error that is forgiven, and behind it the row in place of the file. */
+async function* untilFailure(
+  blocks: AsyncIterable<Block>,
+  { errors, nullColumn }: Forgiven,
+  losses: LossSum,
+): AsyncGenerator<Block, void, undefined> {
+  try {
+    yield* blocks;
+  } catch (error) {
+    if (isOfSetup(error) || !(error instanceof StorageError || (errors === "all" && error instanceof DataError))) throw error;
+    losses.addError(error);
+    if (nullColumn !== undefined) yield { rowCount: 1, names: [nullColumn], vectors: [nullVector(NULL, 1)] };
   }
 }
 

@@ -38,6 +38,10 @@ export interface OperatorReport {
   readonly maxMemoryBytes: number | undefined;
   /** Tasks that failed and were left out. */
   readonly erroredBlocks: number;
+  /** Rows, records and files that failed, and that `onError` left out or made null. */
+  readonly erroredItems: number;
+  /** Characters that stand for bytes outside the encoding of a file, as `encodingErrors: "replace"` allows. */
+  readonly replacedCharacters: number;
   /** Blocks that wait for its tasks now. */
   readonly queuedBlocks: number;
   /** Tasks that are under way now, or actors. */
@@ -54,6 +58,10 @@ export class DataStatistics {
   readonly durationMs: number;
   /** Tasks and files that failed and were left out, as `maxErroredBlocks` allows. */
   readonly erroredBlocks: number;
+  /** Rows, records and files that failed, and that `onError` left out or made null. */
+  readonly erroredItems: number;
+  /** Characters that stand for bytes outside the encoding of a file, as `encodingErrors: "replace"` allows. */
+  readonly replacedCharacters: number;
   /** The first ten of these errors. */
   readonly firstErrors: readonly LeftOut[];
 
@@ -62,6 +70,8 @@ export class DataStatistics {
     this.operators = operators.map(reportOf);
     this.durationMs = endedMs - startedMs;
     this.erroredBlocks = errored.count;
+    this.erroredItems = errored.items;
+    this.replacedCharacters = errored.replaced;
     this.firstErrors = [...errored.first];
   }
 
@@ -69,6 +79,7 @@ export class DataStatistics {
     const lines = [...(this.name === undefined ? [] : [`Dataset ${this.name}`]), ...this.operators.flatMap(linesOf)];
     lines.push(`Run: ${secondsText(this.durationMs)}`);
     if (this.erroredBlocks > 0) lines.push(`Left out because of errors: ${counted(this.erroredBlocks, "block")}`);
+    lines.push(...lossLines(this, ""));
     for (const { operator, error } of this.firstErrors) lines.push(`* ${operator}: ${error.message}`);
     return lines.join("\n");
   }
@@ -82,10 +93,25 @@ Object.defineProperty(DataStatistics.prototype, Symbol.for("nodejs.util.inspect.
 
 /** Returns the report of an operator so far. */
 export function reportOf({ name, statistics, load }: Operator): OperatorReport {
-  const { tasks, rows, bytes, blocks, wallMs, cpuMs, memoryBytes, erroredBlocks, startedMs, endedMs } = statistics;
+  const { tasks, rows, bytes, blocks, wallMs, cpuMs, memoryBytes, startedMs, endedMs } = statistics;
+  const { erroredBlocks, erroredItems, replacedCharacters } = statistics;
   const maxMemoryBytes = memoryBytes.count === 0 ? undefined : memoryBytes.max;
   const durationMs = startedMs === undefined || endedMs === undefined ? 0 : endedMs - startedMs;
-  return { name, tasks, rows, bytes, blocks, durationMs, wallMs, cpuMs, maxMemoryBytes, erroredBlocks, ...load };
+  return {
+    name,
+    tasks,
+    rows,
+    bytes,
+    blocks,
+    durationMs,
+    wallMs,
+    cpuMs,
+    maxMemoryBytes,
+    erroredBlocks,
+    erroredItems,
+    replacedCharacters,
+    ...load,
+  };
 }
 
 function linesOf(report: OperatorReport): string[] {
@@ -94,7 +120,19 @@ function linesOf(report: OperatorReport): string[] {
   lines.push(`* gave ${counted(rows, "row")}, ${bytesText(bytes)}, in ${counted(blocks, "block")}${rateText(rows, durationMs)}`);
   if (wallMs > 0) lines.push(`* worked ${secondsText(wallMs)}, ${secondsText(cpuMs)} of it on a processor`);
   if (erroredBlocks > 0) lines.push(`* left out because of errors: ${counted(erroredBlocks, "block")}`);
+  lines.push(...lossLines(report, "* "));
   if (queuedBlocks > 0 || workers > 0) lines.push(`* now: ${counted(queuedBlocks, "block")} waiting, ${workers} working`);
+  return lines;
+}
+
+function lossLines(
+  { erroredItems, replacedCharacters }: Pick<OperatorReport, "erroredItems" | "replacedCharacters">,
+  mark: string,
+): string[] {
+  const lines: string[] = [];
+  if (erroredItems > 0) lines.push(`${mark}left out, or null, because of errors: ${counted(erroredItems, "item")}`);
+  if (replacedCharacters > 0)
+    lines.push(`${mark}replaced, as their bytes are outside the encoding: ${counted(replacedCharacters, "character")}`);
   return lines;
 }
 

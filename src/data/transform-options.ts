@@ -5,7 +5,19 @@
  * a class, so a plain function is never constructed.
  */
 import { type ActorOptions, type MethodOptions, remote, type TaskOptions } from "../core/index.ts";
-import { count, custom, isActorOption, isClass, isPlainObject, isTaskOption, nearNames, number, readOptions } from "../core/internal.ts";
+import {
+  count,
+  custom,
+  isActorOption,
+  isClass,
+  isPlainObject,
+  isTaskOption,
+  nearNames,
+  number,
+  oneOf,
+  readOptions,
+} from "../core/internal.ts";
+import type { OnError } from "./blocks/losses.ts";
 import type { Compute, TaskLimit } from "./engine/compute.ts";
 import { ChainActor } from "./engine/pool-actor.ts";
 import type { Transform } from "./engine/transform.ts";
@@ -15,6 +27,26 @@ import { CALLS_PER_ACTOR, ERROR_RETRIES } from "./limits.ts";
 export interface TransformOptions extends Omit<TaskOptions<1>, "name" | "numReturns" | "highWaterMark" | "signal"> {
   /** Limit on simultaneous tasks. Default: the number of CPUs. */
   concurrency?: number | undefined;
+}
+
+/** The cost of a row that fails. */
+export interface RowErrorOptions<E extends OnError = "raise" | "skip"> {
+  /**
+   * `"raise"`: an error of the function ends the run. `"skip"`: the row, or the batch, is left out. `"null"`, of `map` alone: the row has null in every column. `stats()` counts such rows in
+   * `erroredItems`, with the first errors. Default: `"raise"`.
+   */
+  onError?: E | undefined;
+}
+
+/** Reads `onError`, and the other options. */
+export function splitOnError<O extends { readonly onError?: unknown }>(
+  of: string,
+  given: O,
+  values: readonly OnError[],
+): { readonly onError: OnError | undefined; readonly others: Omit<O, "onError"> } {
+  const { onError, ...others } = given;
+  const read = readOptions({ onError }, { of, options: { onError: oneOf(values, "raise") } });
+  return { onError: read.onError === "raise" ? undefined : read.onError, others };
 }
 
 /** How many actors a pool has: between `min` and `max`, as its input asks for it. */
@@ -133,7 +165,17 @@ function methodOf({ kind }: Transform): string {
 }
 
 /** Options of transforms that are none of tasks and actors. */
-const OWN_OPTIONS = ["batchSize", "batchFormat", "concurrency", "compute", "constructorArgs", "fnArgs", "fnKwargs", "constructorKwargs"];
+const OWN_OPTIONS = [
+  "onError",
+  "batchSize",
+  "batchFormat",
+  "concurrency",
+  "compute",
+  "constructorArgs",
+  "fnArgs",
+  "fnKwargs",
+  "constructorKwargs",
+];
 
 /** The core refuses every other name, but knows no option of transforms that could have been meant. */
 function refuseMisspelt(method: string, given: object, isCores: (name: string) => boolean): void {

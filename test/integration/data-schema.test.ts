@@ -295,7 +295,7 @@ describe("files of text whose beginnings were looked at", () => {
     const last = (await data.readJson<any>(path).takeAll()).slice(-2);
     expect(last).toEqual([
       { n: 0.5, text: null, late: true },
-      { n: 1, text: null },
+      { n: 1, text: null, late: null },
     ]);
   });
 });
@@ -348,6 +348,9 @@ describe("a function that gives other columns in other blocks", () => {
     expect(await results().columns()).toEqual(["n", "note", "city", "at"]);
     expect((await results().schema()).types).toEqual(["float64", "string", "string", "timestamp[ms]"]);
     expect(await results().limit(1).columns()).toEqual(["n", "note"]);
+    const rows = await results().takeAll();
+    expect(rows).toEqual(expected);
+    for (const row of rows) expect(Object.keys(row).toSorted()).toEqual(["at", "city", "n", "note"]);
     const source = data.readDatasource({
       name: "several",
       getReadTasks: () =>

@@ -6,6 +6,7 @@
  */
 import { TaskError } from "../../core/index.ts";
 import { StorageError } from "../../storage/errors.ts";
+import type { Losses } from "../blocks/losses.ts";
 import { DataError } from "../errors.ts";
 import { ERRORS_KEPT_MAX } from "../limits.ts";
 
@@ -20,6 +21,8 @@ export class ErroredBlocks {
   readonly #max: number;
   readonly #first: LeftOut[] = [];
   #count = 0;
+  #items = 0;
+  #replaced = 0;
 
   /** @param max - -1 or Infinity: without limit */
   constructor(max: number) {
@@ -28,6 +31,23 @@ export class ErroredBlocks {
 
   get count(): number {
     return this.#count;
+  }
+
+  /** Rows, records and files that `onError` left out or made null. */
+  get items(): number {
+    return this.#items;
+  }
+
+  /** Characters that stand for bytes outside the encoding of a file. */
+  get replaced(): number {
+    return this.#replaced;
+  }
+
+  /** Counts what `onError` and `encodingErrors` of readers and functions let go. */
+  lose(operator: string, { items, replaced, messages }: Losses): void {
+    this.#items += items;
+    this.#replaced += replaced;
+    for (const message of messages) if (this.#first.length < ERRORS_KEPT_MAX) this.#first.push({ operator, error: new DataError(message) });
   }
 
   /** The first errors, as they came. */

@@ -94,6 +94,10 @@ export class OperatorStatistics {
   readonly memoryBytes = new Measured();
   /** Tasks that failed and were left out. */
   erroredBlocks = 0;
+  /** Rows, records and files that `onError` left out or made null. */
+  erroredItems = 0;
+  /** Characters that stand for bytes outside the encoding of a file. */
+  replacedCharacters = 0;
   startedMs: number | undefined;
   endedMs: number | undefined;
 
@@ -107,7 +111,9 @@ export class OperatorStatistics {
     this.cpuMs += cpuMs;
   }
 
-  give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0, memoryBytes, written = { rowCount, sizeBytes } }: BlockFacts): void {
+  give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0, memoryBytes, losses, written = { rowCount, sizeBytes } }: BlockFacts): void {
+    this.erroredItems += losses?.items ?? 0;
+    this.replacedCharacters += losses?.replaced ?? 0;
     if (memoryBytes !== undefined) this.memoryBytes.add(memoryBytes);
     this.blocks += 1;
     this.rows += written.rowCount;

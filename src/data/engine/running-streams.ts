@@ -252,10 +252,14 @@ export class RunningStreams {
   }
 
   #give(stream: RunningStream, output: BlockRef): void {
-    this.#options.statistics.give(output);
+    const { statistics, errored, name } = this.#options;
+    statistics.give(output);
+    if (output.losses !== undefined) errored?.lose(name, output.losses);
     this.#bytes += output.sizeBytes;
     stream.givenCount += 1;
-    stream.outputs.push(output);
+    // Losses are counted once, also where the block is kept for other runs.
+    const { losses: _, ...kept } = output;
+    stream.outputs.push(kept);
   }
 
   #end(stream: RunningStream): void {

@@ -5,6 +5,7 @@
  * made anew after a crash and gives the same blocks again, so the chain is all that it depends on.
  */
 import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
+import { type Losses, LossSum } from "../blocks/losses.ts";
 import { HeapGrowth, ownMemoryBytes, runsInProcess } from "../../core/internal.ts";
 import { type Block, blockBytes, concatBlocks, packBlock, rowsOf, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
@@ -37,6 +38,8 @@ export interface BlockFacts {
   readonly origin?: BlockOrigin;
   /** For a block of written files, the rows and bytes in these, which are what its task gave. */
   readonly written?: { readonly rowCount: number; readonly sizeBytes: number };
+  /** Items that the task lost to errors since the block before, where `onError` lets it go on. */
+  readonly losses?: Losses;
 }
 
 /** Reads one part of a source, in a worker. */
@@ -105,7 +108,9 @@ export async function* readAndJoin(
   ...[count, ...others]: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
   const beside = others.slice(0, count as number) as Block[];
-  yield* produce(joinEach(join, runChain(read(...others.slice(count as number)), chain), beside), after);
+  const losses = new LossSum();
+  const rows = losses.collectedFrom(read(...others.slice(count as number)));
+  yield* produce(joinEach(join, runChain(rows, chain, losses), beside), after, { losses });
 }
 
 /** Tasks that combine blocks of several inputs: the arguments are how many blocks each input has, and references of all. */
@@ -185,9 +190,10 @@ export async function* produce(
   let small: Block[] = [];
   let smallBytes = 0;
   const watch = new StopWatch();
-  const own = { ...sending, areFiles: chain.at(-1)?.kind === "write" };
+  const { losses = new LossSum() } = sending;
+  const own = { ...sending, losses, areFiles: chain.at(-1)?.kind === "write" };
   using growth = new HeapGrowth();
-  for await (const block of runChain(blocks, chain)) {
+  for await (const block of runChain(losses.collectedFrom(blocks), chain, losses)) {
     if (block.rowCount === 0 && small.length > 0) continue;
     small.push(block);
     smallBytes += blockBytes(block);
@@ -199,9 +205,13 @@ export async function* produce(
     bytesMin = Math.min(2 * bytesMin, GATHERED_BYTES_MAX);
   }
   if (small.length > 0) yield* sent(small, watch, own);
+  // A task that gave nothing tells what that cost by a block without rows.
+  else if (!losses.isEmpty) yield* sent([{ rowCount: 0, names: [], vectors: [] }], watch, own);
 }
 
 interface Sending {
+  /** Sum of the items that errors cost. Default: a new one. */
+  readonly losses?: LossSum | undefined;
   /**
    * The memory of the input, if no other code holds the blocks that leave the chain: those blocks are freed once they are sent. `"decoded"`: only memory that a
    * decoder filled for them is freed.
@@ -216,10 +226,10 @@ interface Sending {
 function* sent(
   blocks: readonly Block[],
   watch: StopWatch,
-  { inputs, cut, areFiles = false }: Sending,
+  { inputs, cut, areFiles = false, losses }: Sending,
 ): Generator<Block | BlockFacts, void, undefined> {
   const block = keepOrigins(concatBlocks(blocks), blocks);
-  yield* withFacts(block, watch, { cut, areFiles });
+  yield* withFacts(block, watch, { cut, areFiles, losses });
   if (inputs === "decoded") freeDecoded([...blocks, block]);
   else if (inputs !== undefined) freeBuffers(buffersOf([...blocks, block]), inputs);
 }
@@ -253,7 +263,7 @@ export class StopWatch {
 function* withFacts(
   block: Block,
   watch: StopWatch,
-  { cut, areFiles }: { readonly cut: BlockCut | undefined; readonly areFiles: boolean },
+  { cut, areFiles, losses }: Pick<Sending, "losses"> & { readonly cut: BlockCut | undefined; readonly areFiles: boolean },
 ): Generator<Block | BlockFacts, void, undefined> {
   const { rowCount } = block;
   const rowsMax = Math.max(1, Math.ceil(rowCount / Math.max(1, Math.ceil(blockBytes(block) / BLOCK_BYTES_MAX))));
@@ -267,12 +277,14 @@ function* withFacts(
     yield piece;
     const origin = originOf(block, [start, end - 1]);
     const memoryBytes = memoryNow();
+    const lost = losses?.take();
     yield {
       ...factsOf(piece),
       ...spent,
       ...(memoryBytes === undefined ? {} : { memoryBytes }),
       ...(origin === undefined ? {} : { origin }),
       ...(written === undefined ? {} : { written }),
+      ...(lost === undefined ? {} : { losses: lost }),
     };
     watch.restart();
   }

@@ -10,6 +10,7 @@ import { hasManyGroups } from "../aggregates/group-aggregate.ts";
 import { type BatchFormat, batchOf, blockOfBatch } from "../blocks/batch.ts";
 import { type Block, blockOfRows, blockReader, concatBlocks, conformBlock, type Row, sliceBlock, takeBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
+import { LossSum, type OnError } from "../blocks/losses.ts";
 import { keepFile, keepOrigin, placeOf, rowPlace } from "../blocks/origin.ts";
 import { RowBytes } from "../blocks/row-bytes.ts";
 import { DataError } from "../errors.ts";
@@ -32,11 +33,17 @@ type UserFunction = (value: never) => unknown;
 
 /** One step of a chain. `name` stands in plans and errors, such as `map(parse)`. */
 export type Transform =
-  | { readonly kind: "map" | "flatMap" | "filter"; readonly name: string; readonly fn: UserFunction }
+  | {
+      readonly kind: "map" | "flatMap" | "filter";
+      readonly name: string;
+      readonly fn: UserFunction;
+      readonly onError?: OnError | undefined;
+    }
   | {
       readonly kind: "mapBatches";
       readonly name: string;
       readonly fn: UserFunction;
+      readonly onError?: OnError | undefined;
       readonly batchFormat: BatchFormat;
       /** Undefined: each block is a batch. */
       readonly batchSize: number | undefined;
@@ -67,9 +74,13 @@ export type Transform =
 
 type Blocks = AsyncIterable<Block>;
 
-/** The blocks after all transforms of the chain. */
-export function runChain(blocks: Blocks, chain: readonly Transform[]): Blocks {
-  return chain.map((transform, i) => freeingAggregate(transform, chain.slice(0, i))).reduce(applyTransform, blocks);
+/** The blocks after all transforms of the chain. @param losses - sum of the items that errors cost. Default: not counted */
+export function runChain(blocks: Blocks, chain: readonly Transform[], losses?: LossSum): Blocks {
+  const freeing = chain.map((transform, i) => freeingAggregate(transform, chain.slice(0, i)));
+  return freeing.reduce((input, transform) => {
+    const output = applyTransform(input, transform);
+    return losses !== undefined && "onError" in transform ? losses.collectedFrom(output) : output;
+  }, blocks);
 }
 
 /** An aggregate behind steps that keep nothing frees the blocks that it has seen. */
@@ -127,11 +138,11 @@ function expressionsOf(step: Transform): readonly ExpressionNode[] {
 function applyTransform(blocks: Blocks, transform: Transform): Blocks {
   switch (transform.kind) {
     case "map":
-      return mapRows(blocks, transform.fn, transform.name);
+      return mapRows(blocks, transform);
     case "flatMap":
-      return flatMapRows(blocks, transform.fn, transform.name);
+      return flatMapRows(blocks, transform);
     case "filter":
-      return filterRows(blocks, transform.fn, transform.name);
+      return filterRows(blocks, transform);
     case "mapBatches":
       return mapBatches(blocks, transform);
     case "select":
@@ -199,56 +210,103 @@ async function* eachBlock(blocks: Blocks, change: (block: Block) => Block): Asyn
 // ---------------------------------------------------------------------------------------------------------------------
 // Rows
 
-async function* mapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGenerator<Block, void, undefined> {
+type RowStep = Extract<Transform, { kind: "map" | "flatMap" | "filter" }>;
+
+/** In place of the result of a call that failed and that `onError` forgives. */
+const FAILED = Symbol("failed");
+
+/** The step's function. With `onError` an error of one row is added to `losses`, and the call gives {@link FAILED}. */
+function forgiving({ fn, name, onError = "raise" }: RowStep, losses: LossSum): (block: Block, i: number, row: Row) => unknown {
   const call = fn as (row: Row) => unknown;
+  if (onError === "raise") return (_block, _i, row) => call(row);
+  return (block, i, row) => {
+    const fail = (error: unknown): typeof FAILED => {
+      losses.addError(failureAt(error, name, block, [i, i]));
+      return FAILED;
+    };
+    try {
+      const result = call(row);
+      return isThenable(result) ? Promise.resolve(result).catch(fail) : result;
+    } catch (error) {
+      return fail(error);
+    }
+  };
+}
+
+async function* mapRows(blocks: Blocks, step: RowStep): AsyncGenerator<Block, void, undefined> {
+  const { name, onError } = step;
+  const losses = new LossSum();
+  const call = forgiving(step, losses);
   for await (const block of blocks) {
     const read = blockReader(block);
     const size = new RowBytes();
     let rows: unknown[] = [];
+    /** For each of the rows, the row of the block of which it was made, where rows are left out. */
+    let sources: number[] | undefined = onError === "skip" ? [] : undefined;
     /** The block of the last results, which were made of the rows before `end`. */
     const made = (end: number): Block => {
-      const first = end - rows.length;
-      const own = blockOfRows(rows, name, (row) => rowPlace(block, first + row), block);
-      return rows.length === block.rowCount ? keepOrigin(own, block) : keepOrigin(own, block, (row) => [first + row, first + row]);
+      const [first, from] = [end - rows.length, sources];
+      const sourceOf = from === undefined ? (row: number) => first + row : (row: number) => from[row] as number;
+      const own = blockOfRows(rows, name, (row) => rowPlace(block, sourceOf(row)), block);
+      return losses.beside(
+        rows.length === block.rowCount ? keepOrigin(own, block) : keepOrigin(own, block, (row) => [sourceOf(row), sourceOf(row)]),
+      );
     };
     let i = 0;
     try {
       for (; i < block.rowCount; i += 1) {
-        const result = call(read(i));
+        const result = call(block, i, read(i));
         // Most functions are synchronous, and an await for each row costs more than a small function.
-        const row = isThenable(result) ? await result : result;
+        let row = isThenable(result) ? await result : result;
+        if (row === FAILED) {
+          if (onError === "skip") continue;
+          row = {};
+        }
         rows.push(row);
+        sources?.push(i);
         if (!size.add(row)) continue;
         yield made(i + 1);
         rows = [];
+        sources &&= [];
         size.restart();
       }
     } catch (error) {
       throw failureAt(error, name, block, [i, i]);
     }
     if (rows.length > 0 || block.rowCount === 0) yield made(i);
+    yield* losses.rest();
   }
 }
 
-async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGenerator<Block, void, undefined> {
-  const call = fn as (row: Row) => unknown;
+async function* flatMapRows(blocks: Blocks, step: RowStep): AsyncGenerator<Block, void, undefined> {
+  const { name, onError = "raise" } = step;
+  const losses = new LossSum();
+  const call = forgiving(step, losses);
   for await (const block of blocks) {
     const read = blockReader(block);
     const size = new RowBytes();
     let rows: unknown[] = [];
     /** For each of the rows, the row of the block of which it was made. */
     let sources: number[] = [];
-    const made = (): Block =>
-      keepFile(
-        blockOfRows(rows, name, (row) => rowPlace(block, sources[row] as number), block),
-        block,
+    const made = (): Block => {
+      const from = sources;
+      return losses.beside(
+        keepFile(
+          blockOfRows(rows, name, (row) => rowPlace(block, from[row] as number), block),
+          block,
+        ),
       );
+    };
     let i = 0;
     try {
       for (; i < block.rowCount; i += 1) {
-        const returned = call(read(i));
+        const returned = call(block, i, read(i));
         const results = isThenable(returned) ? await returned : returned;
-        for await (const row of iterableOf(results, name)) {
+        if (results === FAILED) continue;
+        const given = iterableOf(results, name);
+        for await (const row of onError === "raise"
+          ? given
+          : untilError(given, (error) => losses.addError(failureAt(error, name, block, [i, i])))) {
           rows.push(row);
           sources.push(i);
           if (!size.add(row) && rows.length < ROWS_PER_BLOCK_MAX) continue;
@@ -261,6 +319,19 @@ async function* flatMapRows(blocks: Blocks, fn: UserFunction, name: string): Asy
       throw failureAt(error, name, block, [i, i]);
     }
     if (rows.length > 0) yield made();
+    yield* losses.rest();
+  }
+}
+
+/** The items before an error, of which `onFailure` is told. */
+async function* untilError(
+  items: Iterable<unknown> | AsyncIterable<unknown>,
+  onFailure: (error: unknown) => void,
+): AsyncGenerator<unknown, void, undefined> {
+  try {
+    yield* items;
+  } catch (error) {
+    onFailure(error);
   }
 }
 
@@ -272,8 +343,9 @@ function iterableOf(value: unknown, name: string): Iterable<unknown> | AsyncIter
   });
 }
 
-async function* filterRows(blocks: Blocks, fn: UserFunction, name: string): AsyncGenerator<Block, void, undefined> {
-  const keep = fn as (row: Row) => unknown;
+async function* filterRows(blocks: Blocks, step: RowStep): AsyncGenerator<Block, void, undefined> {
+  const losses = new LossSum();
+  const keep = forgiving(step, losses);
   for await (const block of blocks) {
     const read = blockReader(block);
     const kept = new Uint32Array(block.rowCount);
@@ -281,13 +353,14 @@ async function* filterRows(blocks: Blocks, fn: UserFunction, name: string): Asyn
     let i = 0;
     try {
       for (; i < block.rowCount; i += 1) {
-        const answer = keep(read(i));
-        if (isThenable(answer) ? await answer : answer) kept[count++] = i;
+        const returned = keep(block, i, read(i));
+        const answer = isThenable(returned) ? await returned : returned;
+        if (answer && answer !== FAILED) kept[count++] = i;
       }
     } catch (error) {
-      throw failureAt(error, name, block, [i, i]);
+      throw failureAt(error, step.name, block, [i, i]);
     }
-    yield pickRows(block, kept.subarray(0, count));
+    yield losses.beside(pickRows(block, kept.subarray(0, count)));
   }
 }
 
@@ -306,9 +379,10 @@ async function* limitRows(blocks: Blocks, count: number): AsyncGenerator<Block, 
 
 async function* mapBatches(
   blocks: Blocks,
-  { fn, name, batchFormat, batchSize }: Extract<Transform, { kind: "mapBatches" }>,
+  { fn, name, batchFormat, batchSize, onError = "raise" }: Extract<Transform, { kind: "mapBatches" }>,
 ): AsyncGenerator<Block, void, undefined> {
   const call = fn as (batch: unknown) => unknown;
+  const losses = new LossSum();
   for await (const block of batchSize === undefined ? blocks : rebatch(blocks, batchSize)) {
     if (block.rowCount === 0) continue;
     const placeOfRow = (row: number): string => `row ${row + 1} of a batch made of ${placeOf(block, [0, block.rowCount - 1]).text}`;
@@ -318,7 +392,10 @@ async function* mapBatches(
       if (!isGenerator(result)) yield keepFile(blockOfBatch(result, name, placeOfRow, block), block);
       else for await (const batch of result) yield keepFile(blockOfBatch(batch, name, placeOfRow, block), block);
     } catch (error) {
-      throw failureAt(error, name, block, [0, block.rowCount - 1]);
+      const failure = failureAt(error, name, block, [0, block.rowCount - 1]);
+      if (onError === "raise") throw failure;
+      losses.addError(failure, block.rowCount);
+      yield* losses.rest();
     }
   }
 }

@@ -94,8 +94,8 @@ export class ByteWindow {
     throw new DataError(`${this.file}: byte ${this.offsetOf(this.start + bad)} (0x${byte}) is no UTF-8`, {
       hint:
         this.#encoding === undefined
-          ? "convert the file, such as by: iconv -f WINDOWS-1252 -t UTF-8"
-          : 'name the encoding that the file has, such as encoding: "windows-1252"',
+          ? 'convert the file, such as by: iconv -f WINDOWS-1252 -t UTF-8; encodingErrors: "replace" reads such bytes as U+FFFD, and counts them'
+          : 'name the encoding that the file has, such as encoding: "windows-1252"; encodingErrors: "replace" reads such bytes as U+FFFD, and counts them',
     });
   }
 

@@ -7,8 +7,9 @@
  */
 import { shownPath } from "../../storage/paths.ts";
 import { readTextChunks } from "../../storage/read-file.ts";
-import type { Block } from "../blocks/block.ts";
+import { type Block, takeBlock } from "../blocks/block.ts";
 import { type DataType, type Field, parseType, STRING, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
+import { LossSum, type OnError } from "../blocks/losses.ts";
 import { DataError } from "../errors.ts";
 import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
@@ -38,6 +39,10 @@ export interface CsvOptions {
   readonly skipLines?: number;
   /** Default: `"error"`. */
   readonly raggedRows?: RaggedRows;
+  /** The cost of a record that cannot be read: the run, the record, or, where a field does not fit, that field. Default: the run. */
+  readonly onError?: OnError;
+  /** Whether bytes outside the encoding are errors or U+FFFD. Default: errors. */
+  readonly encodingErrors?: "raise" | "replace";
   /** Types of columns that were inferred before, of the same file. Default: they are inferred. */
   readonly inferred?: readonly Field[];
   /** About the size of a block in memory. Default: 8 MiB. */
@@ -75,12 +80,19 @@ export async function* csvBlocks(
   file: string,
   options: CsvOptions,
 ): AsyncGenerator<Block, void, undefined> {
-  for await (const opened of openCsv(chunks, file, options)) yield* opened.blocks();
+  const losses = new LossSum();
+  for await (const opened of openCsv(chunks, file, options, losses)) for await (const block of opened.blocks()) yield losses.beside(block);
+  yield* losses.rest();
 }
 
 /** Opens a file, reads its beginning, and closes it at the end. A file without a byte gives nothing. */
-async function* openCsv(chunks: AsyncIterable<Uint8Array>, file: string, options: CsvOptions): AsyncGenerator<CsvBlocks, void, undefined> {
-  const text = await utf8Text(chunks, file, options.encoding ?? UTF8);
+async function* openCsv(
+  chunks: AsyncIterable<Uint8Array>,
+  file: string,
+  options: CsvOptions,
+  losses = new LossSum(),
+): AsyncGenerator<CsvBlocks, void, undefined> {
+  const text = await utf8Text(chunks, file, options.encoding ?? UTF8, losses.replacing(options.encodingErrors));
   const window = new ByteWindow(text.chunks, file, text.encoding);
   try {
     await window.fill(INFERENCE_BYTES);
@@ -90,7 +102,7 @@ async function* openCsv(chunks: AsyncIterable<Uint8Array>, file: string, options
     await skip(window, skipLines);
     const form = formOf(window, options);
     const header = await readHeader(window, options, form);
-    if (header !== undefined) yield new CsvBlocks(window, header, { options, form });
+    if (header !== undefined) yield new CsvBlocks(window, header, { options, form, losses });
   } finally {
     await window.close();
   }
@@ -135,8 +147,8 @@ function formOf(window: ByteWindow, options: CsvOptions): FileForm {
   const form = {
     delimiter: delimiterByte(options),
     escape: options.escape === undefined ? undefined : escapeByte(options.escape),
-    raggedRows: options.raggedRows,
-  };
+    raggedRows: isRaggedAnError(options) && forgives(options) ? "skip" : options.raggedRows,
+  } as const;
   const head = Buffer.from(window.bytes.buffer, window.bytes.byteOffset + window.start, Math.min(window.length, SEP_LINE_BYTES));
   const [line, , delimiter] = SEP_LINE.exec(head.toString("latin1")) ?? [];
   if (line === undefined) return { ...form, linesBefore };
@@ -244,6 +256,12 @@ class CsvBlocks {
   readonly #nullValues: readonly Uint8Array[];
   /** Undefined where the types were inferred before. */
   readonly #inferredRows: number | undefined;
+  readonly #losses: LossSum;
+  readonly #onError: OnError | undefined;
+  /** Whether a record with another number of fields is an item that failed. */
+  readonly #countsRagged: boolean;
+  /** Rows of the block that are left out. */
+  readonly #badRows = new Set<number>();
   #place: Place;
   #blockRows = 0;
   /** Records that were left out, and the line of the first. */
@@ -251,8 +269,15 @@ class CsvBlocks {
   /** From the last block. */
   #bytesPerRow = 0;
 
-  constructor(window: ByteWindow, { names, line }: Header, { options, form }: { options: CsvOptions; form: CsvForm }) {
+  constructor(
+    window: ByteWindow,
+    { names, line }: Header,
+    { options, form, losses }: { options: CsvOptions; form: CsvForm; losses: LossSum },
+  ) {
     this.#window = window;
+    this.#losses = losses;
+    this.#onError = forgives(options) ? options.onError : undefined;
+    this.#countsRagged = forgives(options) && isRaggedAnError(options);
     this.#place = { rows: 0, line };
     this.#blockBytes = options.blockBytes ?? READ_BLOCK_BYTES;
     this.#nullValues = (options.nullValues ?? []).map((text) => Buffer.from(text));
@@ -269,7 +294,9 @@ class CsvBlocks {
       const column = textColumn(type, !fixed.has(name));
       if (column === undefined) throw new DataError(`${window.file}: column ${JSON.stringify(name)} cannot be ${typeName(type)} in CSV`);
       const isText = valueType(type).kind === "string" || type.kind === "null";
-      return { name, field, column, isInferred: !fixed.has(name), hasCommas: hasCommas && !isText };
+      const read = { name, field, column, isInferred: !fixed.has(name), hasCommas: hasCommas && !isText };
+      if (this.#onError !== undefined) this.#forgive(read);
+      return read;
     });
   }
 
@@ -291,7 +318,11 @@ class CsvBlocks {
       await window.grow();
       window.endLastLine();
     }
-    if (window.length > 0) throw badRecord(window, this.#table, this.#place);
+    if (window.length > 0) {
+      const cutOff = badRecord(window, this.#table, this.#place);
+      if (this.#onError === undefined) throw cutOff;
+      this.#losses.addError(cutOff);
+    }
     this.#tellSkipped();
     if (this.#blockRows > 0 || !hasGiven) yield this.#take();
   }
@@ -300,6 +331,7 @@ class CsvBlocks {
   #tellSkipped(): void {
     const { records, line } = this.#skipped;
     if (records === 0) return;
+    if (this.#countsRagged && this.#place.rows > 0) return;
     const { columns } = this.#table;
     if (this.#place.rows === 0)
       throw new DataError(
@@ -319,7 +351,13 @@ class CsvBlocks {
     let rows = 0;
     for (let at = this.#window.start; ; at = table.end) {
       table.scan(bytes, at, end, Number.POSITIVE_INFINITY);
-      if (table.rows === 0) return rows;
+      if (table.rows === 0) {
+        const next = this.#onError === undefined ? undefined : this.#behindProblem();
+        if (next === undefined || next <= at) return rows;
+        at = next;
+        table.scan(bytes, at, end, Number.POSITIVE_INFINITY);
+        if (table.rows === 0 && table.problem === undefined) return rows;
+      }
       rows += table.rows;
       this.#dropNullValues();
       for (const [field, column] of inference.entries()) {
@@ -348,17 +386,60 @@ class CsvBlocks {
         throw this.#misfit(error);
       }
     }
-    if (table.problem !== undefined) throw badRecord(window, table, this.#place);
+    const next = this.#onError === undefined ? undefined : this.#behindProblem();
+    if (table.problem !== undefined) {
+      const bad = badRecord(window, table, this.#place);
+      if (this.#onError === undefined) throw bad;
+      if (next !== undefined) this.#losses.addError(bad);
+    }
     this.#blockRows += table.rows;
     const { rows, line } = this.#place;
     if (table.skipped > 0) {
+      if (this.#countsRagged) this.#losses.addError(this.#raggedAt(line), table.skipped);
       const first = this.#skipped.records > 0 ? this.#skipped.line : line + window.countLines(table.skippedAt);
       this.#skipped = { records: this.#skipped.records + table.skipped, line: first };
     }
     this.#place = { rows: rows + table.rows, line: line + table.lines };
-    const isStuck = table.rows === 0;
+    const isStuck = table.rows === 0 && next === undefined;
     window.start = table.end;
+    if (next !== undefined) {
+      this.#place = { rows: this.#place.rows + 1, line: this.#place.line + window.countLines(next) };
+      window.start = next;
+    }
     return isStuck;
+  }
+
+  /** Where the line behind a bad record begins; undefined where there is no such record, or its end is not in the window yet. */
+  #behindProblem(): number | undefined {
+    const { problem } = this.#table;
+    if (problem === undefined) return undefined;
+    const { bytes, end, isLast } = this.#window;
+    const newline = bytes.indexOf(LF, problem.at);
+    if (newline >= 0 && newline < end) return newline + 1;
+    return isLast ? end : undefined;
+  }
+
+  #raggedAt(line: number): DataError {
+    const { columns, skippedAt } = this.#table;
+    const at = line + this.#window.countLines(skippedAt);
+    return new DataError(`${this.#window.file}: the row in line ${at} has another number of fields than the header, which has ${columns}`);
+  }
+
+  /** Makes fields that do not fit null, and with `skip` leaves out their rows. */
+  #forgive({ column, field, hasCommas }: ReadColumn): void {
+    column.misfitsAreNull = true;
+    const isSkip = this.#onError === "skip";
+    column.onMisfit = (row, misfit) => {
+      if (isSkip && this.#badRows.has(row)) return;
+      if (isSkip) this.#badRows.add(row);
+      this.#losses.addItem(() => {
+        // The message has the text of the file.
+        if (hasCommas) swapPoints(this.#table, this.#window.bytes, field);
+        const error = this.#misfit(misfit);
+        if (hasCommas) swapPoints(this.#table, this.#window.bytes, field);
+        return error;
+      });
+    };
   }
 
   /** About as many rows as make the block full; at least one. */
@@ -379,7 +460,12 @@ class CsvBlocks {
   #take(): Block {
     const rowCount = this.#blockRows;
     this.#blockRows = 0;
-    return { rowCount, names: this.#columns.map(({ name }) => name), vectors: this.#columns.map(({ column }) => column.take()) };
+    const block = { rowCount, names: this.#columns.map(({ name }) => name), vectors: this.#columns.map(({ column }) => column.take()) };
+    const bad = this.#badRows;
+    if (bad.size === 0) return block;
+    const good = Uint32Array.from({ length: rowCount }, (_, row) => row).filter((row) => !bad.has(row));
+    bad.clear();
+    return takeBlock(block, good);
   }
 
   /** Makes fields that say null as the options have it empty. */
@@ -410,6 +496,14 @@ class CsvBlocks {
       hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(remedy === ROUNDED ? "string" : remedy)} }${other}`,
     });
   }
+}
+
+function forgives({ onError = "raise" }: CsvOptions): boolean {
+  return onError !== "raise";
+}
+
+function isRaggedAnError({ raggedRows = "error" }: CsvOptions): boolean {
+  return raggedRows === "error";
 }
 
 /** Swaps points and commas in the fields of one column, so that numbers with a decimal comma parse and `1.234` does not. A second call undoes the first. */

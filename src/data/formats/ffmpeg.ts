@@ -7,7 +7,7 @@
 import { openLocalFile } from "../../storage/local-copy.ts";
 import { shownPath } from "../../storage/paths.ts";
 import { type PipedProgram, startPipedProgram } from "../../storage/piped-program.ts";
-import { DataError } from "../errors.ts";
+import { DataError, ofSetup } from "../errors.ts";
 
 /** Demuxers of files that name no other file. */
 const FORMATS =
@@ -116,8 +116,10 @@ const PREFIXES = /^(?:\[[^\]]*\] )+/;
 const IS_CONSEQUENCE = /^(?:Error opening (?:input|output)|Task finished|Terminating thread|Conversion failed|Nothing was written)/;
 
 function missingProgram({ ffmpegPath = "ffmpeg" }: FfmpegOptions, cause: Error): DataError {
-  return new DataError(`Films and sound need the program ffmpeg, and ${JSON.stringify(ffmpegPath)} cannot be started`, {
-    cause,
-    hint: 'install it on each node that reads (apt install ffmpeg, brew install ffmpeg), or name it: { ffmpegPath: "/opt/ffmpeg" }',
-  });
+  return ofSetup(
+    new DataError(`Films and sound need the program ffmpeg, and ${JSON.stringify(ffmpegPath)} cannot be started`, {
+      cause,
+      hint: 'install it on each node that reads (apt install ffmpeg, brew install ffmpeg), or name it: { ffmpegPath: "/opt/ffmpeg" }',
+    }),
+  );
 }

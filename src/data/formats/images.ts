@@ -16,7 +16,7 @@ import { variableTensorType } from "../blocks/data-type.ts";
 import { vectorOfNdArray } from "../blocks/nd-arrays.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { DataError } from "../errors.ts";
+import { DataError, ofSetup } from "../errors.ts";
 
 /** The modes of channels: grey; red, green and blue; and the same with opacity. */
 export const IMAGE_MODES = ["L", "RGB", "RGBA"] as const;
@@ -48,10 +48,12 @@ export function loadSharp(load: () => Promise<{ default: unknown }> = () => impo
       return sharp;
     },
     (error: unknown) => {
-      throw new DataError("Images need the package sharp, which cannot be loaded", {
-        cause: error,
-        hint: 'install it: npm install "sharp@>=0.33 <1"',
-      });
+      throw ofSetup(
+        new DataError("Images need the package sharp, which cannot be loaded", {
+          cause: error,
+          hint: 'install it: npm install "sharp@>=0.33 <1"',
+        }),
+      );
     },
   );
 }

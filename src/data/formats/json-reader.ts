@@ -10,19 +10,25 @@ import { type Block, schemaOf, sliceBlock } from "../blocks/block.ts";
 import { type DataType, type Field, parseType, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
 import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
 import type { Vector } from "../blocks/vector.ts";
+import { LossSum, type OnError } from "../blocks/losses.ts";
 import { DataError } from "../errors.ts";
 import { INFERENCE_BYTES, JSON_LOOK_BYTES, JSON_SPARSE_KEYS_MAX, READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { conform } from "./json-values.ts";
 import { isSparse, JsonInference } from "./json-inference.ts";
-import { type JsonRow, type RecordReader, recordReader } from "./json-records.ts";
+import { type JsonRow, type OnBadRecord, type RecordReader, recordReader } from "./json-records.ts";
 import { numberWord } from "./number-text.ts";
+import { UTF8, utf8Text } from "./text-encoding.ts";
 
 export interface JsonOptions {
   /** Types of columns by name, in place of those that would be inferred: `{ id: "int64 as bigint", at: "timestamp[ms]" }`. `string` takes every value, as its JSON. */
   readonly schema?: Readonly<Record<string, string>>;
   /** Only these columns are read, in this order. Default: all. */
   readonly columns?: readonly string[];
+  /** The cost of a record that cannot be read: the run, the record, or, where a value does not fit its column, that value. Default: the run. */
+  readonly onError?: OnError;
+  /** Whether bytes outside UTF-8 are errors or U+FFFD. Default: errors. */
+  readonly encodingErrors?: "raise" | "replace";
   /** About the size of a block, as text. Default: 8 MiB. */
   readonly blockBytes?: number;
   /** The beginning of the file from which types are inferred. Default: 4 MiB. */
@@ -51,22 +57,25 @@ export async function* jsonBlocks(
   file: string,
   options: JsonOptions,
 ): AsyncGenerator<Block, void, undefined> {
-  const window = new ByteWindow(chunks, file);
-  const columns = new JsonColumns(file, options);
+  const losses = new LossSum();
+  const replacing = losses.replacing(options.encodingErrors);
+  const window = new ByteWindow(replacing === undefined ? chunks : (await utf8Text(chunks, file, UTF8, replacing)).chunks, file);
+  const columns = new JsonColumns(file, options, losses);
   const { blockBytes = READ_BLOCK_BYTES, inferenceBytes = INFERENCE_BYTES } = options;
   try {
     await window.fill(inferenceBytes);
     window.endLastLine();
     window.skipByteOrderMark();
-    const reader = recordReader(window, columns.decimals);
+    const reader = recordReader(window, columns.decimals, columns.onBad);
     // The first block has all from which types are inferred, and is cut into smaller ones where those are wanted.
     let wanted = Math.max(blockBytes, inferenceBytes);
     while (await readRows(window, reader, columns, wanted)) {
-      yield* cutBlock(columns, blockBytes);
+      for (const block of cutBlock(columns, blockBytes)) yield losses.beside(block);
       wanted = blockBytes;
     }
     reader.end();
-    yield* cutBlock(columns, blockBytes);
+    for (const block of cutBlock(columns, blockBytes)) yield losses.beside(block);
+    yield* losses.rest();
   } finally {
     await window.close();
   }
@@ -114,9 +123,13 @@ class JsonColumns {
   #rows = 0;
   #filled = 0;
   #hasWarned = false;
+  readonly #losses: LossSum;
+  readonly #onError: OnError;
 
-  constructor(file: string, { schema = {}, columns }: JsonOptions) {
+  constructor(file: string, { schema = {}, columns, onError = "raise" }: JsonOptions, losses: LossSum) {
     this.#file = file;
+    this.#losses = losses;
+    this.#onError = onError;
     this.#fixed = new Map(Object.entries(schema).map(([name, text]) => [name, fixedType(text)]));
     this.#isSelection = columns !== undefined;
     for (const name of columns ?? []) this.#begin(name);
@@ -125,6 +138,15 @@ class JsonColumns {
   /** The columns that are to be decimals. */
   get decimals(): readonly string[] {
     return Array.from(this.#fixed).flatMap(([name, { kind }]) => (kind === "decimal" ? [name] : []));
+  }
+
+  /** Counts a record that cannot be read, and with `null` adds a row of nulls; undefined where such a record ends the run. */
+  get onBad(): OnBadRecord | undefined {
+    if (this.#onError === "raise") return undefined;
+    return (error, line, bytes) => {
+      this.#losses.addItem(() => error);
+      if (this.#onError === "null") this.add({}, line, bytes);
+    };
   }
 
   add(row: JsonRow, line: number, bytes: number): void {
@@ -136,12 +158,43 @@ class JsonColumns {
       this.#filled += 1;
       const column = this.#columns.get(name) ?? (this.#isSelection ? undefined : this.#begin(name));
       if (column === undefined) continue;
-      const value = row[name];
-      const problem = column.inference === undefined ? unsafeNumber(value, column.fixed) : column.inference.add(value);
-      if (problem !== undefined) throw this.#misfit(column, index, problem, remedyFor(value, column.inference?.type() ?? column.fixed));
+      let value = row[name];
+      const problem = column.inference === undefined ? this.#problemOfFixed(value, column.fixed as DataType) : column.inference.add(value);
+      if (problem !== undefined) {
+        const found = value;
+        const misfit = (): DataError => this.#misfit(column, index, problem, remedyFor(found, column.inference?.type() ?? column.fixed));
+        if (this.#onError === "raise") throw misfit();
+        this.#losses.addItem(misfit);
+        if (this.#onError === "skip") {
+          this.#forget(index, bytes);
+          return;
+        }
+        value = null;
+      }
       // Rows before that have no such part are nulls.
       while (column.values.length < index) column.values.push(null);
       column.values.push(value);
+    }
+  }
+
+  /** Takes the last row back. */
+  #forget(index: number, bytes: number): void {
+    for (const column of this.#columns.values()) if (column.values.length > index) column.values.length = index;
+    this.#lines.length = index;
+    this.bytes -= bytes;
+    this.#rows -= 1;
+  }
+
+  /** Values of a given type are looked at one by one only where each of them may fail alone. */
+  #problemOfFixed(value: unknown, type: DataType): string | undefined {
+    const problem = unsafeNumber(value, type);
+    if (problem !== undefined || this.#onError === "raise") return problem;
+    try {
+      conform([value], type);
+      return undefined;
+    } catch (error) {
+      if (error instanceof MisfitError) return error.problem;
+      throw error;
     }
   }
 

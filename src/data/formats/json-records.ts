@@ -22,6 +22,9 @@ export type JsonRow = Readonly<Record<string, unknown>>;
 /** Takes a row, the line in which it begins, and how many bytes it has. */
 type TakeRow = (row: JsonRow, line: number, bytes: number) => void;
 
+/** Told of a record that cannot be read, where that record alone is to fail. */
+export type OnBadRecord = (error: DataError, line: number, bytes: number) => void;
+
 /** Gives the records that are whole in the window to `take` and moves the window behind them. */
 export interface RecordReader {
   read(take: TakeRow): void;
@@ -33,19 +36,27 @@ export interface RecordReader {
  * The reader for the form that the window's beginning has.
  *
  * @param decimals - columns whose numbers of many digits are given as the texts that they are written as
+ * @param onBad - default: a bad record is thrown
  */
-export function recordReader(window: ByteWindow, decimals: readonly string[]): RecordReader {
+export function recordReader(window: ByteWindow, decimals: readonly string[], onBad?: OnBadRecord): RecordReader {
   let start = window.start;
   while (start < window.end && isSpace(window.bytes[start] as number)) start += 1;
-  const end = window.bytes.indexOf(LF, start);
-  try {
-    if (isPlainRow(JSON.parse(textOf(window, start, end < 0 || end > window.end ? window.end : end))))
-      return new LineReader(window, decimals);
-  } catch {
-    // The line begins a longer record or is malformed, which the other reader finds out.
+  // Where bad lines may be left out, one of the next lines says that the file has lines. An array has its elements on lines, too.
+  const looks = onBad === undefined || window.bytes[start] === OPEN_ARRAY ? 1 : LINES_LOOKED_AT;
+  for (let look = 0; look < looks && start < window.end; look += 1) {
+    const newline = window.bytes.indexOf(LF, start);
+    const end = newline < 0 || newline > window.end ? window.end : newline;
+    try {
+      if (isPlainRow(JSON.parse(textOf(window, start, end)))) return new LineReader(window, decimals, onBad);
+    } catch {
+      // The line begins a longer record or is malformed, which the other reader finds out.
+    }
+    start = end + 1;
   }
-  return new ValueReader(window, decimals);
+  return new ValueReader(window, decimals, onBad);
 }
+
+const LINES_LOOKED_AT = 100;
 
 function textOf(window: ByteWindow, start: number, end: number): string {
   const { bytes } = window;
@@ -56,11 +67,13 @@ function textOf(window: ByteWindow, start: number, end: number): string {
 class LineReader implements RecordReader {
   readonly #window: ByteWindow;
   readonly #decimals: readonly string[];
+  readonly #onBad: OnBadRecord | undefined;
   #line = 1;
 
-  constructor(window: ByteWindow, decimals: readonly string[]) {
+  constructor(window: ByteWindow, decimals: readonly string[], onBad: OnBadRecord | undefined) {
     this.#window = window;
     this.#decimals = decimals;
+    this.#onBad = onBad;
   }
 
   read(take: TakeRow): void {
@@ -71,7 +84,7 @@ class LineReader implements RecordReader {
     window.checkUtf8(after);
     for (let at = window.start; at < after; this.#line += 1) {
       const end = bytes.indexOf(LF, at);
-      if (!isBlank(bytes, at, end)) take(parseRow(window, at, end, { line: this.#line, decimals: this.#decimals }), this.#line, end - at);
+      if (!isBlank(bytes, at, end)) takeRow(window, at, end, { line: this.#line, decimals: this.#decimals, take, onBad: this.#onBad });
       at = end + 1;
     }
     window.start = after;
@@ -95,6 +108,7 @@ function isSpace(byte: number): boolean {
 class ValueReader implements RecordReader {
   readonly #window: ByteWindow;
   readonly #decimals: readonly string[];
+  readonly #onBad: OnBadRecord | undefined;
   #line = 1;
   /** Undefined before the first byte that is no space. */
   #isArray: boolean | undefined;
@@ -102,9 +116,10 @@ class ValueReader implements RecordReader {
   /** A comma, or the end of the array, must come before the next element. */
   #needsComma = false;
 
-  constructor(window: ByteWindow, decimals: readonly string[]) {
+  constructor(window: ByteWindow, decimals: readonly string[], onBad: OnBadRecord | undefined) {
     this.#window = window;
     this.#decimals = decimals;
+    this.#onBad = onBad;
   }
 
   read(take: TakeRow): void {
@@ -118,7 +133,7 @@ class ValueReader implements RecordReader {
       const end = objectEnd(bytes, start, window.end);
       if (end < 0) return;
       window.checkUtf8(end);
-      take(parseRow(window, start, end, { line: this.#line, decimals: this.#decimals }), this.#line, end - start);
+      takeRow(window, start, end, { line: this.#line, decimals: this.#decimals, take, onBad: this.#onBad });
       this.#line += window.countLines(end);
       window.start = end;
       this.#needsComma = true;
@@ -180,6 +195,23 @@ const LONG_FRACTION = /[:[,\s]-?(?=[0-9.]{17})[0-9]+\.[0-9]/;
 interface RowPlace {
   readonly line: number;
   readonly decimals: readonly string[];
+}
+
+interface RowTaker extends RowPlace {
+  readonly take: TakeRow;
+  readonly onBad: OnBadRecord | undefined;
+}
+
+function takeRow(window: ByteWindow, start: number, end: number, { take, onBad, ...place }: RowTaker): void {
+  let row: JsonRow;
+  try {
+    row = parseRow(window, start, end, place);
+  } catch (error) {
+    if (onBad === undefined || !(error instanceof DataError)) throw error;
+    onBad(error, place.line, end - start);
+    return;
+  }
+  take(row, place.line, end - start);
 }
 
 function parseRow(window: ByteWindow, start: number, end: number, { line, decimals }: RowPlace): JsonRow {

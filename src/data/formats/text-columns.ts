@@ -37,6 +37,8 @@ export abstract class TextColumn {
   readonly type: DataType;
   /** Fields that do not fit are null. Default: they are errors. */
   misfitsAreNull = false;
+  /** Told of each field that does not fit and is null. */
+  onMisfit: ((row: number, misfit: FieldMisfit) => void) | undefined;
   protected length = 0;
   protected capacity = 0;
   /** Rows for which there is room at first: as many as the last vector had. */
@@ -92,6 +94,7 @@ export abstract class TextColumn {
   protected misfit(row: number, field: number, remedy?: string): void {
     if (!this.misfitsAreNull) throw new FieldMisfit(field, remedy);
     this.markNull(row);
+    this.onMisfit?.(row, new FieldMisfit(field, remedy));
   }
 
   /** The bytes of the values of all rows so far. */
@@ -192,8 +195,11 @@ class NumberColumn extends ArrayColumn<Float64Array> {
         }
         value = odd;
       }
-      if (isInferred && hasLeadingZero(bytes, start, end)) throw new FieldMisfit(field);
-      if (isInferred && isRounded(value, bytes, start, end)) throw new FieldMisfit(field, ROUNDED);
+      const hasZero = isInferred && hasLeadingZero(bytes, start, end);
+      if (hasZero || (isInferred && isRounded(value, bytes, start, end))) {
+        this.misfit(length + row, field, hasZero ? undefined : ROUNDED);
+        continue;
+      }
       values[length + row] = value;
       if (isWhole && values[length + row] !== value) this.misfit(length + row, field, Number.isInteger(value) ? "int64" : "float64");
     }

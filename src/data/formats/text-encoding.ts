@@ -4,6 +4,7 @@
  * UTF-8 passes as it is. A byte order mark at the beginning of a file goes before the encoding that was asked for, as in the Encoding Standard, so files of Excel ("Unicode text") need
  * no option. Texts are decoded in pieces of whole characters: that says where a byte is wrong, and decoders of some versions of Node refuse characters that are cut.
  */
+import { badUtf8At } from "../../storage/utf8.ts";
 import { DataError } from "../errors.ts";
 
 export const UTF8 = "utf-8";
@@ -43,6 +44,8 @@ export const ENCODINGS: readonly string[] = [
 
 interface Decoder {
   readonly encoding: string;
+  /** Decodes bytes, with U+FFFD for those outside the encoding. Absent where there are none. */
+  decodeLoosely?(bytes: Uint8Array): string;
   /** Decodes bytes. @throws for bytes outside the encoding */
   decode(bytes: Uint8Array): string;
 }
@@ -53,7 +56,13 @@ function decoderOf(label: string): Decoder | undefined {
   if (Object.hasOwn(DOS_PAGES, page)) return dosDecoder(page, DOS_PAGES[page] as string);
   try {
     const decoder = new TextDecoder(label, { fatal: true, ignoreBOM: true });
-    return ENCODINGS.includes(decoder.encoding) ? decoder : undefined;
+    if (!ENCODINGS.includes(decoder.encoding)) return undefined;
+    const loose = new TextDecoder(label, { ignoreBOM: true });
+    return {
+      encoding: decoder.encoding,
+      decode: (bytes) => decoder.decode(bytes),
+      decodeLoosely: (bytes) => loose.decode(bytes),
+    };
   } catch {
     return undefined;
   }
@@ -84,9 +93,15 @@ interface Utf8Text {
  * Detects the encoding at the beginning of a file. Bytes of UTF-8 are not checked here.
  *
  * @param label - the encoding, unless the file itself declares one
+ * @param onReplaced - told how many characters stand for bytes outside the encoding. Default: such bytes are errors
  * @throws DataError for an unknown label and, during the read, for bytes outside the encoding
  */
-export async function utf8Text(chunks: AsyncIterable<Uint8Array>, file: string, label: string): Promise<Utf8Text> {
+export async function utf8Text(
+  chunks: AsyncIterable<Uint8Array>,
+  file: string,
+  label: string,
+  onReplaced?: (count: number) => void,
+): Promise<Utf8Text> {
   const asked = decoderOf(label);
   if (asked === undefined)
     throw new DataError(`There is no encoding ${JSON.stringify(label)}`, { hint: `there are ${ENCODINGS.join(", ")}` });
@@ -106,9 +121,12 @@ export async function utf8Text(chunks: AsyncIterable<Uint8Array>, file: string, 
   const decoder = mark === undefined ? asked : (decoderOf(mark.encoding) as Decoder);
   const { encoding } = decoder;
   // The mark of UTF-8 is left to the parser, which counts its bytes.
-  if (encoding === UTF8) return { chunks: following(head, rest), encoding };
+  if (encoding === UTF8) {
+    const bytes = following(head, rest);
+    return onReplaced === undefined ? { chunks: bytes, encoding } : { chunks: repaired(bytes, onReplaced), encoding: REPAIRED };
+  }
   const origin = mark?.bytes.length ?? 0;
-  return { chunks: decoded(following(head.subarray(origin), rest), decoder, { file, origin }), encoding };
+  return { chunks: decoded(following(head.subarray(origin), rest), decoder, { file, origin, onReplaced }), encoding };
 }
 
 const MARKS = [
@@ -126,16 +144,60 @@ async function* following(first: Uint8Array, rest: AsyncIterator<Uint8Array>): A
   }
 }
 
+/** Places in the text are no places in the file any more. */
+const REPAIRED = "utf-8 with replacements";
+
+/** UTF-8 in pieces of whole characters, with U+FFFD for bytes that are none. */
+async function* repaired(
+  chunks: AsyncIterable<Uint8Array>,
+  onReplaced: (count: number) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const decoder = new TextDecoder(UTF8, { ignoreBOM: true });
+  let held: Uint8Array = new Uint8Array(0);
+  const piece = (bytes: Uint8Array): Uint8Array => {
+    if (badUtf8At(bytes) < 0) return bytes;
+    const before = countOf(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1"), "\u00ef\u00bf\u00bd");
+    const text = decoder.decode(bytes);
+    onReplaced(countOf(text, "\ufffd") - before);
+    return Buffer.from(text);
+  };
+  for await (const chunk of chunks) {
+    const bytes = held.length === 0 ? chunk : joined([held, chunk]);
+    const end = wholeCharacters(bytes);
+    held = bytes.subarray(end);
+    if (end > 0) yield piece(bytes.subarray(0, end));
+  }
+  if (held.length > 0) yield piece(held);
+}
+
+/** Where a character that is cut off begins at the end of UTF-8; the length where none is. */
+function wholeCharacters(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
+    const byte = bytes[bytes.length - back] as number;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
+}
+
+function countOf(text: string, part: string): number {
+  let count = 0;
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count += 1;
+  return count;
+}
+
 interface Place {
   readonly file: string;
   /** The first byte's place in the file. */
   readonly origin: number;
+  readonly onReplaced: ((count: number) => void) | undefined;
 }
 
 async function* decoded(
   chunks: AsyncIterable<Uint8Array>,
   decoder: Decoder,
-  { file, origin }: Place,
+  { file, origin, onReplaced }: Place,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let at = origin;
   let held: Uint8Array[] = [];
@@ -143,11 +205,16 @@ async function* decoded(
     try {
       return Buffer.from(decoder.decode(piece));
     } catch (error) {
+      if (onReplaced !== undefined && decoder.decodeLoosely !== undefined) {
+        const text = decoder.decodeLoosely(piece);
+        onReplaced(countOf(text, "\ufffd"));
+        return Buffer.from(text);
+      }
       const bad = Math.min(badCharacterAt(piece, decoder), piece.length - 1);
       const byte = (piece[bad] as number).toString(16).padStart(2, "0");
       throw new DataError(`${file}: byte ${at + bad} (0x${byte}) is no ${decoder.encoding}`, {
         cause: error,
-        hint: "name the encoding that the file has by the option encoding",
+        hint: 'name the encoding that the file has by the option encoding; encodingErrors: "replace" reads such bytes as U+FFFD, and counts them',
       });
     }
   };

@@ -8,6 +8,7 @@ import { shownPath } from "../../storage/paths.ts";
 import { readTextChunks } from "../../storage/read-file.ts";
 import type { Block } from "../blocks/block.ts";
 import { STRING } from "../blocks/data-type.ts";
+import { LossSum } from "../blocks/losses.ts";
 import { READ_BLOCK_BYTES } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { UTF8, utf8Text } from "./text-encoding.ts";
@@ -17,6 +18,8 @@ export interface TextOptions {
   readonly dropEmptyLines?: boolean;
   /** A name or label of the Encoding Standard. A byte order mark in the file goes before it. Default: `utf-8`. */
   readonly encoding?: string;
+  /** Whether bytes outside the encoding are errors or U+FFFD. Default: errors. */
+  readonly encodingErrors?: "raise" | "replace";
   /** About the size of a block. Default: 8 MiB. */
   readonly blockBytes?: number;
 }
@@ -38,9 +41,10 @@ export function readTextFile(path: string, options: TextOptions = {}): AsyncGene
 export async function* textBlocks(
   chunks: AsyncIterable<Uint8Array>,
   file: string,
-  { dropEmptyLines = true, encoding = UTF8, blockBytes = READ_BLOCK_BYTES }: TextOptions,
+  { dropEmptyLines = true, encoding = UTF8, encodingErrors, blockBytes = READ_BLOCK_BYTES }: TextOptions,
 ): AsyncGenerator<Block, void, undefined> {
-  const text = await utf8Text(chunks, file, encoding);
+  const losses = new LossSum();
+  const text = await utf8Text(chunks, file, encoding, losses.replacing(encodingErrors));
   const window = new ByteWindow(text.chunks, file, text.encoding);
   try {
     await window.fill(Math.max(blockBytes, BYTE_ORDER_MARK_LENGTH));
@@ -52,11 +56,12 @@ export async function* textBlocks(
         window.checkUtf8(end);
         const block = lines(window.bytes, window.start, end, dropEmptyLines);
         window.start = end;
-        if (block.rowCount > 0) yield block;
+        if (block.rowCount > 0) yield losses.beside(block);
       } else if (!window.isLast) await window.grow();
-      if (window.isLast && window.length === 0) return;
+      if (window.isLast && window.length === 0) break;
       await window.fill(blockBytes);
     }
+    yield* losses.rest();
   } finally {
     await window.close();
   }

@@ -110,6 +110,9 @@ export const ACTOR_END_MS = 1000;
 /** Limit on consecutive deaths of actors with the same rows or in their constructors: the cause ends each of them, so new actors do not help. */
 export const ACTOR_DEATHS_MAX = 3;
 
+/** Pieces of a call or task whose process died: a row among 65,536 is alone after four deaths, and there are few more calls than before. */
+export const PIECES_AFTER_DEATH = 16;
+
 /** Retries of an error that `retryOn` accepts, where `maxTaskRetries` says nothing. The same as that of tasks. */
 export const ERROR_RETRIES = 3;
 

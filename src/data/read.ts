@@ -469,6 +469,7 @@ function parquetSource(read: ParquetRead): Source {
       return found.parts;
     },
     fields: () => fields(),
+    nameOfPart: ([, args]) => shownPath((args as [ParquetPart])[0].path),
     shuffle: files.shuffle,
     files: () => shownFiles("readParquet", paths, files),
     knowsRowCounts: true,
@@ -806,8 +807,18 @@ export function fileDataset<R extends AnyRow>(name: string, paths: Paths, read: 
     fields: () => common(),
     shuffle: files.shuffle,
     files: () => shownFiles(name, paths, files),
+    partsOfPart: ([group]) => ((group as FileArgs[]).length < 2 ? undefined : (group as FileArgs[]).map((file) => [[file]])),
+    nameOfPart: ([group]) => namedFiles((group as FileArgs[]).map(([, [path]]) => path as string)),
   };
   return newDataset({ kind: "read", name, source, options: tasks, compute: taskLimit(files) });
+}
+
+type FileArgs = Parameters<typeof readWithColumns>;
+
+function namedFiles(paths: readonly string[]): string | undefined {
+  const [first] = paths;
+  if (first === undefined || paths.length === 1) return first && shownPath(first);
+  return `${shownPath(first)} and ${paths.length - 1} other files`;
 }
 
 /** The errors of a file that are forgiven. */

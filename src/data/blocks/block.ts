@@ -46,6 +46,9 @@ export function vectorOf(block: Block, name: string): Vector | undefined {
   return block.vectors[block.names.indexOf(name)];
 }
 
+/** Rows of a block that follow each other. */
+export type RowRange = readonly [from: number, to: number];
+
 /** Rows from `start` to before `end`, in the same memory. */
 export function sliceBlock(block: Block, start: number, end: number): Block {
   if (start === 0 && end === block.rowCount) return block;

@@ -103,7 +103,8 @@ class FakeActor implements PoolActor {
   }
 }
 
-function makePool(options: Partial<ActorPoolOptions> = {}) {
+/** @param unitRows - rows that a call may have alone after a death */
+function makePool(options: Partial<ActorPoolOptions> = {}, unitRows = Number.POSITIVE_INFINITY) {
   const actors: FakeActor[] = [];
   const failures: Error[] = [];
   const pool = new ActorPoolOperator({
@@ -113,6 +114,7 @@ function makePool(options: Partial<ActorPoolOptions> = {}) {
         actors.push(new FakeActor(numCpus));
         return actors.at(-1) as FakeActor;
       },
+      unitRows,
       close: () => {},
     },
     min: 1,
@@ -396,6 +398,33 @@ describe("deaths", () => {
     for (let i = 0; i < 3; i += 1) await pull();
     expect(taken()).toEqual([10, 30]);
     expect([pool.isDone, released(), pool.heldBytes]).toEqual([true, 3, 0]);
+  });
+
+  test("a block is cut after a death, until the rows that may be alone are", async () => {
+    const errored = new ErroredBlocks(1);
+    const { pool, actors, add, taken, pull, failures, released } = makePool({ errored }, 2);
+    await actors[0]?.begin();
+    add(5);
+    pool.endInput();
+    await actors[0]?.die();
+    await actors[1]?.begin();
+    expect(actors[1]?.calls.map(({ inputs }) => inputs)).toEqual([[2], [2], [1]]);
+    actors[1]?.calls[0]?.give(10);
+    actors[1]?.calls[0]?.end();
+    await pull();
+    await pull();
+    for (let death = 1; death < 4; death += 1) {
+      await actors[death]?.die();
+      await actors[death + 1]?.begin();
+    }
+    expect(errored.first.map(({ error }) => error.message)).toEqual([
+      "map(Embed): its actor died 3 times in a row with the same rows (2 rows): killed",
+    ]);
+    actors[4]?.calls[0]?.give(30);
+    actors[4]?.calls[0]?.end();
+    for (let i = 0; i < 3; i += 1) await pull();
+    expect(taken()).toEqual([10, 30]);
+    expect([pool.isDone, released(), pool.heldBytes, failures]).toEqual([true, 1, 0, []]);
   });
 
   test("a pool whose last rows are left out ends, and starts no actor more", async () => {

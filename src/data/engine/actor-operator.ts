@@ -8,6 +8,7 @@
 import { ActorDiedError } from "../../core/index.ts";
 import { ACTOR_DEATHS_MAX, ACTOR_END_MS, ACTOR_IDLE_MS } from "../limits.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
+import { partsAfterDeath, rowsText } from "./cut-blocks.ts";
 import { InputQueue } from "./input-queue.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import type { ActorStart, PoolActor } from "./pool-actor.ts";
@@ -391,13 +392,16 @@ export class ActorPoolOperator implements Operator {
     this.#renew(lane);
   }
 
-  /** Counts a death for the calls that ran. Those of several blocks are cut, so that the next death is of one; a deadly one is left out where the run allows it. */
+  /** Counts a death for the calls that ran. Those of several rows or batches are cut, so that the deadly one is alone in the end; a deadly one is left out where the run allows it. */
   #blame(lane: Lane, error: unknown): void {
     for (const call of lane.calls.slice(0, this.#options.callsAtATime ?? 1)) {
       call.deaths += 1;
       call.deathsInRow += 1;
       const { stream } = call;
-      if (stream.inputs.length > 1 && stream.givenCount === 0) this.#cut(lane, call);
+      const { maxTaskRetries, actors } = this.#options;
+      const mayGoOn = stream.givenCount === 0 && !isBeyond(call.deaths, maxTaskRetries);
+      const parts = mayGoOn ? partsAfterDeath(stream.inputs, actors.unitRows) : undefined;
+      if (parts !== undefined) this.#cut(lane, call, parts);
       else {
         const failure = this.#deadly(call, error);
         if (failure !== undefined && this.#options.errored?.leavesOut(this.name, failure, true) === true) this.#streams.leaveOut(stream);
@@ -405,9 +409,9 @@ export class ActorPoolOperator implements Operator {
     }
   }
 
-  /** Makes a call of each block of a call. */
-  #cut(lane: Lane, call: Call): void {
-    const calls = this.#streams.split(call.stream).map((stream): Call => {
+  /** Makes a call of each part of a call. */
+  #cut(lane: Lane, call: Call, parts: readonly BlockRef[]): void {
+    const calls = this.#streams.split(call.stream, parts).map((stream): Call => {
       this.#laneOf.set(stream, lane);
       return { ...call, stream, deathsInRow: 0 };
     });
@@ -471,15 +475,6 @@ export class ActorPoolOperator implements Operator {
     const message = cause instanceof Error ? cause.message : String(cause);
     return new ActorDiedError(`${this.name}: its actor died ${what}: ${message}`, { reason: `its actor died ${what}`, hint, cause });
   }
-}
-
-/** Names the rows of blocks, by their file where that is known. */
-function rowsText(blocks: readonly BlockRef[]): string {
-  const [first] = blocks;
-  const { file, firstRow, lastRow } = (blocks.length === 1 && first?.origin) || {};
-  const count = blocks.reduce((sum, { rowCount }) => sum + rowCount, 0);
-  if (file === undefined) return count === 1 ? "1 row" : `${count} rows`;
-  return firstRow === lastRow ? `row ${firstRow} of ${file}` : `rows ${firstRow} to ${lastRow} of ${file}`;
 }
 
 /** Whether a limit of the user's is passed; -1 is none. */

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ObjectRef } from "../../core/index.ts";
 import { blockOfRows, rowsOf } from "../blocks/block.ts";
-import { cutBlock, rangeOf } from "./cut-blocks.ts";
+import { cutBlock, cutIntoPieces, rangeOf, rowsText } from "./cut-blocks.ts";
 import { InputQueue } from "./input-queue.ts";
 import type { BlockRef } from "./operator.ts";
 import { mapRanges } from "./task.ts";
@@ -102,4 +102,35 @@ test("a task reads its rows of each block", async () => {
     [6, 7, 8, 9],
     [10, 11],
   ]);
+});
+
+test("pieces have whole units, each row once, and the place of their rows", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 500 }),
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 2, max: 16 }),
+      (rows, unitRows, pieces) => {
+        const released: number[] = [];
+        const block = { ...blockFrom(0, rows, released), origin: { file: "a.csv", firstRow: 11, lastRow: 10 + rows, isExact: true } };
+        const parts = cutIntoPieces(block, { unitRows, pieces });
+        if (parts === undefined) {
+          expect(rows).toBeLessThanOrEqual(unitRows);
+          return;
+        }
+        expect(parts.length).toBeLessThanOrEqual(pieces);
+        expect(parts.length).toBeGreaterThan(1);
+        expect(rowsTaken(parts)).toEqual(Array.from({ length: rows }, (_, i) => i));
+        for (const part of parts.slice(0, -1)) expect(part.rowCount % unitRows).toBe(0);
+        expect(parts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)).toBe(block.sizeBytes);
+        for (const part of parts) {
+          const [from, to] = rangeOf(part);
+          expect(part.origin).toMatchObject({ firstRow: 11 + from, lastRow: 10 + to });
+          expect(rowsText([part])).toBe(to - from === 1 ? `row ${11 + from} of a.csv` : `rows ${11 + from} to ${10 + to} of a.csv`);
+        }
+        for (const part of parts) part.release();
+        expect(released).toEqual([0]);
+      },
+    ),
+  );
 });

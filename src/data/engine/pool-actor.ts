@@ -16,13 +16,14 @@ import {
   remote,
   terminate,
 } from "../../core/index.ts";
-import type { Block } from "../blocks/block.ts";
+import type { Block, RowRange } from "../blocks/block.ts";
 import { BLOCKS_AHEAD_MAX } from "../limits.ts";
 import type { BlockRef } from "./operator.ts";
 import type { ActorPool } from "./compute.ts";
 import type { BlockItems } from "./running-streams.ts";
-import { type BlockFacts, given, produce } from "./task.ts";
-import type { Transform } from "./transform.ts";
+import { isCut, rangeOf } from "./cut-blocks.ts";
+import { type BlockFacts, given, produce, slicesOf } from "./task.ts";
+import { type Transform, unitRowsOf } from "./transform.ts";
 
 /** The pool's side of one actor. */
 export interface PoolActor {
@@ -40,6 +41,8 @@ export interface PoolActor {
 export interface ActorStart {
   /** Starts an actor. @param numCpus - CPUs of the actor */
   start(numCpus: number): PoolActor;
+  /** Rows that a call may have alone, after a death. Infinity: whole blocks. */
+  readonly unitRows: number;
   /** No actor is started any more. */
   close(): void;
 }
@@ -58,8 +61,9 @@ export class ChainActor {
     this.#chain = [{ ...first, fn: (value: never) => Reflect.apply(call, instance, [value]) as unknown } as Transform, ...others];
   }
 
-  async *run(...blocks: Block[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
-    yield* produce(given(blocks), this.#chain);
+  /** @param ranges - the rows of each block, or null for all */
+  async *run(ranges: readonly RowRange[] | null, ...blocks: Block[]): AsyncGenerator<Block | BlockFacts, void, undefined> {
+    yield* produce(given(ranges === null ? blocks : slicesOf(blocks, ranges)), this.#chain);
   }
 }
 
@@ -74,7 +78,8 @@ export function actorStart(chain: readonly Transform[], name: string, pool: Acto
   const chainRef = put(chain);
   return poolOf(name, {
     make: (numCpus) => actorClass.options({ numCpus }).remote(chainRef, ...constructorArgs),
-    call: (actor, refs) => actor.run.options({ name }).remote(...refs),
+    call: (actor, refs, inputs) => actor.run.options({ name }).remote(inputs.some(isCut) ? inputs.map(rangeOf) : null, ...refs),
+    unitRows: unitRowsOf(chain),
     close: () => chainRef[Symbol.dispose](),
   });
 }
@@ -82,13 +87,16 @@ export function actorStart(chain: readonly Transform[], name: string, pool: Acto
 /** How the actors of a pool are made and called. */
 interface ActorMaker<A> {
   make(numCpus: number): A;
-  call(actor: A, refs: readonly ObjectRef<Block>[], inputs: readonly BlockFacts[]): ObjectRefGenerator<Block | BlockFacts>;
+  call(actor: A, refs: readonly ObjectRef<Block>[], inputs: readonly BlockRef[]): ObjectRefGenerator<Block | BlockFacts>;
+  /** As of {@link ActorStart}. */
+  readonly unitRows: number;
   close(): void;
 }
 
 /** The actors of a pool whose class may be of either language. */
-export function poolOf<A extends Parameters<typeof ready>[0]>(name: string, { make, call, close }: ActorMaker<A>): ActorStart {
+export function poolOf<A extends Parameters<typeof ready>[0]>(name: string, { make, call, unitRows, close }: ActorMaker<A>): ActorStart {
   return {
+    unitRows,
     start: (numCpus) => {
       const actor = make(numCpus);
       return {

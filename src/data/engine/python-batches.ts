@@ -60,6 +60,8 @@ export function pythonActors(step: PythonBatches, pool: ActorPool): ActorStart {
   return poolOf(step.name, {
     make: (numCpus) => actorClass.options({ numCpus }).remote(place, name, spec(step), made, called, ...madeWith, ...calledWith),
     call: (actor, refs, inputs) => actor.run.options({ name: step.name }).remote(originsOf(inputs), ...refs),
+    // Blocks are Arrow arrays there, which no call takes a part of.
+    unitRows: Number.POSITIVE_INFINITY,
     close: () => {},
   });
 }

@@ -246,6 +246,7 @@ function poolOf({ world, limits, events, random, preserveOrder }: Shape, amounts
           end: async () => world.give(amounts),
         };
       },
+      unitRows: Number.POSITIVE_INFINITY,
       close: () => {},
     },
     min: 1,

@@ -4,7 +4,7 @@
  * The blocks come in order unless `preserveOrder` is false. All have one schema: a column with different types in different blocks is an error here. A consumer
  * that leaves the loop early stops the pipeline. A failure stops it, too, and is thrown.
  */
-import { clusterResources, init, isInitialized, type NodeInfo, nodes, objectStoreStatistics } from "../../core/index.ts";
+import { clusterResources, init, isInitialized, type NodeInfo, nodes, objectStoreStatistics, type TaskOptions } from "../../core/index.ts";
 import { type Block, blockBytes, packBlock, sliceBlock } from "../blocks/block.ts";
 import { BLOCK_BYTES_MAX, POOL_LOOK_MS, STORE_PART_OF_BUDGET, TASKS_PER_CPU } from "../limits.ts";
 import type { Field } from "../blocks/data-type.ts";
@@ -37,8 +37,8 @@ import { pythonActors, pythonTasks } from "./python-batches.ts";
 import { MixOperator, UnionOperator } from "./several-inputs.ts";
 import type { SmallSide } from "./small-side.ts";
 import { type BlockCut, combineTasks, joiningReadTasks, mapTasks, numberedTasks, rangeTasks, readTasks } from "./task.ts";
-import { TaskOperator, type TaskOperatorOptions } from "./task-operator.ts";
-import type { Transform } from "./transform.ts";
+import { TaskOperator, type TaskOperatorOptions, type TaskRecovery } from "./task-operator.ts";
+import { type Transform, unitRowsOf } from "./transform.ts";
 import { isByBins } from "./whole-transforms.ts";
 import { knownFields, withAlignedUnions } from "../plan/known-fields.ts";
 import { type LogicalPlan, partsOf, rowCountOf, type Source, type SourcePart } from "../plan/logical-plan.ts";
@@ -303,7 +303,9 @@ function buildOperator(
       const startTask =
         side === undefined ? readTasks(source.reader, { chain, cut }, options) : joiningReadTasks(source.reader, { chain, side }, options);
       const concurrencyMax = compute?.concurrency ?? shared.concurrencyMax;
-      return new TaskOperator({ ...shared, concurrencyMax, startTask, reads, rowsPerTaskMin: 0, isHeld: side && (() => !side.isSettled) });
+      const recovery = side === undefined ? { ...recoveryOf(chain, options), read: readRecovery(source, options) } : undefined;
+      const isHeld = side && (() => !side.isSettled);
+      return new TaskOperator({ ...shared, concurrencyMax, startTask, reads, rowsPerTaskMin: 0, isHeld, recovery });
     }
     case "map":
       return buildMap(plan, shared, pools);
@@ -336,6 +338,18 @@ function buildOperator(
     case "union":
       return plan.mix === undefined ? new UnionOperator(plan.name, plan.inputs.length) : new MixOperator(plan.name, plan.mix);
   }
+}
+
+function recoveryOf(chain: readonly Transform[], options: TaskOptions<1>): TaskRecovery {
+  return { unitRows: unitRowsOf(chain), startRanges: rangeTasks(chain, options) };
+}
+
+function readRecovery(source: Source, options: TaskOptions<1>): TaskRecovery["read"] {
+  return {
+    startRead: readTasks(source.reader, { chain: [] }, options),
+    partsOf: (args) => source.partsOfPart?.(args),
+    nameOf: (args) => source.nameOfPart?.(args),
+  };
 }
 
 /** The pieces of each block of a read, so that each worker behind it has one to work on and one that waits; undefined where its tasks are enough. */
@@ -382,7 +396,17 @@ function buildMap(plan: MapPlan, shared: Omit<TaskOperatorOptions, "startTask" |
   // A block is a file, however many tasks write at a time.
   const keepsBlocksApart = first?.kind === "write";
   const bytesPerTaskMin = first?.kind === "write" ? first.minBytesPerFile : undefined;
-  return new TaskOperator({ ...shared, concurrencyMax, startTask, isNumbered, rowsPerTaskMin, bytesPerTaskMin, keepsBlocksApart });
+  const recovery = first?.kind === "pythonBatches" || isNumbered ? undefined : recoveryOf(chain, options);
+  return new TaskOperator({
+    ...shared,
+    concurrencyMax,
+    startTask,
+    isNumbered,
+    rowsPerTaskMin,
+    bytesPerTaskMin,
+    keepsBlocksApart,
+    recovery,
+  });
 }
 
 /** Returns the fewest rows of a task for its first transform, while more rows come. */

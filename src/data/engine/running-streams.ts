@@ -35,6 +35,17 @@ export interface RunningStream {
   readonly producer: StreamProducer | undefined;
   /** The held part of the task's resources. */
   hold: Hold;
+  /** Begins a stream for each block that this one gives, in place of giving it. */
+  readonly feeds?: ((block: BlockRef) => StreamStart) | undefined;
+}
+
+/** A stream that begins. */
+export interface StreamStart {
+  readonly items: BlockItems;
+  readonly inputs: readonly BlockRef[];
+  readonly producer?: StreamProducer | undefined;
+  /** As of {@link RunningStream}. */
+  readonly feeds?: RunningStream["feeds"];
 }
 
 interface RunningStreamsOptions {
@@ -88,15 +99,28 @@ export class RunningStreams {
 
   /** Adds a stream, which has the inputs from now on, and pulls it. @param producer - needed where there is a claim */
   add(items: BlockItems, inputs: readonly BlockRef[], producer?: StreamProducer): RunningStream {
+    for (const input of inputs) this.#bytes += input.sizeBytes;
+    return this.#insert(this.#streams.length, { items, inputs, producer });
+  }
+
+  /** Takes other streams in place of one that has failed and gave nothing. Their inputs together are those of the failed one. */
+  replace(stream: RunningStream, starts: readonly StreamStart[]): readonly RunningStream[] {
+    const at = this.#streams.indexOf(stream);
+    this.#setHold(stream, "nothing");
+    this.#unendedCount -= 1;
+    this.#streams.splice(at, 1);
+    return starts.map((start, i) => this.#insert(at + i, start));
+  }
+
+  #insert(at: number, { items, inputs, producer, feeds }: StreamStart): RunningStream {
     const state = { outputs: new Fifo<BlockRef>(), isPulled: false, pulledMs: 0, isEnded: false, givenCount: 0, skipCount: 0 };
-    const stream: RunningStream = { ...state, items, inputs, producer, hold: "nothing" };
+    const stream: RunningStream = { ...state, items, inputs, producer, feeds, hold: "nothing" };
     producer?.onRest(() => {
       this.#updateHold(stream);
       this.#options.events.onChange();
     });
-    for (const input of inputs) this.#bytes += input.sizeBytes;
     this.#options.statistics.beginTask();
-    this.#streams.push(stream);
+    this.#streams.splice(at, 0, stream);
     this.#unendedCount += 1;
     this.#pull(stream);
     return stream;
@@ -107,11 +131,13 @@ export class RunningStreams {
     stream.items = undefined;
   }
 
-  /** Makes streams of one block each of a stream that has given nothing, in its place. They wait to be begun. */
-  split(stream: RunningStream): readonly RunningStream[] {
-    const parts = stream.inputs.map(
-      (input): RunningStream => ({ ...stream, items: undefined, inputs: [input], outputs: new Fifo<BlockRef>() }),
-    );
+  /**
+   * Makes streams of these parts of a stream that has given nothing, in its place. They wait to be begun.
+   *
+   * @param inputs - parts with the same rows and bytes as the inputs of the stream
+   */
+  split(stream: RunningStream, inputs: readonly BlockRef[]): readonly RunningStream[] {
+    const parts = inputs.map((input): RunningStream => ({ ...stream, items: undefined, inputs: [input], outputs: new Fifo<BlockRef>() }));
     this.#streams.splice(this.#streams.indexOf(stream), 1, ...parts);
     this.#unendedCount += parts.length - 1;
     for (let i = 1; i < parts.length; i += 1) this.#options.statistics.beginTask();
@@ -253,6 +279,12 @@ export class RunningStreams {
 
   #give(stream: RunningStream, output: BlockRef): void {
     const { statistics, errored, name } = this.#options;
+    if (stream.feeds !== undefined) {
+      stream.givenCount += 1;
+      this.#bytes += output.sizeBytes;
+      this.#insert(this.#streams.indexOf(stream), stream.feeds(output));
+      return;
+    }
     statistics.give(output);
     if (output.losses !== undefined) errored?.lose(name, output.losses);
     this.#bytes += output.sizeBytes;

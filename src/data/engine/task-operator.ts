@@ -4,13 +4,15 @@
  * It begins tasks in the order of its input, up to its limit at a time. `running-streams.ts` then owns them and pulls their blocks. The core retries tasks, and
  * such a task gives the same blocks again.
  */
+import { OutOfMemoryError, WorkerCrashedError } from "../../core/index.ts";
 import { producerOf } from "../../core/internal.ts";
 import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import { InputQueue } from "./input-queue.ts";
 import type { StepClaim } from "./resource-limits.ts";
-import { RunningStreams } from "./running-streams.ts";
+import { partsAfterDeath, rangeOf, rowsText } from "./cut-blocks.ts";
+import { type RunningStream, RunningStreams, type StreamStart } from "./running-streams.ts";
 import type { TaskStart } from "./task.ts";
 
 export interface TaskOperatorOptions {
@@ -41,9 +43,30 @@ export interface TaskOperatorOptions {
   readonly producerOf?: typeof producerOf | undefined;
   readonly preserveOrder: boolean;
   readonly errored?: ErroredBlocks | undefined;
+  /** Default: a task that dies for good fails the run. */
+  readonly recovery?: TaskRecovery | undefined;
   /** To count in. Default: its own. */
   readonly statistics?: OperatorStatistics | undefined;
   readonly events: OperatorEvents;
+}
+
+/** How a task goes on whose process has died as often as its retries allow. */
+export interface TaskRecovery {
+  /** Rows that a task may have alone. Infinity: whole blocks. */
+  readonly unitRows: number;
+  /** Starts a task on ranges of blocks: the arguments are the ranges, and the references. */
+  readonly startRanges: TaskStart;
+  /** Of tasks that read. */
+  readonly read?: ReadRecovery | undefined;
+}
+
+interface ReadRecovery {
+  /** Starts a task that reads, and does nothing else. */
+  readonly startRead: TaskStart;
+  /** The parts of a task's arguments, such as one a file; undefined where there is one part. */
+  readonly partsOf: (args: readonly unknown[]) => readonly (readonly unknown[])[] | undefined;
+  /** Names the files of a task. */
+  readonly nameOf: (args: readonly unknown[]) => string | undefined;
 }
 
 /** The blocks that a task takes, and what it is called with. */
@@ -58,6 +81,10 @@ export class TaskOperator implements Operator {
   readonly #options: TaskOperatorOptions;
   readonly #queue: InputQueue;
   readonly #streams: RunningStreams;
+  /** The arguments of tasks that read. */
+  readonly #readArgs = new WeakMap<RunningStream, readonly unknown[]>();
+  /** Tasks that read and do nothing else, as one that did more has died. */
+  readonly #bareReads = new WeakSet<RunningStream>();
   #nextKnown = 0;
   #nextRow = 0;
   #isStopped = false;
@@ -67,7 +94,8 @@ export class TaskOperator implements Operator {
     this.#options = options;
     this.statistics = options.statistics ?? new OperatorStatistics();
     this.#queue = new InputQueue(options);
-    this.#streams = new RunningStreams({ ...options, statistics: this.statistics });
+    const onFailure = (stream: RunningStream, error: unknown): void => this.#hasFailed(stream, error);
+    this.#streams = new RunningStreams({ ...options, statistics: this.statistics, onFailure });
     if (options.reads !== undefined || options.bundles !== undefined) this.#queue.end();
   }
 
@@ -121,9 +149,9 @@ export class TaskOperator implements Operator {
   start(): void {
     const { inputs, args } = this.#nextWork();
     try {
-      const started = this.#options.startTask(args, inputs);
-      const producer = this.claim === undefined ? undefined : (this.#options.producerOf ?? producerOf)(started);
-      this.#streams.add(started.refs(), inputs, producer);
+      const { items, producer } = this.#begun(this.#options.startTask, args, inputs);
+      const stream = this.#streams.add(items, inputs, producer);
+      if (inputs.length === 0) this.#readArgs.set(stream, args);
     } catch (error) {
       for (const input of inputs) input.release();
       this.#options.events.onFailure(error);
@@ -150,6 +178,57 @@ export class TaskOperator implements Operator {
     for (const { inputs } of this.#options.bundles?.slice(this.#nextKnown) ?? []) for (const block of inputs) block.release();
   }
 
+  #begun(startTask: TaskStart, args: readonly unknown[], inputs: readonly BlockRef[]): StreamStart {
+    const started = startTask(args, inputs);
+    const producer = this.claim === undefined ? undefined : (this.#options.producerOf ?? producerOf)(started);
+    return { items: started.refs(), inputs, producer };
+  }
+
+  /** A task whose process died is cut, until the row or batch that ends it is alone. That one is named, and left out where the run allows it. */
+  #hasFailed(stream: RunningStream, error: unknown): void {
+    if (!isDeath(error)) {
+      this.#streams.fail(stream, error);
+      return;
+    }
+    try {
+      if (stream.givenCount === 0 && this.#goesOnInParts(stream)) return;
+    } catch (failure) {
+      this.#options.events.onFailure(failure);
+      return;
+    }
+    const { name, errored, events, recovery } = this.#options;
+    const args = this.#readArgs.get(stream);
+    const rows = stream.inputs.length > 0 ? rowsText(stream.inputs) : args && recovery?.read?.nameOf(args);
+    const failure = rows === undefined ? error : deadly(error, name, rows);
+    if (recovery !== undefined && errored?.leavesOut(name, failure, true) === true) this.#streams.leaveOut(stream);
+    else events.onFailure(failure);
+  }
+
+  #goesOnInParts(stream: RunningStream): boolean {
+    const { recovery } = this.#options;
+    if (recovery === undefined) return false;
+    const { read, unitRows } = recovery;
+    const args = this.#readArgs.get(stream);
+    if (stream.inputs.length > 0) {
+      const parts = partsAfterDeath(stream.inputs, unitRows);
+      if (parts !== undefined) this.#streams.replace(stream, parts.map(this.#onRange));
+      return parts !== undefined;
+    }
+    if (read === undefined || args === undefined) return false;
+    const parts = this.#bareReads.has(stream) ? read.partsOf(args) : [args];
+    if (parts === undefined) return false;
+    const starts = parts.map((part) => ({ ...this.#begun(read.startRead, part, []), feeds: this.#onRange }));
+    for (const [i, made] of this.#streams.replace(stream, starts).entries()) {
+      this.#bareReads.add(made);
+      this.#readArgs.set(made, parts[i] as readonly unknown[]);
+    }
+    return true;
+  }
+
+  /** Begins a task on the rows of one block, or of a part of one. */
+  readonly #onRange = (block: BlockRef): StreamStart =>
+    this.#begun((this.#options.recovery as TaskRecovery).startRanges, [[rangeOf(block)], block.ref], [block]);
+
   /** Whether tasks that are known from the beginning have not begun. */
   #hasMoreKnown(): boolean {
     return this.#nextKnown < (this.#options.reads ?? this.#options.bundles ?? []).length;
@@ -166,6 +245,17 @@ export class TaskOperator implements Operator {
     this.#nextRow += inputs.reduce((sum, { rowCount }) => sum + rowCount, 0);
     return { inputs, args: [firstRow, ...refsOf(inputs)] };
   }
+}
+
+function isDeath(error: unknown): error is Error {
+  return error instanceof WorkerCrashedError || error instanceof OutOfMemoryError;
+}
+
+function deadly(error: Error, name: string, rows: string): Error {
+  const reason = `its process died each time with the same rows (${rows})`;
+  const options = { reason, hint: "See what ends the process; a row may be more than it can take.", cause: error };
+  const message = `${name}: ${reason}: ${error.message}`;
+  return error instanceof OutOfMemoryError ? new OutOfMemoryError(message, options) : new WorkerCrashedError(message, options);
 }
 
 function refsOf(inputs: readonly BlockRef[]): readonly unknown[] {

@@ -7,10 +7,10 @@
 import { type ObjectRefGenerator, remote, type TaskOptions } from "../../core/index.ts";
 import { type Losses, LossSum } from "../blocks/losses.ts";
 import { HeapGrowth, ownMemoryBytes, runsInProcess } from "../../core/internal.ts";
-import { type Block, blockBytes, concatBlocks, packBlock, rowsOf, schemaOf, sliceBlock } from "../blocks/block.ts";
+import { type Block, blockBytes, concatBlocks, packBlock, type RowRange, rowsOf, schemaOf, sliceBlock } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { buffersOf, freeBuffers, freeDecoded } from "../blocks/memory.ts";
-import { type BlockOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
+import { type BlockOrigin, keepOrigin, keepOrigins, originOf } from "../blocks/origin.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCKS_AHEAD_MAX, GATHERED_BYTES_MAX, MEMORY_READ_MS } from "../limits.ts";
 import { type Combine, combineBlocks } from "./combine.ts";
 import { type Join, joinEach } from "./join.ts";
@@ -143,9 +143,15 @@ export async function* mapRanges(
   chain: readonly Transform[],
   ...[ranges, ...blocks]: unknown[]
 ): AsyncGenerator<Block | BlockFacts, void, undefined> {
-  const own = ranges as readonly (readonly [from: number, to: number])[];
-  const parts = (blocks as Block[]).map((block, i) => sliceBlock(block, ...(own[i] as (typeof own)[number])));
-  yield* produce(given(parts), chain);
+  yield* produce(given(slicesOf(blocks as Block[], ranges as readonly RowRange[])), chain);
+}
+
+/** The rows of each block that a range names. */
+export function slicesOf(blocks: readonly Block[], ranges: readonly RowRange[]): Block[] {
+  return blocks.map((block, i) => {
+    const [from, to] = ranges[i] as RowRange;
+    return keepOrigin(sliceBlock(block, from, to), block, (row) => [from + row, from + row]);
+  });
 }
 
 /** The body of a task on blocks of several inputs. */

@@ -114,6 +114,13 @@ export function keepsNothing(chain: readonly Transform[]): boolean {
   );
 }
 
+/** The rows that a chain's first function of a user's is given together, of which one may be alone: a row, or a batch. Infinity: all of a block. */
+export function unitRowsOf(chain: readonly Transform[]): number {
+  const first = chain.find((step) => isUserCode(step));
+  if (first === undefined || first.kind === "mapBatches") return first?.batchSize ?? Number.POSITIVE_INFINITY;
+  return "fn" in first ? 1 : Number.POSITIVE_INFINITY;
+}
+
 /** Whether a step calls a function of a user's for its rows, by itself or in an expression. */
 export function isUserCode(step: Transform): boolean {
   return "fn" in step || expressionsOf(step).some(callsUserCode);

@@ -33,6 +33,10 @@ export interface Source {
   files?(): Promise<readonly string[]>;
   /** Whether code of the user's makes the rows. Default: false. */
   readonly isOfUser?: boolean;
+  /** The parts that a part has, such as one a file; undefined where it has one alone. Absent where no part can be cut. */
+  partsOfPart?(args: readonly unknown[]): readonly (readonly unknown[])[] | undefined;
+  /** Names the files of a part, for errors. Absent where there is none. */
+  nameOfPart?(args: readonly unknown[]): string | undefined;
   /** Columns of each block, as far as they are known. */
   readonly columns?: readonly string[] | undefined;
   /** The columns of all its blocks, of the parts that were listed last; undefined where they are not known. Absent where they never are. */

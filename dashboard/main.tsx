@@ -6,12 +6,14 @@
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { PAGES } from "./model/pages.ts";
-import { addressOf, firstRowsOf, type Place, placeOf } from "./model/place.ts";
+import { addressOf, firstRowsOf, LOGS_PAGE, type Place, placeOf } from "./model/place.ts";
 import { visibleText } from "./model/visible-text.ts";
 import { ListView } from "./view/list-view.tsx";
+import { LogsView } from "./view/logs-view.tsx";
 import { Login } from "./view/login.tsx";
 
 const LOGIN = "login";
+const LOGS = { name: LOGS_PAGE, title: "Logs" };
 
 /** The code of the link. It leaves the address at once, so that no history and no copied address has it. */
 const codeOfLink = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
@@ -34,8 +36,9 @@ function App(): ComponentChildren {
   }, []);
   const page = PAGES.find(({ name }) => name === place.page);
   useEffect(() => {
-    document.title = reason === undefined && page !== undefined ? `${page.title} · Shoal` : "Shoal";
-  }, [page, reason]);
+    const title = place.page === LOGS_PAGE ? LOGS.title : page?.title;
+    document.title = reason === undefined && title !== undefined ? `${title} · Shoal` : "Shoal";
+  }, [place.page, page, reason]);
   if (reason !== undefined) {
     const onLogin = (): void => {
       setReason(undefined);
@@ -47,7 +50,9 @@ function App(): ComponentChildren {
   return (
     <>
       <Menu current={place.page} go={go} />
-      {page === undefined ? (
+      {place.page === LOGS_PAGE ? (
+        <LogsView key={logKeyOf(place)} place={place} go={go} onLoginNeeded={setReason} />
+      ) : page === undefined ? (
         <main>
           <p class="problem">There is no page {visibleText(place.page)}.</p>
         </main>
@@ -58,11 +63,16 @@ function App(): ComponentChildren {
   );
 }
 
+/** The list of files stays one component while its filter is typed. */
+function logKeyOf({ by, filter, node, state }: Place): string {
+  return by === "" ? "" : [by, filter, node, state].join(" ");
+}
+
 function Menu({ current, go }: { current: string; go: (place: Place, isNew: boolean) => void }): ComponentChildren {
   return (
     <nav class="menu" aria-label="Pages">
       <span class="name">Shoal</span>
-      {PAGES.map(({ name, title }) => (
+      {[...PAGES, LOGS].map(({ name, title }) => (
         <a
           key={name}
           href={addressOf(firstRowsOf(name))}

@@ -18,7 +18,8 @@ type CellKind =
   | "duration"
   | "lines"
   | "cause"
-  | "bundles";
+  | "bundles"
+  | "log";
 
 export interface Column {
   readonly title: string;
@@ -85,6 +86,7 @@ export const PAGES: readonly ListPage[] = [
       column("Restarts", "num_restarts", "number"),
       column("Needs", "required_resources", "resources"),
       column("End", "death_cause", "cause"),
+      column("Output", "actor_id", "log"),
       column("Process", "pid", "number"),
       column("Namespace", "ray_namespace"),
       column("Node", "node_id", "shortId"),
@@ -111,6 +113,7 @@ export const PAGES: readonly ListPage[] = [
       column("Started", "start_time_ms", "time"),
       column("Took", "end_time_ms", "duration"),
       column("Error", "error_message", "lines"),
+      column("Output", "task_id", "log"),
       column("Process", "worker_pid", "number"),
       column("Node", "node_id", "shortId"),
       column("Id", "task_id", "id"),
@@ -139,6 +142,7 @@ export const PAGES: readonly ListPage[] = [
       column("Ended", "end_time_ms", "time"),
       column("End", "exit_type"),
       column("Cause", "exit_detail", "lines"),
+      column("Output", "worker_id", "log"),
       column("Address", "ip"),
       column("Node", "node_id", "shortId"),
       column("Id", "worker_id", "id"),

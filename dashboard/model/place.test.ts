@@ -1,12 +1,13 @@
 /** The address holds all that is chosen on a page. */
 import { expect, test } from "vitest";
-import { addressOf, firstRowsOf, placeOf } from "./place.ts";
+import { addressOf, firstRowsOf, logPlaceOf, placeOf } from "./place.ts";
 
 const placeAt = (address: string): ReturnType<typeof placeOf> => placeOf(new URL(address, "http://localhost"));
 
 test("a place is read back from its address", () => {
-  const place = { page: "tasks", by: "name", filter: "a&b=c #?", state: "FAILED", pageToken: "x+/=" };
+  const place = { page: "tasks", by: "name", filter: "a&b=c #?", state: "FAILED", pageToken: "x+/=", node: "0a" };
   expect(placeAt(addressOf(place))).toEqual(place);
+  expect(addressOf(logPlaceOf("actor_id", "12"))).toBe("/ui/logs?by=actor_id&filter=12");
   expect(addressOf(firstRowsOf("actors"))).toBe("/ui/actors");
   expect(addressOf({ ...firstRowsOf("tasks"), state: "FAILED" })).toBe("/ui/tasks?state=FAILED");
 });

@@ -13,11 +13,14 @@ export interface Place {
   readonly state: string;
   /** Names the page of rows; empty for the first. */
   readonly pageToken: string;
+  /** The node of a log file; empty for any. */
+  readonly node: string;
 }
 
+export const LOGS_PAGE = "logs";
 const FIRST_PAGE = "nodes";
 /** The names of the choices in the address. */
-const PARAMETERS = { by: "by", filter: "filter", state: "state", pageToken: "page_token" } as const;
+const PARAMETERS = { by: "by", filter: "filter", state: "state", pageToken: "page_token", node: "node" } as const;
 
 export function placeOf({ pathname, search }: { pathname: string; search: string }): Place {
   const query = new URLSearchParams(search);
@@ -28,6 +31,7 @@ export function placeOf({ pathname, search }: { pathname: string; search: string
     filter: part(PARAMETERS.filter),
     state: part(PARAMETERS.state),
     pageToken: part(PARAMETERS.pageToken),
+    node: part(PARAMETERS.node),
   };
 }
 
@@ -40,6 +44,11 @@ export function addressOf({ page, ...choices }: Place): string {
   return `/ui/${encodeURIComponent(page)}${query.size === 0 ? "" : `?${query}`}`;
 }
 
+/** The page on which the output of an actor, a task, a worker, or a file is shown. `by`: its parameter in the routes of logs. */
+export function logPlaceOf(by: string, filter: string, node = ""): Place {
+  return { ...firstRowsOf(LOGS_PAGE), by, filter, node };
+}
+
 export function firstRowsOf(page: string = FIRST_PAGE): Place {
-  return { page, by: "", filter: "", state: "", pageToken: "" };
+  return { page, by: "", filter: "", state: "", pageToken: "", node: "" };
 }

@@ -54,6 +54,63 @@ export async function readList(page: ListPage, place: Place, signal: AbortSignal
   };
 }
 
+export interface LogFile {
+  readonly nodeId: string;
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+  readonly isLive: boolean;
+}
+
+export interface LogFiles {
+  readonly files: readonly LogFile[];
+  readonly warnings: readonly string[];
+}
+
+interface LogsAnswer {
+  readonly data: {
+    readonly files: readonly { node_id: string; filename: string; size_bytes: number; modified_ms: number; is_live: boolean }[];
+    readonly warnings: readonly string[];
+  };
+}
+
+/** @throws ServerError */
+export async function readLogFiles(signal: AbortSignal): Promise<LogFiles> {
+  const { data } = await ask<LogsAnswer>("/api/v0/logs", { signal });
+  const files = data.files.map((file) => ({
+    nodeId: file.node_id,
+    name: file.filename,
+    sizeBytes: file.size_bytes,
+    modifiedMs: file.modified_ms,
+    isLive: file.is_live,
+  }));
+  return { files, warnings: data.warnings };
+}
+
+export interface LogStep {
+  readonly node_id: string;
+  readonly filename: string;
+  readonly text: string;
+  readonly next: string;
+  readonly is_end: boolean;
+  readonly is_live: boolean;
+}
+
+/** Reads the next part of a log; without `from` its last lines. @throws ServerError 404 where there is none */
+export async function readLogStep(place: Place, from: string | undefined, signal: AbortSignal): Promise<LogStep> {
+  const query = logQueryOf(place);
+  if (from !== undefined) query.set("from", from);
+  return await ask<LogStep>(`/api/shoal/logs/step?${query}`, { signal });
+}
+
+/** The parameters of the log that a place shows, for all routes of logs. */
+export function logQueryOf({ by, filter, node, state }: Place): URLSearchParams {
+  const query = new URLSearchParams({ [by]: filter });
+  if (node !== "") query.set("node_id", node);
+  if (state !== "") query.set("suffix", state);
+  return query;
+}
+
 /** @throws ServerError 403 for a code that was used or has expired */
 export async function logInByCode(code: string): Promise<void> {
   await ask("/api/authenticate", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ code }) });

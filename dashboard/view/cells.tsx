@@ -5,6 +5,7 @@
  */
 import type { ComponentChildren } from "preact";
 import type { Column } from "../model/pages.ts";
+import { addressOf, logPlaceOf } from "../model/place.ts";
 import type { Row } from "../model/server.ts";
 import { visibleLines, visibleText } from "../model/visible-text.ts";
 
@@ -29,6 +30,8 @@ export function Cell({ column: { field, kind }, row }: { column: Column; row: Ro
       return <Chips texts={amountTexts(value)} />;
     case "labels":
       return <Chips texts={labelTexts(value, row)} />;
+    case "log":
+      return <a href={addressOf(logPlaceOf(field, textOf(value)))}>show</a>;
     case "bundles":
       return <Bundles value={value} />;
     case "lines":

@@ -25,12 +25,13 @@ describe.skipIf(problem !== undefined)(`the dashboard in Chromium${unless(proble
     ({ dashboardUrl: origin, nodeId } = await startHead("--dashboard-port", "0", "--labels", "zone=a"));
     await program(`
 import { init, ready, remote, shutdown } from "shoal";
-class Keeper { value() { return 1; } }
+class Keeper { value() { return 1; } say(text: string) { console.log(text); console.error("to standard error"); } }
 class Holder { value() { return 1; } }
-await init({ address: "auto" });
+await init({ address: "auto", logToDriver: false });
 const keeper = remote(Keeper).options({ numCpus: 0, name: "the-keeper", lifetime: "detached" }).remote();
 const holder = remote(Holder).options({ numCpus: 0, name: ${JSON.stringify(ATTACK)}, lifetime: "detached" }).remote();
 await Promise.all([ready(keeper), ready(holder)]);
+await keeper.say.remote("first line\\n\\u001b[31mred\\u001b[0m " + ${JSON.stringify(ATTACK)} + "\\u0007");
 const failing = remote(() => { throw new Error("no such picture"); });
 await failing.remote().catch(() => {});
 const one = remote(() => 1);
@@ -126,13 +127,13 @@ console.log("[]");
     await page.getByText("no such picture").first().waitFor();
     await picture(page, "tasks-dark");
     await page.getByLabel("State").selectOption("FINISHED");
-    await page.getByText("100 of 101 that match, of 102 in all").waitFor();
+    await page.getByText("100 of 102 that match, of 103 in all").waitFor();
     await page.getByRole("button", { name: "Older" }).click();
-    await page.getByText("1 of 101 that match, of 102 in all").and(page.getByText(/^1 of/)).waitFor();
+    await page.getByText("2 of 102 that match, of 103 in all").and(page.getByText(/^2 of/)).waitFor();
     expect(page.url()).toMatch(/\?state=FINISHED&page_token=./);
-    expect(await page.getByRole("row").count()).toBe(2);
+    expect(await page.getByRole("row").count()).toBe(3);
     await page.getByRole("button", { name: "Newest" }).click();
-    await page.getByText("100 of 101 that match").waitFor();
+    await page.getByText("100 of 102 that match").waitFor();
     expect(page.url()).toBe(`${origin}/ui/tasks?state=FINISHED`);
     await page.getByRole("link", { name: "Workers" }).click();
     await page.locator("td").getByText("ALIVE").first().waitFor();
@@ -146,11 +147,45 @@ console.log("[]");
     await page.context().close();
   });
 
+  test("output of an actor is shown as text, found from its row, and searched; files are listed and saved", async () => {
+    const page = await loggedIn({ colorScheme: "dark" });
+    await page.goto(`${origin}/ui/actors?filter=Keep`);
+    await page.getByRole("link", { name: "show" }).click();
+    const text = page.getByRole("log");
+    await page.getByText("first line").waitFor();
+    expect(await text.innerText()).toBe("first line\nred <img src=x onerror=alert(1)>\\u{202e}exe\\u{7}");
+    expect(await text.locator("img").count()).toBe(0);
+    await picture(page, "log-dark");
+    await page.getByLabel("Lines with").fill("red");
+    await until(async () => !(await text.innerText()).includes("first line"), "one line");
+    await page.getByLabel("Stream").selectOption("errors");
+    await page.getByText("to standard error").waitFor();
+    expect(page.url()).toMatch(/\/ui\/logs\?by=actor_id&filter=[0-9a-f]{32}&state=err$/);
+    await page.goBack();
+    await page.getByText("first line").waitFor();
+    await page.getByRole("link", { name: "Logs" }).click();
+    await page.getByLabel("Name or node contains").fill("supervisor");
+    await page.getByRole("link", { name: "supervisor.log" }).click();
+    await page.getByText("Starts: process").waitFor();
+    await picture(page, "log-file-dark");
+    expect(await page.getByText("goes on").count()).toBe(1);
+    const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Save all" }).click()]);
+    expect(saved.suggestedFilename()).toBe("supervisor.log");
+    expect(faults).toEqual([]);
+    await page.goto(`${origin}/ui/logs?by=filename&filter=..%2fhttp-token`);
+    await page.getByText("no log has the name").waitFor();
+    expect(faults.splice(0)).toEqual([expect.stringContaining("status of 404")]);
+    await page.context().close();
+  });
+
   test("a phone of 360 pixels shows all without scrolling sideways", async () => {
     const page = await loggedIn({ viewport: { width: 360, height: 740 } });
-    for (const name of ["nodes", "actors", "tasks", "workers"]) {
+    for (const name of ["nodes", "actors", "tasks", "workers", "logs"]) {
       await page.goto(`${origin}/ui/${name}`);
-      await page.locator(".age").getByText("as of").waitFor();
+      await page
+        .locator(".age")
+        .getByText(/as of|^\d+ of/)
+        .waitFor();
       expect([name, await widthOf(page)]).toEqual([name, 360]);
       await picture(page, `${name}-phone`);
     }

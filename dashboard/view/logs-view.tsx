@@ -1,0 +1,208 @@
+/**
+ * The page of logs: a list of all files, or the text of one, which goes on as more is printed.
+ *
+ * The text is a bounded number of lines, each a text node. It follows the end while the viewer is there, and stays where the viewer has
+ * scrolled to. A question is asked again each two seconds while the page is visible.
+ */
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { EMPTY_LOG, type LogText, shownLine, withText } from "../model/log-text.ts";
+import { addressOf, logPlaceOf, type Place } from "../model/place.ts";
+import { type LogFile, type LogFiles, logQueryOf, readLogFiles, readLogStep, ServerError } from "../model/server.ts";
+import { visibleText } from "../model/visible-text.ts";
+
+const ASK_AGAIN_MS = 2_000;
+const FILES_SHOWN_MAX = 500;
+
+interface LogsViewProps {
+  readonly place: Place;
+  readonly go: (place: Place, isNew: boolean) => void;
+  readonly onLoginNeeded: (reason: string) => void;
+}
+
+export function LogsView(props: LogsViewProps): ComponentChildren {
+  return props.place.by === "" ? <FileList {...props} /> : <LogPage {...props} />;
+}
+
+function FileList({ place, go, onLoginNeeded }: LogsViewProps): ComponentChildren {
+  const [found, setFound] = useState<LogFiles>();
+  const problem = usePolled(async (signal) => setFound(await readLogFiles(signal)), onLoginNeeded);
+  const matching = found?.files.filter(({ name, nodeId }) => name.includes(place.filter) || nodeId.includes(place.filter)) ?? [];
+  return (
+    <main>
+      <header class="choices">
+        <h1>Logs</h1>
+        <form role="search" onSubmit={(event) => event.preventDefault()}>
+          <label>
+            Name or node contains
+            <input
+              type="search"
+              spellcheck={false}
+              value={place.filter}
+              onInput={(event) => go({ ...place, filter: event.currentTarget.value }, false)}
+            />
+          </label>
+        </form>
+        <p class="age">
+          {found === undefined ? "" : `${matching.length.toLocaleString("en")} of ${found.files.length.toLocaleString("en")}`}
+        </p>
+      </header>
+      <Problem text={problem} />
+      {found?.warnings.map((text) => (
+        <p class="warning" key={text}>
+          {visibleText(text, 2_000)}
+        </p>
+      ))}
+      {found === undefined ? problem === "" && <p class="empty">Loading…</p> : <FileTable files={matching.slice(0, FILES_SHOWN_MAX)} />}
+      {matching.length > FILES_SHOWN_MAX && <p class="warning">The newest {FILES_SHOWN_MAX} are shown.</p>}
+    </main>
+  );
+}
+
+function FileTable({ files }: { files: readonly LogFile[] }): ComponentChildren {
+  if (files.length === 0) return <p class="empty">There is none.</p>;
+  return (
+    <div class="table" role="region" aria-label="Logs" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {["File", "Bytes", "Changed", "Node"].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {files.map(({ nodeId, name, sizeBytes, modifiedMs }) => (
+            <tr key={`${nodeId} ${name}`}>
+              <td data-title="File">
+                <a class="file" href={addressOf(logPlaceOf("filename", name, nodeId))}>
+                  {visibleText(name)}
+                </a>
+              </td>
+              <td data-title="Bytes" class="number">
+                {sizeBytes.toLocaleString("en")}
+              </td>
+              <td data-title="Changed">
+                <time dateTime={new Date(modifiedMs).toISOString()}>{new Date(modifiedMs).toLocaleString()}</time>
+              </td>
+              <td data-title="Node">
+                <code>{visibleText(nodeId)}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function LogPage({ place, go, onLoginNeeded }: LogsViewProps): ComponentChildren {
+  const [log, setLog] = useState(EMPTY_LOG);
+  const [facts, setFacts] = useState({ name: "", isLive: false });
+  const next = useRef<string | undefined>(undefined);
+  const problem = usePolled(async (signal) => {
+    for (let isEnd = false; !isEnd && !signal.aborted; ) {
+      const step = await readLogStep(place, next.current, signal);
+      next.current = step.next;
+      isEnd = step.is_end;
+      setLog((before) => withText(before, step.text));
+      setFacts({ name: step.filename, isLive: step.is_live });
+    }
+  }, onLoginNeeded);
+  const [wanted, setWanted] = useState("");
+  const isOfWorker = place.by !== "filename";
+  const download = logQueryOf(place);
+  download.set("lines", "-1");
+  return (
+    <main>
+      <header class="choices">
+        <h1>{visibleText(facts.name === "" ? place.filter : facts.name)}</h1>
+        <form role="search" onSubmit={(event) => event.preventDefault()}>
+          {isOfWorker && (
+            <label>
+              Stream
+              <select value={place.state} onChange={(event) => go({ ...place, state: event.currentTarget.value }, true)}>
+                <option value="">output</option>
+                <option value="err">errors</option>
+              </select>
+            </label>
+          )}
+          <label>
+            Lines with
+            <input type="search" spellcheck={false} value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+          </label>
+          <a href={`/api/v0/logs/file?${download}`}>Save all</a>
+        </form>
+        <p class="age">{facts.name === "" ? "" : facts.isLive ? "goes on" : "has ended"}</p>
+      </header>
+      <Problem text={problem} />
+      {log.dropped > 0 && <p class="warning">{log.dropped.toLocaleString("en")} earlier lines are not shown.</p>}
+      <Lines log={log} wanted={wanted} />
+    </main>
+  );
+}
+
+function Lines({ log, wanted }: { log: LogText; wanted: string }): ComponentChildren {
+  const box = useRef<HTMLPreElement>(null);
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [log, wanted]);
+  const shown = log.lines.map(shownLine).filter((line) => line.includes(wanted));
+  return (
+    <pre
+      class="log"
+      ref={box}
+      role="log"
+      aria-label="Text of the log"
+      tabIndex={0}
+      onScroll={({ currentTarget: at }) => {
+        isAtEnd.current = at.scrollTop + at.clientHeight >= at.scrollHeight - 4;
+      }}
+    >
+      {shown.length === 0 ? (log.lines.length === 0 ? "" : "No line matches.") : shown.join("\n")}
+    </pre>
+  );
+}
+
+function Problem({ text }: { text: string }): ComponentChildren {
+  return <div role="alert">{text === "" ? null : <p class="problem">{visibleText(text, 2_000)}</p>}</div>;
+}
+
+/** @returns why the last question failed; empty when it did not */
+function usePolled(read: (signal: AbortSignal) => Promise<void>, onLoginNeeded: (reason: string) => void): string {
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    const ended = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isAsking = false;
+    const poll = async (): Promise<void> => {
+      clearTimeout(timer);
+      if (isAsking || document.hidden) return;
+      isAsking = true;
+      try {
+        await read(ended.signal);
+        if (!ended.signal.aborted) setProblem("");
+      } catch (error) {
+        if (ended.signal.aborted) return;
+        if (error instanceof ServerError && error.needsLogin) onLoginNeeded(error.message);
+        else setProblem((error as Error).message);
+      } finally {
+        isAsking = false;
+        if (!ended.signal.aborted) timer = setTimeout(poll, ASK_AGAIN_MS);
+      }
+    };
+    const onChange = (): void => void poll();
+    document.addEventListener("visibilitychange", onChange);
+    void poll();
+    return () => {
+      ended.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", onChange);
+    };
+    // The component is another one for each place.
+  }, []);
+  return problem;
+}

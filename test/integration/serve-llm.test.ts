@@ -31,6 +31,20 @@ function observedEngine(file: string): () => Promise<serve.llm.LLMEngine> {
           yield { finishReason: "tool_calls" };
           return;
         }
+        if (text === "think and call") {
+          for (const reasoning_content of ["let me", " see"]) yield { delta: { reasoning_content } };
+          yield { text: "Two cities." };
+          for (const index of [0, 1])
+            yield {
+              delta: { tool_calls: [{ index, id: `call_${index}`, type: "function", function: { name: "weather", arguments: "" } }] },
+            };
+          // Pieces of both calls are mixed.
+          for (const piece of ['{"n":', "7}"])
+            for (const index of [1, 0]) yield { delta: { tool_calls: [{ index, function: { arguments: piece } }] } };
+          yield { finishReason: "tool_calls", usage: { promptTokens: 11, completionTokens: 7 } };
+          return;
+        }
+        if (text === "messages") yield { text: JSON.stringify(messages) };
         if (text === "refuse") throw serve.llm.LLMRequestError.of("I take no such thing", { param: "messages", code: "refused" });
         if (text === "extra") yield { text: JSON.stringify(extra) };
         if (text === "break") {
@@ -174,6 +188,177 @@ test("streams come token by token, end with their usage and with [DONE]", async 
     content: null,
     tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } }],
   });
+});
+
+test("responses: openai's client gets whole ones and streams, of a text and of a conversation", async () => {
+  const whole = await client.responses.create({
+    model: "echo",
+    instructions: "be short",
+    input: "hello there",
+    metadata: { topic: "greeting" },
+  });
+  expect([whole.status, whole.output_text, whole.instructions, whole.metadata, whole.usage]).toMatchObject([
+    "completed",
+    "You said: hello there",
+    "be short",
+    { topic: "greeting" },
+    { input_tokens: 4, output_tokens: 4, total_tokens: 8 },
+  ]);
+  const cut = await client.responses.create({ model: "echo", input: [{ role: "user", content: "a b c d" }], max_output_tokens: 3 });
+  expect([cut.status, cut.incomplete_details, cut.output_text, cut.output[0]]).toMatchObject([
+    "incomplete",
+    { reason: "max_output_tokens" },
+    "You said: a",
+    { type: "message", role: "assistant", status: "incomplete" },
+  ]);
+  const stream = client.responses.stream({ model: "echo", input: "one two" });
+  const events = [];
+  for await (const event of stream) events.push(event);
+  expect(events.map(({ type }) => type.replace("response.", ""))).toEqual([
+    "created",
+    "in_progress",
+    "output_item.added",
+    "content_part.added",
+    ...Array.from({ length: 4 }, () => "output_text.delta"),
+    "output_text.done",
+    "content_part.done",
+    "output_item.done",
+    "completed",
+  ]);
+  expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+  const last = await stream.finalResponse();
+  expect([last.output_text, last.status, last.usage?.output_tokens]).toEqual(["You said: one two", "completed", 4]);
+
+  // A client sends back a whole conversation.
+  const sent = await client.responses.create({
+    model: "observed",
+    instructions: "obey",
+    input: [
+      {
+        role: "developer",
+        content: [
+          { type: "input_text", text: "a" },
+          { type: "input_text", text: "b" },
+        ],
+      },
+      {
+        type: "message",
+        role: "user",
+        content: [
+          { type: "input_text", text: "look" },
+          { type: "input_image", image_url: "data:,x", detail: "low" },
+        ],
+      },
+      { type: "reasoning", id: "rs_1", summary: [] },
+      {
+        type: "message",
+        id: "msg_1",
+        role: "assistant",
+        status: "completed",
+        content: [{ type: "output_text", text: "so", annotations: [] }],
+      },
+      { type: "function_call", call_id: "c1", name: "f", arguments: "{}" },
+      { type: "function_call", call_id: "c2", name: "g", arguments: "{}" },
+      { type: "function_call_output", call_id: "c1", output: "1" },
+      { role: "user", content: "messages" },
+    ],
+  });
+  const call = (id: string, name: string): object => ({ id, type: "function", function: { name, arguments: "{}" } });
+  expect(JSON.parse(sent.output_text)).toEqual([
+    { role: "system", content: "obey" },
+    { role: "developer", content: "ab" },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "look" },
+        { type: "image_url", image_url: { url: "data:,x", detail: "low" } },
+      ],
+    },
+    { role: "assistant", content: "so", tool_calls: [call("c1", "f"), call("c2", "g")] },
+    { role: "tool", tool_call_id: "c1", content: "1" },
+    { role: "user", content: "messages" },
+  ]);
+  const extra = await client.responses.create({
+    model: "observed",
+    input: "extra",
+    tools: [{ type: "function", name: "f", parameters: { type: "object" }, strict: true }],
+    tool_choice: { type: "function", name: "f" },
+    parallel_tool_calls: false,
+    reasoning: { effort: "low" },
+    text: { format: { type: "json_schema", name: "answer", schema: { type: "object" } } },
+    store: false,
+    ...({ top_k: 5 } as object),
+  });
+  expect(JSON.parse(extra.output_text)).toEqual({
+    tools: [{ type: "function", function: { name: "f", parameters: { type: "object" }, strict: true } }],
+    tool_choice: { type: "function", function: { name: "f" } },
+    parallel_tool_calls: false,
+    reasoning_effort: "low",
+    response_format: { type: "json_schema", json_schema: { name: "answer", schema: { type: "object" } } },
+    top_k: 5,
+  });
+});
+
+test("responses: thoughts and calls of functions are items, the same whole and as events", async () => {
+  const input = "think and call";
+  const whole = await client.responses.create({ model: "observed", input });
+  const stream = client.responses.stream({ model: "observed", input });
+  const deltas: string[] = [];
+  for await (const event of stream)
+    if (event.type.endsWith(".delta")) deltas.push(`${event.type} ${String((event as { delta?: unknown }).delta)}`);
+  for (const { output, usage } of [whole, await stream.finalResponse()]) {
+    expect(output.map(({ id: _id, ...item }) => item)).toMatchObject([
+      { type: "reasoning", content: [{ type: "reasoning_text", text: "let me see" }] },
+      { type: "message", status: "completed", content: [{ type: "output_text", text: "Two cities." }] },
+      { type: "function_call", call_id: "call_0", name: "weather", arguments: '{"n":7}', status: "completed" },
+      { type: "function_call", call_id: "call_1", name: "weather", arguments: '{"n":7}', status: "completed" },
+    ]);
+    expect(usage).toMatchObject({ input_tokens: 11, output_tokens: 7 });
+  }
+  expect(deltas).toHaveLength(7);
+});
+
+test("responses: what is not offered is refused by its field, and a failure is an event", async () => {
+  const refusals: [body: object, param: string][] = [
+    [{}, "input"],
+    [{ input: [] }, "input"],
+    [{ input: [{ type: "item_reference", id: "msg_1" }] }, "input[0].type"],
+    [{ input: [{ role: "tool", content: "x" }] }, "input[0].role"],
+    [{ input: [{ role: "user", content: [{ type: "input_audio" }] }] }, "input[0].content[0].type"],
+    [{ input: [{ role: "user", content: [{ type: "input_image", file_id: "f" }] }] }, "input[0].content[0].image_url"],
+    [{ input: "a", previous_response_id: "resp_1" }, "previous_response_id"],
+    [{ input: "a", conversation: "c" }, "conversation"],
+    [{ input: "a", background: true }, "background"],
+    [{ input: "a", tools: [{ type: "web_search" }] }, "tools[0].type"],
+    [{ input: "a", tool_choice: { type: "mcp" } }, "tool_choice"],
+    [{ input: "a", text: { format: { type: "grammar" } } }, "text.format"],
+    [{ input: "a", include: ["message.output_text.logprobs"] }, "include"],
+    [{ input: "a", n: 1e9 }, "n"],
+    [{ input: "a", best_of: 1e9 }, "best_of"],
+    [{ input: "a", max_output_tokens: 0 }, "max_output_tokens"],
+    [{ input: "a", metadata: { a: "x".repeat(513) } }, "metadata"],
+    [{ input: "refuse", model: "observed" }, "messages"],
+    [{ input: "refuse", model: "observed", stream: true }, "messages"],
+  ];
+  for (const [body, param] of refusals) {
+    const { status, body: text } = await ask(address, "/v1/responses", {
+      method: "POST",
+      body: JSON.stringify({ model: "echo", ...body }),
+    });
+    expect([status, JSON.parse(text)]).toMatchObject([400, { error: { type: "invalid_request_error", param } }]);
+  }
+  expect((await ask(address, "/v1/responses/resp_1")).status).toBe(404);
+  const broken = await ask(address, "/v1/responses", {
+    method: "POST",
+    body: JSON.stringify({ model: "observed", stream: true, input: "break" }),
+  });
+  expect(broken.body).toContain("so far");
+  expect(broken.body).toMatch(/event: response.failed\ndata: .*"status":"failed".*"code":"server_error"/);
+  expect(broken.body).not.toContain("secret");
+  const before = log.lines.filter((line) => line === "left").length;
+  const stream = client.responses.stream({ model: "observed", input: "for ever" });
+  for await (const { type } of stream) if (type === "response.output_text.delta") break;
+  await until(() => log.lines.filter((line) => line === "left").length > before, "the engine to be left");
 });
 
 test("errors have OpenAI's form, and name the field", async () => {

@@ -72,7 +72,7 @@ const MODEL = {
 };
 
 /**
- * An application with OpenAI's API: `/v1/models`, `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings`; and `/health`, which asks for no key.
+ * An application with OpenAI's API: `/v1/models`, `/v1/chat/completions`, `/v1/responses`, `/v1/completions`, `/v1/embeddings`; and `/health`, which asks for no key.
  *
  * @throws TypeError, RangeError that name the option; RangeError for two models of one id
  * @example

@@ -10,6 +10,7 @@ import { RequestCancelledError } from "../errors.ts";
 import type { HandleOf } from "../handle/handle-types.ts";
 import { currentRequest } from "../replica/request-context.ts";
 import type { Token } from "./engine.ts";
+import { eventStream } from "./event-stream.ts";
 import { errorForClient, LLMRequestError, type OpenAIError, openAIError } from "./llm-errors.ts";
 import type { LLMServer } from "./llm-server.ts";
 import { type AccessRules, accessError, corsHeaders, preflightAnswer } from "./openai-access.ts";
@@ -24,6 +25,7 @@ import {
   usageEvent,
   wholeAnswer,
 } from "./openai-responses.ts";
+import { answerResponses } from "./responses-route.ts";
 
 /** Facts about a model that the ingress needs. */
 export interface ServedModel {
@@ -71,7 +73,6 @@ interface Plan {
   readonly echo: ((choice: Choice) => string) | undefined;
 }
 
-const EVENTS = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no" };
 /** Larger than any context; images in messages count too. */
 const BODY_CHARACTERS_MAX = 64 * 1024 * 1024;
 /** The same times the number of answers: each call carries its prompt, and an echo repeats it. */
@@ -147,6 +148,11 @@ export class OpenAIIngress {
       const echo = echoes ? ({ prompt }: Choice): string => requests[prompt]?.prompt as string : undefined;
       return answer({ found, head: headOf("completion", found.id), generations, echo, ...frame });
     },
+    "/v1/responses": (found, body) => {
+      const { id, server, overloaded } = found;
+      const shown = (error: unknown): OpenAIError => errorForClient(error, overloaded, currentRequest()?.requestId ?? "");
+      return answerResponses(body, { model: id, chat: (request) => server.chat.remote(request), shown });
+    },
     "/v1/embeddings": async (found, body) => {
       const { request, isBase64 } = readEmbedding(body);
       return Response.json(embeddingAnswer(found.id, await found.server.embed.remote(request), isBase64));
@@ -208,24 +214,17 @@ async function answer(plan: Plan): Promise<Response> {
 /** Streams a response. @throws the engine's error before its first token */
 async function streamed(plan: Plan): Promise<Response> {
   const first = await Promise.all(plan.generations.slice(0, CALLS_AT_A_TIME).map(({ tokens }) => tokens.next()));
-  const events = eventsOf(plan, first);
-  const encoder = new TextEncoder();
-  const body = new ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      const { done, value } = await events.next();
-      if (done === true) controller.close();
-      else controller.enqueue(encoder.encode(`data: ${value}\n\n`));
-    },
-    cancel: () => {
-      for (const generation of plan.generations) generation.leave();
-      return events.return(undefined).then(() => {});
-    },
+  return eventStream(eventsOf(plan, first), () => {
+    for (const generation of plan.generations) generation.leave();
   });
-  return new Response(body, { headers: EVENTS });
+}
+
+async function* eventsOf(plan: Plan, first: readonly IteratorResult<Token, unknown>[]): AsyncGenerator<string, void, undefined> {
+  for await (const data of dataOf(plan, first)) yield `data: ${data}\n\n`;
 }
 
 /** The data of each event. */
-async function* eventsOf(plan: Plan, first: readonly IteratorResult<Token, unknown>[]): AsyncGenerator<string, void, undefined> {
+async function* dataOf(plan: Plan, first: readonly IteratorResult<Token, unknown>[]): AsyncGenerator<string, void, undefined> {
   const { found, head, generations, streamsUsage, echo } = plan;
   try {
     yield* merged(generations.map((generation, index) => choiceEvents(plan, generation, first[index], echo)));

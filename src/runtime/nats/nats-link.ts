@@ -9,34 +9,9 @@ import type { Authenticator, ConnectionOptions, Msg, MsgHdrs, NatsConnection } f
 import { NATS_PING_EVERY_MS } from "../control-plane/limits.ts";
 import { ControlPlaneUnavailableError } from "../control-plane/control-plane-errors.ts";
 import { oneOf } from "../os/network/certified-host.ts";
+import type { NatsOptions, NatsTls } from "./nats-options.ts";
 import type { NatsLogin } from "./server/nats-login-files.ts";
 import { STORE_ATTEMPT_MS } from "../control-plane/limits.ts";
-
-export interface NatsOptions {
-  /** `nats://host:port`, one or several of the same NATS cluster. */
-  readonly servers: readonly string[];
-  /** How this process is called in the server's list of connections. */
-  readonly name: string;
-  /** The cluster's token, when the servers ask for one. */
-  readonly token?: string;
-  /** Or a user and a password. */
-  readonly user?: string;
-  readonly password?: string;
-  /** Asked for each connection, so that renewed ones are used from the next on. */
-  readonly credentials?: () => NatsLogin;
-  readonly tls?: NatsTls;
-  /** Default 10,000: three servers that start together need up to 6 s for their first elections. */
-  readonly connectTimeoutMs?: number;
-}
-
-/** In PEM. Servers are verified by the authority and, where they are not called by the name in their certificate, by `serverName`. */
-export interface NatsTls {
-  /** Default: the system's authorities. */
-  readonly ca?: string;
-  readonly serverName?: string;
-  /** Whether servers greet before TLS begins, NATS's default; one that greets without TLS is refused. Default: false. */
-  readonly isAfterGreeting?: boolean;
-}
 
 /** Transactions need atomic batches, which came with 2.12. */
 const VERSION_MIN = [2, 12] as const;

@@ -8,7 +8,8 @@ import { type NatsLogin, readNatsCredentials } from "./server/nats-login-files.t
 import type { Bus } from "../control-plane/bus.ts";
 import { MemoryBus, MemoryExchange } from "../control-plane/memory-bus.ts";
 import { NatsBus } from "./nats-bus.ts";
-import { connectNats, type NatsOptions, type NatsTls } from "./nats-link.ts";
+import { connectNats } from "./nats-link.ts";
+import type { NatsOptions, NatsTls } from "./nats-options.ts";
 import { NatsStore } from "./nats-store.ts";
 import type { StoreServer } from "../wire/cluster-messages.ts";
 import type { ControlStore } from "../control-plane/control-store.ts";

@@ -12,5 +12,11 @@ export class EnvironmentError extends ShoalError {
   static override readonly code: string = "RL_ENVIRONMENT";
 }
 
+/** The process of an environment has ended: that of a Python environment, for example. */
+export class EnvironmentDiedError extends EnvironmentError {
+  static override readonly code: string = "RL_ENVIRONMENT_DIED";
+}
+
 registerErrorClass(RLError);
 registerErrorClass(EnvironmentError);
+registerErrorClass(EnvironmentDiedError);

@@ -1,7 +1,8 @@
 /**
  * `shoal/rl`: reinforcement learning, from one process to a cluster.
  *
- * Everything that users import stands here. The file `well-known-exports.ts` registers the names that runners need. `import "shoal"` loads none of these files.
+ * Everything that users import stands here: configurations, algorithms, environments, spaces, modules, connectors and buffers.
+ * The file `well-known-exports.ts` registers the names that runners need. `import "shoal"` loads none of these files.
  */
 import "./well-known-exports.ts";
 
@@ -19,7 +20,7 @@ export { MeanStdFilter, type MeanStdFilterOptions } from "./connectors/mean-std-
 export type { ConnectorMaker } from "./connectors/observation-pipeline.ts";
 export { PreviousActions, type PreviousActionsOptions } from "./connectors/previous-actions.ts";
 export type { BatchDistribution } from "./distributions/action-distribution.ts";
-export { EnvironmentError, RLError } from "./errors.ts";
+export { EnvironmentDiedError, EnvironmentError, RLError } from "./errors.ts";
 export type {
   AutoresetMode,
   Env,
@@ -35,6 +36,7 @@ export type {
 } from "./environments/env.ts";
 export { makeEnv, makeMultiAgentEnv, makeVectorEnv, type VectorEnvOptions } from "./environments/make-env.ts";
 export type { MultiAgentEnv, MultiAgentResetResult, MultiAgentStepResult } from "./environments/multi-agent/multi-agent-env.ts";
+export { gymnasium, type GymnasiumOptions, type GymnasiumSource } from "./environments/python/python-source.ts";
 export { type EnvClass, type EnvSource, makeMultiAgent, type MultiAgentSource, registerEnv } from "./environments/registry.ts";
 export { Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, type LearnerState } from "./learners/learner.ts";
 export { type LossBatch, type LossContext, OnPolicyLearner } from "./learners/on-policy-learner.ts";

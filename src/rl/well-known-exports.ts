@@ -6,7 +6,7 @@ import { Connector } from "./connectors/connector.ts";
 import { FrameStack } from "./connectors/frame-stack.ts";
 import { MeanStdFilter } from "./connectors/mean-std-filter.ts";
 import { PreviousActions } from "./connectors/previous-actions.ts";
-import { EnvironmentError, RLError } from "./errors.ts";
+import { EnvironmentDiedError, EnvironmentError, RLError } from "./errors.ts";
 import { makeEnv, makeVectorEnv } from "./environments/make-env.ts";
 import { RLModule } from "./modules/rl-module.ts";
 import { RunnerActor } from "./runners/runner-actor.ts";
@@ -24,6 +24,7 @@ registerExports("shoal/rl", {
   Connector,
   Dict,
   Discrete,
+  EnvironmentDiedError,
   EnvironmentError,
   FrameStack,
   madeConnectors,

@@ -108,6 +108,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   ): Promise<A> {
     const config = given.copy();
     config.validate();
+    await config.prepare();
     config.freeze();
     const { values, env } = config;
     const seed = values.debugging.seed ?? new Random().integer(2 ** 31);

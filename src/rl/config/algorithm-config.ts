@@ -5,7 +5,16 @@
  * functions do not.
  */
 import { describeValue, nearNames, type OptionSet, readOptions } from "../../core/internal.ts";
-import { type EnvClass, type EnvSource, type EnvSpec, findEnv, type MultiAgentSource } from "../environments/registry.ts";
+import { prepared } from "../environments/make-env.ts";
+import type { GymnasiumSource } from "../environments/python/python-source.ts";
+import {
+  type EnvClass,
+  type EnvSource,
+  type EnvSpec,
+  findEnv,
+  type MultiAgentSource,
+  type PythonEnvClass,
+} from "../environments/registry.ts";
 import type { PolicyKind } from "../distributions/choose-distribution.ts";
 import type { LearnerClass } from "../learners/learner.ts";
 import type { ModuleSpec } from "../modules/module-spec.ts";
@@ -96,8 +105,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The learner of the algorithm. */
   abstract readonly defaultLearner: LearnerClass;
 
-  /** The environment: an id such as `"CartPole-v1"`, a registered name, a class, or `makeMultiAgent(...)`. */
-  environment<C extends EnvClass>(source: string | MultiAgentSource | C, options?: EnvironmentOptions<C>): this {
+  /** The environment: an id such as `"CartPole-v1"`, a registered name, a class, `makeMultiAgent(...)`, `gymnasium(id)`, or a class of Python (`python.actor`). */
+  environment<C extends EnvClass>(
+    source: string | MultiAgentSource | GymnasiumSource | PythonEnvClass | C,
+    options?: EnvironmentOptions<C>,
+  ): this {
     this.#set("environment", options);
     this.#env = findEnv(source satisfies EnvSource);
     return this;
@@ -270,13 +282,28 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     // A class of one's own reads its configuration itself.
     if (rlModule.moduleClass === undefined) readOptions(rlModule.modelConfig, MODEL_CONFIG);
     this.#checkPolicies(multiAgent, rlModule.moduleClass !== undefined);
-    void this.env;
+    this.#checkNumEnvs(this.env);
     if (rlModule.moduleClass === undefined && rlModule.modelConfig?.useLstm === true) this.refuseMemory();
     const { learnerClass } = learners;
     if (learnerClass !== undefined && !(learnerClass.prototype instanceof this.defaultLearner))
       throw new TypeError(
         `Cannot build ${this.name}: learnerClass extends ${this.defaultLearner.name}: received ${describeValue(learnerClass)}`,
       );
+  }
+
+  #checkNumEnvs({ name, python }: EnvSpec): void {
+    const given = this.#given.envRunners?.["numEnvsPerEnvRunner"];
+    if (python?.numEnvs === undefined || given === undefined || given === python.numEnvs) return;
+    throw new RangeError(
+      `Cannot build ${this.name}: numEnvsPerEnvRunner is ${describeValue(given)}, and numEnvs of ${name} is ${python.numEnvs}. Give one of them`,
+    );
+  }
+
+  /** Asks an environment of Python for its spaces. Called for the copy that an algorithm is built with. */
+  async prepare(): Promise<void> {
+    const { numEnvs } = this.env.python ?? {};
+    this.#env = await prepared(this.env, this.values.environment.envConfig);
+    if (numEnvs !== undefined) this.#set("envRunners", { numEnvsPerEnvRunner: numEnvs });
   }
 
   /** Refuses modules that remember where the algorithm cannot train them. @throws TypeError */
@@ -323,8 +350,8 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   /** The values that were given, in JSON, and the names of those that have no form there. */
   toCheckpoint(): { env: string; given: Readonly<Record<string, object>>; code: readonly string[] } {
-    const { envClass, name } = this.env;
-    const code = envClass === undefined ? [] : ["environment"];
+    const { name } = this.env;
+    const code = hasNoId(this.env) ? ["environment"] : [];
     const given: Record<string, object> = {};
     for (const [part, values] of Object.entries(this.#given)) {
       const isCode = (option: string, value: unknown): boolean =>
@@ -349,6 +376,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     sayToday("build()", "buildAlgo()");
     return this.buildAlgo() as ReturnType<this["buildAlgo"]>;
   }
+}
+
+/** Whether an environment cannot be found by its name in another process. */
+function hasNoId({ envClass, python, copied }: EnvSpec): boolean {
+  return envClass !== undefined || python !== undefined || (copied !== undefined && hasNoId(copied));
 }
 
 /** Whether policies have classes of one's own, which have no form in JSON. */

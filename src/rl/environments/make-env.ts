@@ -13,6 +13,7 @@ import { LoopedEnv } from "./looped-env.ts";
 import { AgentCopies } from "./multi-agent/agent-copies.ts";
 import { checkMultiAgentMembers, Game } from "./multi-agent/game.ts";
 import { isMultiAgent, type MultiAgentEnv } from "./multi-agent/multi-agent-env.ts";
+import { PythonVectorEnv, withSpaces } from "./python/python-vector-env.ts";
 import { classOf, type EnvSource, type EnvSpec, findEnv } from "./registry.ts";
 import { SingleEnv, TimeLimit } from "./single-env.ts";
 
@@ -34,7 +35,7 @@ export interface VectorEnvOptions {
  * const { observation } = await env.reset({ seed: 1 });
  */
 export async function makeEnv(source: EnvSource, envConfig: object = {}): Promise<Env> {
-  const spec = findEnv(source);
+  const spec = await prepared(findEnv(source), envConfig);
   const made = construct(spec, envConfig, { workerIndex: 0, vectorIndex: 0, numEnvs: 1, autoresetMode: "disabled" });
   if (isMultiAgent(made)) throw severalAgents(spec, "makeEnv");
   return isVector(made) ? new SingleEnv(made) : limited(made, spec);
@@ -42,7 +43,8 @@ export async function makeEnv(source: EnvSource, envConfig: object = {}): Promis
 
 /** Makes several environments that are stepped together. */
 export async function makeVectorEnv(source: EnvSource, options: VectorEnvOptions = {}): Promise<VectorEnv> {
-  const { numEnvs = 1, envConfig = {}, autoresetMode = "nextStep" } = options;
+  const found = findEnv(source);
+  const { numEnvs = found.python?.numEnvs ?? 1, envConfig = {}, autoresetMode = "nextStep" } = options;
   if (!Number.isSafeInteger(numEnvs) || numEnvs < 1 || numEnvs > ENVIRONMENTS_MAX)
     throw new RangeError(
       `Cannot make environments: numEnvs is a whole number from 1 to ${ENVIRONMENTS_MAX}: received ${describeValue(numEnvs)}`,
@@ -51,7 +53,17 @@ export async function makeVectorEnv(source: EnvSource, options: VectorEnvOptions
     throw new RangeError(
       `Cannot make environments: autoresetMode is ${AUTORESET_MODES.join(", ")}: received ${describeValue(autoresetMode)}`,
     );
-  return vectorEnvOf(findEnv(source), { envConfig, numEnvs, autoresetMode, workerIndex: 0, isChecked: true });
+  return vectorEnvOf(await prepared(found, envConfig), { envConfig, numEnvs, autoresetMode, workerIndex: 0, isChecked: true });
+}
+
+/** A spec from which environments are made without waiting: that of an environment of Python has its spaces. @throws EnvironmentError where none can be made */
+export async function prepared(spec: EnvSpec, envConfig: object): Promise<EnvSpec> {
+  if (spec.copied !== undefined) {
+    const { numAgents: _, ...ofCopies } = envConfig as { numAgents?: unknown };
+    return { ...spec, copied: await prepared(spec.copied, ofCopies) };
+  }
+  if (spec.python === undefined) return spec;
+  return { ...spec, python: await withSpaces(spec.python, { name: spec.name, envConfig: checkedConfig(spec, envConfig) }) };
 }
 
 interface VectorRequest {
@@ -71,7 +83,7 @@ interface VectorRequest {
  * const { observations } = await game.reset({ seed: 1 });
  */
 export async function makeMultiAgentEnv(source: EnvSource, envConfig: object = {}): Promise<MultiAgentEnv> {
-  const spec = findEnv(source);
+  const spec = await prepared(findEnv(source), envConfig);
   const made = construct(spec, envConfig, { workerIndex: 0, vectorIndex: 0, numEnvs: 1 });
   if (isMultiAgent(made)) return made;
   throw new EnvironmentError(`Cannot make ${spec.name}: it has one agent. Use makeEnv()`);
@@ -97,7 +109,7 @@ function severalAgents({ name }: EnvSpec, call: string): EnvironmentError {
 
 /** The vector environment of a runner. @throws EnvironmentError where the class cannot be made or lacks a member */
 export function vectorEnvOf(spec: EnvSpec, { envConfig, numEnvs, autoresetMode, workerIndex, isChecked }: VectorRequest): VectorEnv {
-  const context = { workerIndex, vectorIndex: 0, numEnvs, autoresetMode };
+  const context = { workerIndex, vectorIndex: 0, numEnvs, autoresetMode, isChecked };
   const first = construct(spec, envConfig, context);
   if (isMultiAgent(first)) throw severalAgents(spec, "makeVectorEnv");
   if (isVector(first)) {
@@ -115,9 +127,19 @@ export function vectorEnvOf(spec: EnvSpec, { envConfig, numEnvs, autoresetMode, 
   return new LoopedEnv(envs, { autoresetMode, isChecked, name: spec.name });
 }
 
-function construct(spec: EnvSpec, envConfig: object, context: VectorContext): Env | VectorEnv | MultiAgentEnv {
-  if (!isPlainObject(envConfig))
-    throw new TypeError(`Cannot make ${spec.name}: envConfig is an object: received ${describeValue(envConfig)}`);
+function checkedConfig({ name }: EnvSpec, envConfig: object): object {
+  if (isPlainObject(envConfig)) return envConfig;
+  throw new TypeError(`Cannot make ${name}: envConfig is an object: received ${describeValue(envConfig)}`);
+}
+
+function construct(
+  spec: EnvSpec,
+  envConfig: object,
+  context: VectorContext & { readonly isChecked?: boolean },
+): Env | VectorEnv | MultiAgentEnv {
+  checkedConfig(spec, envConfig);
+  const { name, python } = spec;
+  if (python !== undefined) return new PythonVectorEnv(python, { name, envConfig, context, isChecked: context.isChecked ?? true });
   if (spec.copied !== undefined) return copies(spec.copied, envConfig, { context, name: spec.name });
   const envClass = classOf(spec) as unknown as new (envConfig: object, context: VectorContext) => Env | VectorEnv | MultiAgentEnv;
   let made: Env | VectorEnv | MultiAgentEnv;

@@ -10,12 +10,14 @@ import { CartPole } from "./classic/cart-pole.ts";
 import { MountainCarContinuous } from "./classic/mountain-car-continuous.ts";
 import { MountainCar } from "./classic/mountain-car.ts";
 import { Pendulum } from "./classic/pendulum.ts";
+import type { ActorClass } from "../../core/index.ts";
 import type { Env, EnvContext, VectorContext, VectorEnv } from "./env.ts";
 import { RockPaperScissors } from "./games/rock-paper-scissors.ts";
 import { StatelessCartPole } from "./games/stateless-cart-pole.ts";
 import { TicTacToe } from "./games/tic-tac-toe.ts";
 import { TwoStepGame } from "./games/two-step-game.ts";
 import type { MultiAgentEnv } from "./multi-agent/multi-agent-env.ts";
+import { type GymnasiumSource, pythonSourceOf, type PythonSpec } from "./python/python-source.ts";
 import { CliffWalking, CliffWalkingSlippery } from "./toy-text/cliff-walking.ts";
 import { FrozenLake, FrozenLake8x8 } from "./toy-text/frozen-lake.ts";
 import { Taxi } from "./toy-text/taxi.ts";
@@ -23,6 +25,10 @@ import { Taxi } from "./toy-text/taxi.ts";
 /** A class of environments. `envConfig` of `.environment()` is its first argument. */
 // oxlint-disable-next-line no-explicit-any -- the config is the class's own affair
 export type EnvClass = new (envConfig: any, context: EnvContext) => Env<any, any> | VectorEnv | MultiAgentEnv;
+
+/** A class of Python, named by `python.actor`. */
+// oxlint-disable-next-line no-explicit-any -- nothing is known of its members here
+export type PythonEnvClass = ActorClass<any>;
 
 /** Several agents, each in a copy of one environment. */
 export class MultiAgentSource {
@@ -34,8 +40,8 @@ export class MultiAgentSource {
   }
 }
 
-/** Everything that names an environment: an id, a class, or `makeMultiAgent(...)`. */
-export type EnvSource = string | EnvClass | MultiAgentSource;
+/** Everything that names an environment: an id, a class, `makeMultiAgent(...)`, or an environment of Python. */
+export type EnvSource = string | EnvClass | MultiAgentSource | GymnasiumSource | PythonEnvClass;
 
 /** An environment that was found, in the form that travels to runners. */
 export interface EnvSpec {
@@ -45,6 +51,8 @@ export interface EnvSpec {
   readonly maxEpisodeSteps: number | undefined;
   /** The environment that each agent has a copy of. */
   readonly copied?: EnvSpec | undefined;
+  /** For an environment of Python. */
+  readonly python?: PythonSpec | undefined;
 }
 
 type BuiltIn = new (envConfig: never, context: VectorContext) => VectorEnv | Env | MultiAgentEnv;
@@ -94,7 +102,7 @@ export function registerEnv(name: string, envClass: EnvClass, options: { maxEpis
  * @example
  * const config = new PPOConfig().environment(makeMultiAgent("CartPole-v1"), { envConfig: { numAgents: 2 } });
  */
-export function makeMultiAgent(source: string | EnvClass): MultiAgentSource {
+export function makeMultiAgent(source: string | EnvClass | GymnasiumSource | PythonEnvClass): MultiAgentSource {
   return new MultiAgentSource(findEnv(source));
 }
 
@@ -104,6 +112,8 @@ const COPIES = /^MultiAgent\((.+)\)$/;
 /** Finds what `.environment()` and `makeEnv` were given. @throws RangeError for an id that nobody registered, TypeError for other values */
 export function findEnv(source: unknown): EnvSpec {
   if (source instanceof MultiAgentSource) return copiesOf(source.copied);
+  const ofPython = pythonSourceOf(source);
+  if (ofPython !== undefined) return { ...ofPython, envClass: undefined, maxEpisodeSteps: undefined };
   if (isClassValue(source)) return { name: source.name || "an environment", envClass: source, maxEpisodeSteps: undefined };
   if (typeof source !== "string")
     throw new TypeError(

@@ -20,7 +20,7 @@ import {
   terminate,
 } from "../../core/index.ts";
 import { messageOf, nameUnsent } from "../../core/internal.ts";
-import { RLError } from "../errors.ts";
+import { EnvironmentDiedError, RLError } from "../errors.ts";
 import { FAILURES_IN_A_ROW_MAX, LEAVE_WITHIN_MS } from "../limits.ts";
 import type { Runner, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
 import { makeRunner } from "./make-runner.ts";
@@ -193,7 +193,8 @@ export class RunnerGroup {
 
 /** Whether an error says that the process is gone, or that it stands still. */
 function isOfProcess(error: unknown): boolean {
-  return [ActorDiedError, ActorUnavailableError, NodeDiedError, OutOfMemoryError, TaskTimeoutError].some((type) => error instanceof type);
+  const types = [ActorDiedError, ActorUnavailableError, EnvironmentDiedError, NodeDiedError, OutOfMemoryError, TaskTimeoutError];
+  return types.some((type) => error instanceof type);
 }
 
 /** The error of the user's code behind that of a call. */

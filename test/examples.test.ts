@@ -113,6 +113,13 @@ test("rl-cartpole: a policy learns to balance the pole, is saved, and plays", as
   expect((await runProgram(["examples/rl-cartpole.ts", "-1"])).exitCode).toBe(2);
 });
 
+test("rl-tic-tac-toe: a policy learns the rules and the game by self-play", async () => {
+  const run = await runProgram(["examples/rl-tic-tac-toe.ts"]);
+  expect(run.stderr).toBe("");
+  expect(run.stdout).toMatch(/^(after \d+ games: learner .*\n){3}won more than 75 % .*: true\nchose taken fields .*: true\n$/);
+  expect((await runProgram(["examples/rl-tic-tac-toe.ts", "x"])).exitCode).toBe(2);
+});
+
 test("rl-old-spellings: a program for older versions runs, and each old name says today's", async () => {
   const run = await runProgram(["examples/rl-old-spellings.ts"]);
   expect(run.stdout).toBe("the mean return is above 100: true\n");

@@ -1,20 +1,27 @@
 /**
- * `npm run test:learning [-- --seed N]`: whether algorithms learn, with three seeds, of which two must reach the goal; with one seed, that one must.
+ * `npm run test:learning [-- --seed N] [--only TITLE]`: whether algorithms learn, with three seeds, of which two must reach the goal; with one seed, that one must.
  *
  * Prints the curve of each run. Times are shown and decide nothing.
  */
 import { parseArgs } from "node:util";
 import { learn, LEARNING_RUNS } from "./runs.ts";
 
-const { seed } = parseArgs({ options: { seed: { type: "string" } } }).values;
+const { seed, only } = parseArgs({ options: { seed: { type: "string" }, only: { type: "string" } } }).values;
 const seeds = seed === undefined ? [1, 2, 3] : [Number(seed)];
 if (!seeds.every(Number.isSafeInteger)) {
   console.error(`Cannot run: --seed is a whole number: received ${JSON.stringify(seed)}`);
   process.exit(2);
 }
+const chosen = LEARNING_RUNS.filter(({ title }) => title.includes(only ?? ""));
+if (chosen.length === 0) {
+  console.error(
+    `Cannot run: --only is a part of a title: received ${JSON.stringify(only)}. There are ${LEARNING_RUNS.map(({ title }) => title).join(", ")}`,
+  );
+  process.exit(2);
+}
 const needed = Math.min(2, seeds.length);
 let [passed, failed] = [0, 0];
-for (const run of LEARNING_RUNS) {
+for (const run of chosen) {
   let reached = 0;
   for (const each of seeds) {
     const begunAt = performance.now();

@@ -3,17 +3,23 @@
  *
  * `npm test` plays the quick ones with seed 1, `npm run test:learning` the full ones. Settings are Ray's tuned ones where a comment does not say otherwise.
  */
-import { type Algorithm, DDPGConfig, DQNConfig, PPOConfig, SACConfig, TD3Config } from "shoal/rl";
+import { type Algorithm, DDPGConfig, DQNConfig, makeMultiAgent, PPOConfig, RLModule, SACConfig, TD3Config } from "shoal/rl";
+import type { EvaluationResult, ModuleInput, ModuleOutput } from "shoal/rl";
+import { Random, tensor } from "shoal/tensor";
 
 interface Goal {
-  /** The mean return of an evaluation. */
+  /** The number that an evaluation has to reach: its mean return, or what `measure` takes. */
   readonly evaluation: number;
   readonly envSteps: number;
 }
 
+type Episodes = EvaluationResult["envRunners"];
+
 interface LearningRun {
   readonly title: string;
   build(seed: number): Promise<Algorithm>;
+  /** Takes the number of episodes that counts. Default: the mean return. */
+  measure?(episodes: Episodes): number | undefined;
   readonly quick?: Goal;
   readonly full: Goal;
 }
@@ -32,6 +38,57 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
         .buildAlgo(),
     quick: { evaluation: 350, envSteps: 200_000 },
     full: { evaluation: 450, envSteps: 200_000 },
+  },
+  {
+    title: "PPO two-agent CartPole",
+    build: (seed) =>
+      new PPOConfig()
+        .environment(makeMultiAgent("CartPole-v1"), { envConfig: { numAgents: 2 } })
+        .envRunners({ numEnvsPerEnvRunner: 8 })
+        .training({ lr: 3e-4, trainBatchSizePerLearner: 4000, minibatchSize: 128, numEpochs: 6, gamma: 0.99 })
+        .rlModule({ modelConfig: { fcnetHiddens: [64, 64], vfShareLayers: false } })
+        .multiAgent({ policies: ["agent0", "agent1"] })
+        .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    quick: { evaluation: 400, envSteps: 250_000 },
+    full: { evaluation: 800, envSteps: 300_000 },
+  },
+  {
+    title: "PPO rock, paper, scissors against a player who repeats itself",
+    build: (seed) =>
+      new PPOConfig()
+        .environment("RockPaperScissors")
+        .envRunners({ numEnvsPerEnvRunner: 8 })
+        .training({ lr: 3e-3, trainBatchSizePerLearner: 800, minibatchSize: 128, numEpochs: 6, gamma: 0.9 })
+        .rlModule({ modelConfig: { fcnetHiddens: [16] } })
+        .multiAgent({
+          policies: { learner: {}, repeater: { moduleClass: Repeater } },
+          policyMappingFn: (agent) => (agent === "player1" ? "learner" : "repeater"),
+          policiesToTrain: ["learner"],
+        })
+        .evaluation({ evaluationDuration: 40, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    // The first move of an episode cannot be known, and a game has ten.
+    measure: ({ agentEpisodeReturnsMean }) => agentEpisodeReturnsMean?.["player1"],
+    quick: { evaluation: 8, envSteps: 40_000 },
+    full: { evaluation: 8, envSteps: 40_000 },
+  },
+  {
+    title: "PPO tic-tac-toe by self-play: percent of moves onto free fields",
+    build: (seed) =>
+      new PPOConfig()
+        .environment("TicTacToe")
+        .envRunners({ numEnvsPerEnvRunner: 16 })
+        .training({ lr: 1e-3, trainBatchSizePerLearner: 4000, minibatchSize: 256, numEpochs: 6, gamma: 0.95 })
+        .rlModule({ modelConfig: { fcnetHiddens: [64, 64], vfShareLayers: false } })
+        .evaluation({ evaluationDuration: 200, evaluationConfig: { explore: true } })
+        .debugging({ seed })
+        .buildAlgo(),
+    measure: freeFields,
+    quick: { evaluation: 95, envSteps: 150_000 },
+    full: { evaluation: 95, envSteps: 150_000 },
   },
   {
     // Ray's settings, but two layers of 64 instead of 256 and a higher learning rate, for a shorter test.
@@ -102,6 +159,36 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
   },
 ];
 
+/** Chooses a move when an episode begins, and repeats it: a policy that learns nothing. */
+class Repeater extends RLModule {
+  readonly #random: Random = new Random(1, "repeater");
+
+  override initialState(): Record<string, Float32Array> {
+    return { move: Float32Array.of(-1) };
+  }
+
+  forward({ stateIn }: ModuleInput): ModuleOutput {
+    const before = stateIn?.["move"]?.toArray() ?? new Float32Array(0);
+    const moves = before.map((move) => (move < 0 ? this.#random.integer(3) : move));
+    const inputs = new Float32Array(3 * moves.length).fill(-1e6);
+    for (const [row, move] of moves.entries()) inputs[3 * row + move] = 0;
+    return {
+      actionDistInputs: tensor(inputs, { shape: [moves.length, 3] }),
+      stateOut: { move: tensor(moves, { shape: [moves.length, 1] }) },
+    };
+  }
+
+  override get noise(): readonly Random[] {
+    return [this.#random];
+  }
+}
+
+/** The percentage of moves onto free fields: a taken field costs 0.5, and all other rewards of the two players add up to 0. */
+function freeFields({ episodeReturnMean, episodeLenMean }: Episodes): number | undefined {
+  if (episodeReturnMean === undefined || episodeLenMean === undefined) return undefined;
+  return 100 * (1 + (2 * episodeReturnMean) / episodeLenMean);
+}
+
 /** An iteration of 1,000 steps, and two layers of 64. */
 async function pendulum(config: DDPGConfig | SACConfig, seed: number): Promise<Algorithm> {
   return await config
@@ -113,15 +200,15 @@ async function pendulum(config: DDPGConfig | SACConfig, seed: number): Promise<A
     .buildAlgo();
 }
 
-/** A point of a curve: after so many steps, the mean return of the last episodes. */
-type CurvePoint = readonly [envSteps: number, episodeReturnMean: number | undefined];
+/** A point of a curve: after so many steps, the number of the last episodes that counts. */
+type CurvePoint = readonly [envSteps: number, reached: number | undefined];
 
 /** An evaluation is worth its time once the episodes of training are near the goal. */
 const NEAR = 0.8;
 
 /** Trains until an evaluation reaches the goal, or the steps are used up. */
 export async function learn(
-  { build }: LearningRun,
+  { build, measure = ({ episodeReturnMean }) => episodeReturnMean }: LearningRun,
   { evaluation, envSteps }: Goal,
   seed: number,
 ): Promise<{ evaluated: number; curve: CurvePoint[] }> {
@@ -131,19 +218,15 @@ export async function learn(
   for (;;) {
     const { envRunners } = await algorithm.train();
     const steps = envRunners.numEnvStepsSampledLifetime;
-    const { episodeReturnMean } = envRunners;
-    curve.push([steps, episodeReturnMean]);
+    const reached = measure(envRunners);
+    curve.push([steps, reached]);
     const isLast = steps >= envSteps;
-    if (isLast || (episodeReturnMean ?? Number.NEGATIVE_INFINITY) >= nearGoal(evaluation)) evaluated = await evaluatedMean(algorithm);
+    if (isLast || (reached ?? Number.NEGATIVE_INFINITY) >= nearGoal(evaluation))
+      evaluated = measure((await algorithm.evaluate()).envRunners) ?? Number.NEGATIVE_INFINITY;
     if (isLast || evaluated >= evaluation) return { evaluated, curve };
   }
 }
 
 function nearGoal(evaluation: number): number {
   return evaluation < 0 ? evaluation / NEAR : evaluation * NEAR;
-}
-
-async function evaluatedMean(algorithm: Algorithm): Promise<number> {
-  const { envRunners } = await algorithm.evaluate();
-  return envRunners.episodeReturnMean ?? Number.NEGATIVE_INFINITY;
 }

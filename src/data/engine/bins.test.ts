@@ -152,3 +152,16 @@ test("joined rows are those of one partition, also where a side has no row in a 
     { numRuns: 60 },
   );
 });
+
+test("keys that are chosen for one partition are in many of another exchange", () => {
+  const hash = { kind: "hash", keys: ["k"], use: "group by" } as const;
+  const partitionsOf = (keys: readonly number[], seed: number | undefined): number[] => {
+    const request = { count: 16, bins: 1, totalRows: keys.length, firstRow: 0, seed };
+    const block = blockOfRows(keys.map((k) => ({ k })), "test");
+    const facts = [...partition(hash, request, block)].at(-1) as PartitionFacts;
+    return facts.parts.map(({ rowCount }) => rowCount);
+  };
+  const chosen = Array.from({ length: 3000 }, (_, k) => k).filter((k) => partitionsOf([k], undefined)[3] === 1);
+  expect(partitionsOf(chosen, undefined)[3]).toBe(chosen.length);
+  expect(Math.max(...partitionsOf(chosen, 12_345))).toBeLessThan(chosen.length / 4);
+});

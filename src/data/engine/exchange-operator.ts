@@ -221,7 +221,7 @@ export class ExchangeOperator implements Operator {
     const { partitions, cpus, takesBins } = this.#options;
     const count = partitions ?? partitionsFor(totalBytes, cpus);
     const bins = takesBins && partitions === undefined && count > 1 ? binsFor(count) : 1;
-    this.#request = { count, bins, totalRows };
+    this.#request = { count, bins, totalRows, seed: seedOf(this.#options.partitionings) };
     const [partitioning] = this.#options.partitionings;
     if (partitioning?.kind !== "range" || this.#request.count === 1 || totalRows === 0) this.#beginPartitioning();
     else if (partitioning.boundaries === undefined) this.#beginSampling(partitioning);
@@ -499,6 +499,12 @@ function sumOf(numbers: readonly number[]): number {
 function partitionsFor(totalBytes: number, cpus: number): number {
   if (totalBytes < EXCHANGE_BYTES_MIN) return 1;
   return Math.min(PARTITIONS_MAX, Math.max(cpus, Math.ceil(totalBytes / PARTITION_BYTES)));
+}
+
+/** Keys that somebody chose for one hash would all be in one partition: each exchange has other hashes. Where users ask for partitions by keys, these are the same in every run. */
+function seedOf([partitioning]: readonly Partitioning[]): number | undefined {
+  if (partitioning?.kind !== "hash" || partitioning.use === "repartition by") return undefined;
+  return Math.floor(Math.random() * 2 ** 32) | 0;
 }
 
 /** How many bins each of some partitions has: rows go to all bins at once, which is slow where these are too many. */

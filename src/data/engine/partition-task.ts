@@ -45,6 +45,8 @@ export interface PartitionRequest {
   readonly count: number;
   /** How many bins each of them has. */
   readonly bins: number;
+  /** Of the hashes of keys, the same in all tasks of an exchange. Default: hashes that are the same in every run. */
+  readonly seed?: number | undefined;
   /** The number of the task's first row among all rows, and the count of all rows. */
   readonly firstRow: number;
   readonly totalRows: number;
@@ -185,7 +187,7 @@ function keysOf(block: Block, columns: readonly string[]): Block {
 
 function binsOfRows(
   partitioning: Partitioning,
-  { count, bins, borders, firstRow, totalRows, times }: PartitionRequest,
+  { count, bins, borders, firstRow, totalRows, times, seed = 0 }: PartitionRequest,
   given: Block,
 ): Uint32Array {
   const binCount = count * bins;
@@ -194,9 +196,9 @@ function binsOfRows(
     case "hash":
       if (partitioning.use === "drop duplicates by" && partitioning.keys.length === 0) {
         keyVectors(block, block.names, partitioning.use);
-        return binsOfHashes(hashWholeRows(block), binCount);
+        return binsOfHashes(hashWholeRows(block, seed), binCount);
       }
-      return binsOfHashes(hashRows(keyVectors(block, partitioning.keys, partitioning.use), block.rowCount), binCount);
+      return binsOfHashes(hashRows(keyVectors(block, partitioning.keys, partitioning.use), block.rowCount, seed), binCount);
     case "range": {
       const rows = keysOf(
         block,

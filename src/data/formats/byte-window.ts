@@ -114,7 +114,9 @@ export class ByteWindow {
   #append(chunk: Uint8Array, least: number): void {
     const needed = this.length + chunk.length;
     if (this.end + chunk.length + 1 > this.bytes.length) {
-      const target = needed + 1 > this.bytes.length ? new Uint8Array(Math.max(2 * needed, least + chunk.length) + 1) : this.bytes;
+      // A file whose first chunk is short is a small one: room for all of `least` would cost more than reading it.
+      const wanted = chunk.length < SHORT_CHUNK_BYTES ? 0 : least + chunk.length;
+      const target = needed + 1 > this.bytes.length ? new Uint8Array(Math.max(2 * needed, wanted) + 1) : this.bytes;
       target.set(this.bytes.subarray(this.start, this.end));
       this.bytes = target;
       this.#origin += this.start;
@@ -127,4 +129,6 @@ export class ByteWindow {
 }
 
 const LF = 10;
+/** Chunks of large files have more. */
+const SHORT_CHUNK_BYTES = 16_384;
 const NEWLINE = Uint8Array.of(LF);

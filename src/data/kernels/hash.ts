@@ -45,7 +45,7 @@ export function isKey({ type }: Vector): boolean {
   return type.kind !== "list" && type.kind !== "struct" && type.kind !== "tensor";
 }
 
-/** A hash of 32 bits for each row. Without a seed, all processes have the same hashes: they choose partitions. */
+/** A hash of 32 bits for each row. Processes that partition the rows of one exchange have one seed. */
 export function hashRows(vectors: readonly Vector[], rowCount: number, seed = 0): Uint32Array {
   const hashes = new Uint32Array(rowCount);
   for (const vector of vectors) addHashes(vector, hashes, seed);
@@ -56,12 +56,12 @@ export function hashRows(vectors: readonly Vector[], rowCount: number, seed = 0)
 const TABLE_SEED = Math.floor(Math.random() * 2 ** 32) | 0;
 
 /** A hash of 32 bits for each row of all columns, in whatever order they are. A null counts no more than a column that is not there: blocks without it have nulls once they meet others. */
-export function hashWholeRows({ names, vectors, rowCount }: Block): Uint32Array {
+export function hashWholeRows({ names, vectors, rowCount }: Block, seed = 0): Uint32Array {
   const hashes = new Uint32Array(rowCount);
   vectors.forEach((vector, i) => {
     let name = 0x811c9dc5;
     for (const character of names[i] as string) name = Math.imul(name ^ (character.codePointAt(0) as number), 0x01000193);
-    const own = hashRows([vector], rowCount);
+    const own = hashRows([vector], rowCount, seed);
     for (let row = 0; row < rowCount; row += 1)
       if (!isNull(vector, row)) hashes[row] = (hashes[row] as number) + mix((own[row] as number) ^ name);
     freeArrays([own]);

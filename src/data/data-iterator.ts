@@ -19,6 +19,8 @@ import { nodeHints } from "./splits.ts";
 export interface StreamingSplitOptions {
   /** Each part has the same number of rows; fewer than `n` rows are left out at the end. Default: false. */
   equal?: boolean | undefined;
+  /** With `equal`: an epoch of fewer rows than parts is an error. Without it such an epoch has no rows. Default: false. */
+  requireRows?: boolean | undefined;
   /** Node ids of the consumers, one for each part: a part gets blocks of that node first. Default: none. */
   localityHints?: readonly string[] | undefined;
   /** Milliseconds for which a part waits for another that does not begin an epoch, or with `equal` takes nothing; then it throws. Default: 600,000. */
@@ -29,13 +31,16 @@ export interface StreamingSplitOptions {
 export function readSplitOptions(
   n: number,
   options: StreamingSplitOptions,
-): { equal: boolean; localityHints: readonly string[] | undefined; timeoutMs: number } {
+): { equal: boolean; requireRows: boolean; localityHints: readonly string[] | undefined; timeoutMs: number } {
   const timeoutMs = number(
     "a number of milliseconds from 1 to 2147483647 is needed",
     SPLIT_WAIT_MS,
     (value) => value >= 1 && value <= 2147483647,
   );
-  return readOptions(options, { of: "streamingSplit", options: { equal: flag(false), localityHints: nodeHints(n), timeoutMs } });
+  return readOptions(options, {
+    of: "streamingSplit",
+    options: { equal: flag(false), requireRows: flag(false), localityHints: nodeHints(n), timeoutMs },
+  });
 }
 
 /** The facts that travel in place of an iterator. */

@@ -33,11 +33,16 @@ export async function splitDatasets(
     Object.entries(datasets).map(async ([name, dataset]) => {
       const isSplit = split === "all" || split.includes(name);
       const parts = isSplit
-        ? await dataset.streamingSplit(nodeIds.length, { equal, localityHints })
+        ? await named(dataset, name).streamingSplit(nodeIds.length, { equal, requireRows: equal, localityHints })
         : await Promise.all(byRank.map(async () => (await dataset.streamingSplit(1))[0] as DataIterator));
       for (const [rank, shards] of byRank.entries()) shards[name] = parts[rank] as DataIterator;
     }),
   );
   const all = new Set(byRank.flatMap((shards) => Object.values(shards).map((iterator) => DataIterator.factsOf(iterator).coordinator)));
   return { byRank, close: async () => void (await Promise.allSettled([...all].map((coordinator) => kill(coordinator)))) };
+}
+
+/** The dataset under the name that the trainer has for it, unless it has its own. */
+function named(dataset: Dataset, name: string): Dataset {
+  return dataset.name === undefined && name.trim() !== "" && !/\p{Cc}/u.test(name) ? dataset.withSettings({}).setName(name) : dataset;
 }

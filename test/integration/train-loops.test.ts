@@ -265,6 +265,18 @@ test("ranks get parts of a dataset without overlap in each epoch, and all of wha
   }
 });
 
+test("ranks that outnumber the rows get an error that says so", async () => {
+  const run = new DataParallelTrainer({
+    trainLoopPerWorker: readShards,
+    trainLoopConfig: { root: mkdtempSync(join(folder, "few-")) },
+    scalingConfig: { numWorkers: 2, resourcesPerWorker: { CPU: 0.5 } },
+    runConfig: config("few"),
+    datasets: { train: data.range(1), check: data.range(1), bad: data.range(1) },
+    dataConfig: { datasetsToSplit: ["train"] },
+  }).fit();
+  await expect(run).rejects.toThrow(/Cannot give split [01] any row: the dataset "train" has 1 row for 2 splits/);
+});
+
 test("with equal: false no row is left out", async () => {
   const root = mkdtempSync(join(folder, "unequal-"));
   await new DataParallelTrainer({

@@ -157,7 +157,10 @@ test("keys that are chosen for one partition are in many of another exchange", (
   const hash = { kind: "hash", keys: ["k"], use: "group by" } as const;
   const partitionsOf = (keys: readonly number[], seed: number | undefined): number[] => {
     const request = { count: 16, bins: 1, totalRows: keys.length, firstRow: 0, seed };
-    const block = blockOfRows(keys.map((k) => ({ k })), "test");
+    const block = blockOfRows(
+      keys.map((k) => ({ k })),
+      "test",
+    );
     const facts = [...partition(hash, request, block)].at(-1) as PartitionFacts;
     return facts.parts.map(({ rowCount }) => rowCount);
   };

@@ -11,6 +11,7 @@ const coordinatorOf = (splits: number): SplitCoordinator =>
     name: undefined,
     splits,
     equal: false,
+    requireRows: false,
     localityHints: undefined,
     timeoutMs: 60_000,
   });

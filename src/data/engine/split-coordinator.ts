@@ -24,6 +24,8 @@ interface SplitRequest {
   readonly name: string | undefined;
   readonly splits: number;
   readonly equal: boolean;
+  /** Whether a split without rows is an error. Rows that the consumers share by their pace may all be another's. */
+  readonly requireRows: boolean;
   /** The nodes of the consumers. */
   readonly localityHints: readonly string[] | undefined;
   /** How long a consumer may hold others up. */
@@ -75,6 +77,8 @@ interface Epoch {
   readonly blocks: AsyncGenerator<BlockRef, void, undefined>;
   readonly abort: AbortController;
   free: FreeBlock[];
+  /** Rows that have come. */
+  rowCount: number;
   hasEnded: boolean;
   failure: { readonly error: unknown } | undefined;
   pulling: Promise<void> | undefined;
@@ -142,7 +146,10 @@ export class SplitCoordinator {
         this.#hasChanged();
         return { ref: piece.shared.block.ref, from: piece.from, to: piece.to };
       }
-      if (epoch.hasEnded) return undefined;
+      if (epoch.hasEnded) {
+        if (this.#request.requireRows && own.rows === 0) throw this.#emptyError(epoch, split);
+        return undefined;
+      }
       const full = epoch.splits.findIndex(({ waiting }) => waiting.length >= SPLIT_BLOCKS_WAITING_MAX);
       if (full >= 0) await this.#waitFor(full, split);
       else await (epoch.pulling ??= this.#pull(epoch).finally(() => (epoch.pulling = undefined)));
@@ -189,6 +196,7 @@ export class SplitCoordinator {
       blocks: run(plan, { settings, name, signal: abort.signal }),
       abort,
       free: [],
+      rowCount: 0,
       hasEnded: false,
       failure: undefined,
       pulling: undefined,
@@ -228,6 +236,14 @@ export class SplitCoordinator {
     );
   }
 
+  #emptyError({ splits, rowCount }: Epoch, split: number): DataError {
+    const { name } = this.#request;
+    const dataset = name === undefined ? "the dataset" : `the dataset ${JSON.stringify(name)}`;
+    const count = rowCount === 1 ? "1 row" : `${rowCount} rows`;
+    const hint = rowCount === 0 ? "see why it is empty: does a filter drop all rows?" : "use no more splits, or ranks, than there are rows";
+    return new DataError(`Cannot give split ${split} any row: ${dataset} has ${count} for ${splits.length} splits`, { hint });
+  }
+
   // -------------------------------------------------------------------------------------------------------------------
   // Blocks
 
@@ -238,6 +254,7 @@ export class SplitCoordinator {
       else if (epoch !== this.#epoch || next.value.rowCount === 0) next.value.release();
       else {
         const block = next.value;
+        epoch.rowCount += block.rowCount;
         const nodeIds = await this.#nodesOf(block);
         if (epoch === this.#epoch) {
           epoch.free.push({ block, rowCount: block.rowCount, nodeIds });

@@ -23,6 +23,9 @@ RECONNECT_MIN_SECONDS = 0.1
 SHARED_DEATHS_FREE_MAX = 3
 WINDOW_SECONDS = 0.005
 
+# src/metrics/limits.ts
+SERIES_MAX = 1000
+
 # src/runtime/base/limits.ts
 CANCEL_GRACE_SECONDS = 3.0
 NODE_TAG_DIGITS = 16
@@ -87,4 +90,3 @@ TURN_AFTER_SECONDS = 0.001
 
 # src/serve/limits.ts
 LOOP_EVERY_SECONDS = 1.0
-SERIES_MAX = 1000

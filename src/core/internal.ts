@@ -116,6 +116,10 @@ export { type ExtensionClient, extensionClient, type ExtensionPlace, ExtensionRe
 export * as shape from "../runtime/wire/header-shape.ts";
 
 // Events and counters.
+export { reportMetrics } from "./metrics-report.ts";
+export { setMetricSource } from "./metrics-source.ts";
+export { prometheusText } from "../runtime/observe/prometheus-text.ts";
+export type { MetricKind, MetricSnapshot, ProcessMetrics } from "../runtime/wire/metric-messages.ts";
 export { addToCounter, listCounters, listEvents, recordEvent } from "./telemetry.ts";
 export type { CollectedEvent, CounterValue, EventFields } from "../runtime/events/telemetry-messages.ts";
 

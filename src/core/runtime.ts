@@ -16,6 +16,7 @@ import { Connection, ConnectionClosedError } from "../runtime/rpc/connection.ts"
 import { readAs } from "../runtime/wire/message-table.ts";
 import { MESSAGES_TO_PROCESS } from "../runtime/wire/messages-to-process.ts";
 import { MESSAGE } from "../runtime/wire/messages.ts";
+import { tellMetrics } from "./metrics-source.ts";
 import { Telemetry } from "../runtime/events/telemetry.ts";
 import { GRAPH_METHOD } from "../runtime/worker/reserved-methods.ts";
 import { Actors } from "./actors/actors.ts";
@@ -197,6 +198,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
     if (this.#isClosed) return [];
     this.#isClosed = true;
     this.telemetry.flush();
+    tellMetrics(this.daemon);
     this.longWaits.close();
     const reason = "Shoal was shut down";
     const failure = (call: string): ShoalError =>
@@ -233,6 +235,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
   exit(withinMs: number): void {
     this.#isClosed = true;
     this.telemetry.flush();
+    tellMetrics(this.daemon);
     this.daemon.onFrame = ({ type, header }) => {
       if (type === MESSAGE.LOG) this.options.onLog(readAs(MESSAGES_TO_PROCESS, type, { header }));
     };

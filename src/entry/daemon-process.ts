@@ -16,6 +16,7 @@ import { onlyNode } from "../runtime/node/membership/only-node.ts";
 import { ProcessLauncher } from "../runtime/node/workers/process-launcher.ts";
 import { createSpillDisk } from "../runtime/objects/spill-disk.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
+import { NodeUsageProbe } from "../runtime/os/machine/node-usage.ts";
 import { NodeOutput } from "../runtime/os/logs/node-output.ts";
 import { createMemoryProbe, pretendedMemoryBytes } from "../runtime/os/machine/memory-usage.ts";
 import { randomHex } from "../runtime/os/random.ts";
@@ -188,6 +189,7 @@ const daemon: NodeDaemon = new NodeDaemon({
       return undefined;
     }
   },
+  usage: cluster === undefined ? undefined : new NodeUsageProbe({ folder: directories.spill }),
   logs: configuration.logs === undefined ? undefined : new NodeOutput({ folder: configuration.logs, onFailure: tellOutputFailure }),
   createHead: (node) => {
     if (membership === undefined) return Head.hostedBy(node, { nowMs: () => performance.now(), extensions });

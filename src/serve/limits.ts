@@ -127,8 +127,6 @@ export const UTILIZATION_WINDOW_MS = 60_000;
 export const UTILIZATION_STEP_MS = 1_000;
 /** The same minute is kept in so many parts for the slowest request. Ray: RAY_SERVE_REPLICA_MAX_PROCESSING_LATENCY_NUM_BUCKETS. */
 export const SLOWEST_PARTS = 6;
-/** Series of one metric in one process; further ones are counted together. */
-export const SERIES_MAX = 1_000;
 /** How often the controller looks at its deployments. Ray: CONTROL_LOOP_INTERVAL_S. */
 export const CONTROL_EVERY_MS = 100;
 /** Interval between the controller's lookups of nodes, because each node has separate proxies. */

@@ -56,6 +56,8 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   dag: { layer: 8, mayImport: ["runtime/base", "runtime/objects", "runtime/worker", "core"] },
   // Names Python code; the workers that run it are started by the daemon and live in `python/`, beside `src`.
   python: { layer: 8, mayImport: ["core"] },
+  // Published as `shoal/metrics`: counters, gauges and histograms of users' code and of libraries.
+  metrics: { layer: 8, mayImport: ["core"] },
   // Published as `shoal/util`.
   util: { layer: 8, mayImport: ["core", "progress"] },
   // Published as `shoal/data`.
@@ -67,7 +69,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Shared parts of Train, Tune and RL: run folders, checkpoints, results, tracking and progress.
   runs: { layer: 9, mayImport: ["core", "storage", "python", "progress"] },
   // Published as `shoal/serve`.
-  serve: { layer: 9, mayImport: ["core", "storage", "python"] },
+  serve: { layer: 9, mayImport: ["core", "metrics", "storage", "python"] },
   // Published as `shoal/train` and `shoal/tune`.
   train: { layer: 10, mayImport: ["core", "storage", "python", "util", "progress", "data", "runs"] },
   tune: { layer: 10, mayImport: ["core", "storage", "python", "progress", "runs"] },

@@ -28,7 +28,16 @@ A wrong request is a 400 whose text says what is wrong. Without a token the answ
 
 export function restPage(): string {
   const nobody = {} as never;
-  const routes = routeTable({ codes: nobody, session: nobody, link: nobody, clusterName: "", reader: nobody, logs: nobody, page: nobody });
+  const routes = routeTable({
+    codes: nobody,
+    session: nobody,
+    link: nobody,
+    clusterName: "",
+    reader: nobody,
+    logs: nobody,
+    metrics: nobody,
+    page: nobody,
+  });
   const rows = routes.map(({ method, path, role, summary }) => `| \`${method} ${path}\` | ${role} | ${summary} |`);
   return `${HEAD}${rows.join("\n")}\n${detailsOf(routes)}`;
 }

@@ -4,6 +4,7 @@
  * Nested tasks of this worker can run on it when no task has it for itself: the host then offers its slot to the runtime's own queue, over an
  * in-process connection, before it gives it back to the daemon.
  */
+import { tellMetrics } from "../metrics-source.ts";
 import { IdSource } from "../../runtime/base/ids.ts";
 import { setVisibleGpus } from "../../runtime/os/machine/accelerators.ts";
 import { randomHex } from "../../runtime/os/random.ts";
@@ -109,6 +110,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     ...(options.guard === undefined ? {} : { guard: options.guard }),
     exit: () => {
       runtime.telemetry.flush();
+      tellMetrics(runtime.daemon);
       options.exit();
     },
   });

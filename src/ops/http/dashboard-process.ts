@@ -13,6 +13,7 @@ import { tellingStartFailures } from "../../runtime/os/processes/start-failure.t
 import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
 import { ClusterLink } from "../connection/cluster-link.ts";
 import { LiveReader } from "../state/live-reader.ts";
+import { MetricReader } from "../state/metric-reader.ts";
 import { LogReader } from "../state/log-reader.ts";
 import { clusterToken, HttpTokens } from "./access/http-tokens.ts";
 import { LoginCodes } from "./access/login-codes.ts";
@@ -64,6 +65,7 @@ const routes = routeTable({
   link,
   clusterName,
   reader,
+  metrics: new MetricReader((type, header, options) => link.ask(type, header, options), reader),
   logs: new LogReader((type, header, options) => link.request(type, header, options), reader),
   page: new PageFiles(pageFolder()),
 });

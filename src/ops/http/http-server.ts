@@ -153,6 +153,7 @@ export class HttpServer {
       params,
       query: new URLSearchParams(query),
       role: caller.role,
+      host: request.headers.host ?? "",
       text: () => readText(request),
       json: async () => parseObject(await readText(request)),
       signal: signalOf(response),

@@ -21,6 +21,8 @@ export const LOG_LOOK_EVERY_MS_MIN = 100;
 export const LOG_LOOK_EVERY_MS_MAX = 60_000;
 /** Lines of the first step of a log on a page. */
 export const LOG_STEP_LINES_MAX = 100_000;
+/** Nodes whose metrics are on the page of the cluster. */
+export const NODES_OF_ONE_PAGE_MAX = 50;
 /** Equal questions of several viewers within this time share one answer. */
 export const SHARED_ANSWER_MS = 500;
 /** Time in which the cluster answers a question of a route. */

@@ -14,6 +14,8 @@ export interface RouteRequest {
   /** The variable parts of the path, decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /** The server's name and port, as the client sent them. */
+  readonly host: string;
   /** Role of the caller's token; undefined for a free route without one. */
   readonly role: Exclude<Role, "free"> | undefined;
   /** @throws HttpError 413 for a body of more than 1 MiB */

@@ -4,6 +4,8 @@
 export const STATE_TIMEOUT_DEFAULT_MS = 30_000;
 /** Nodes that are asked at once. */
 export const NODES_ASKED_AT_ONCE = 64;
+/** Names of tasks and actors in metrics; further ones are `(other)`. */
+export const METRIC_NAMES_MAX = 1_000;
 /** Lines of a log. */
 export const LOG_LINES_DEFAULT = 1_000;
 /** Time between two looks at a log that is followed. */

@@ -16,6 +16,7 @@ import type { UnitShares } from "../scheduling/resource-pool.ts";
 import type { NodeInfoHeader } from "../wire/cluster-messages.ts";
 import type { JobFolders } from "./environments/environment-service.ts";
 import type { EnvironmentDescription, EnvironmentResult } from "./environments/environment-table.ts";
+import type { UsageProbe } from "./node-metrics-service.ts";
 import type { LogFolder } from "./node-logs.ts";
 import type { MemoryGuardOptions } from "./workers/memory-guard.ts";
 import type { WorkerLauncher } from "./workers/worker-pool.ts";
@@ -65,6 +66,8 @@ export interface NodeDaemonOptions {
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
   /** Opens the record of calls of a worker; undefined where it has none. */
   observe?: ((process: ProcessId) => ObservationSource | undefined) | undefined;
+  /** Measures the machine's use; undefined: nothing is measured. */
+  usage?: UsageProbe | undefined;
   /** Where output of workers is written; undefined: nowhere. */
   logs?: LogFolder | undefined;
   /** The control service that this daemon reaches without a message: on one machine it hosts it. */

@@ -27,6 +27,7 @@ import { EndedElsewhere } from "./membership/ended-elsewhere.ts";
 import { nodeDigest } from "./membership/node-digest.ts";
 import { NodeExtensions } from "./node-extensions.ts";
 import { NodePeers, type Peer } from "./node-peers.ts";
+import { NodeMetricsService } from "./node-metrics-service.ts";
 import { nodeServices } from "./node-services.ts";
 import { NodeState } from "./node-state.ts";
 import { NodeLogs } from "./node-logs.ts";
@@ -65,6 +66,7 @@ export class NodeDaemon {
   readonly #extensions: NodeExtensions;
   readonly #state: NodeState;
   readonly #logs: NodeLogs;
+  readonly #metrics: NodeMetricsService;
   readonly #handlers: DaemonHandlers;
   readonly #silentOwners = new SilentOwners();
   #drain: Drain | undefined;
@@ -102,6 +104,13 @@ export class NodeDaemon {
     this.#peers = peers;
     this.#state = state;
     this.#logs = logs;
+    this.#metrics = new NodeMetricsService({
+      nodeId,
+      usage: options.usage,
+      store: () => objects.store.report,
+      isHere: (process) => peers.local.has(process),
+      dropped: () => state.dropped,
+    });
     this.#objects = objects;
     this.#refs = refs;
     this.#workers = workers;
@@ -146,6 +155,7 @@ export class NodeDaemon {
     this.#objects.close();
     this.#extensions.close();
     this.#state.close();
+    this.#metrics.close();
     this.#head.close?.();
     await this.#workers.pool.close("the session was shut down");
     await this.#logs.close();
@@ -229,6 +239,7 @@ export class NodeDaemon {
   }
 
   #processGone(process: ProcessId): void {
+    this.#metrics.processGone(process);
     this.#refs.processGone(process);
     this.#silentOwners.heard(process);
     this.#objects.processGone(process);
@@ -274,6 +285,7 @@ export class NodeDaemon {
       ...environments.folderHandlers,
       ...this.#state.handlers,
       ...this.#logs.handlers,
+      ...this.#metrics.handlers,
       [MESSAGE.NODE_EXTENSION]: (asked, peer, message) => this.#extensions.receive(asked, peer, message),
       // The process that made the call does it.
       [MESSAGE.CANCEL_REF]: (header) => {

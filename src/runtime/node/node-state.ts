@@ -89,6 +89,11 @@ export class NodeState {
     }, this.#pollMs).unref();
   }
 
+  /** Records of calls that were not kept. */
+  get dropped(): number {
+    return this.#records.dropped;
+  }
+
   driverGone(id: ProcessId): void {
     this.#end(id);
   }

@@ -12,3 +12,12 @@ export const DEFINITIONS_BYTES_MAX: number = 256 * 1024;
 /** Records in a ring: it begins with 64 KB, and grows to 1 MB while it is not read in time. */
 export const RING_SIZE_MIN = 1024;
 export const RING_SIZE_MAX = 16_384;
+/** Series of metrics that a node keeps of one process. */
+export const METRIC_SERIES_OF_PROCESS_MAX = 4_000;
+/** Sums of a node; those of further tags are `other`. Gauges beyond as many are left out. */
+export const METRIC_SERIES_OF_NODE_MAX = 10_000;
+export const METRIC_TAGS_MAX = 32;
+export const METRIC_TAG_CHARACTERS_MAX = 1_000;
+export const METRIC_BOUNDARIES_MAX = 200;
+/** Time between two looks at the use of the machine. */
+export const USAGE_EVERY_MS = 5_000;

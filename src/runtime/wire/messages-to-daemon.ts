@@ -45,6 +45,7 @@ import {
   workerExit,
 } from "./messages.ts";
 import { packageHeld, packageOffer, packageRead } from "./package-messages.ts";
+import { metricsReport, nodeMetricsAsked } from "./metric-messages.ts";
 import { logListAsked, logReadAsked } from "./log-messages.ts";
 import { callFailed, nodeStateAsked } from "./state-messages.ts";
 import { storeUse } from "./store-messages.ts";
@@ -177,6 +178,10 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.NODE_EXTENSION]: extensionHeader,
   /** Asks a node for a page of rows. */
   [MESSAGE.NODE_STATE]: nodeStateAsked,
+  /** The totals of metrics that have changed since the sender's last report. */
+  [MESSAGE.METRICS]: metricsReport,
+  /** Asks a node for its metrics. */
+  [MESSAGE.NODE_METRICS]: nodeMetricsAsked,
   /** Asks a node for its log files. */
   [MESSAGE.LOG_LIST]: logListAsked,
   /** Asks a node for the next bytes of a log file, which are the answer's body. */

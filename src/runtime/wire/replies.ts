@@ -22,6 +22,7 @@ import {
   text,
 } from "./header-shape.ts";
 import { keyValueReply } from "./key-value-messages.ts";
+import { nodeMetricsAnswer } from "./metric-messages.ts";
 import { logListAnswer, logReadAnswer } from "./log-messages.ts";
 import { nameOfMessage } from "./message-table.ts";
 import { actorFound, actorInfo, environmentDescription, groupEntry, groupState, joined, location, MESSAGE, nodeEntry } from "./messages.ts";
@@ -67,6 +68,7 @@ export const REPLIES = {
   [MESSAGE.NODE_DRAIN]: text,
 
   [MESSAGE.NODE_STATE]: nodeStateAnswer,
+  [MESSAGE.NODE_METRICS]: nodeMetricsAnswer,
   [MESSAGE.LOG_LIST]: logListAnswer,
   [MESSAGE.LOG_READ]: logReadAnswer,
 

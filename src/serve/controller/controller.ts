@@ -8,7 +8,7 @@ import { SERVE_NAMESPACE } from "../names.ts";
 import type { DeployedCode } from "../deployed-code.ts";
 import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
 import { actors, getRuntimeContext, nodes } from "../../core/index.ts";
-import { describeValue, outsideCalls, runsInProcess, valueOfKept } from "../../core/internal.ts";
+import { describeValue, outsideCalls, prometheusText, runsInProcess, valueOfKept } from "../../core/internal.ts";
 import { buildInTask } from "../config/build-in-task.ts";
 import { grpcOptionsOf, httpOptionsOf } from "../config/config-options.ts";
 import type { ServeConfig } from "../config/read-config.ts";
@@ -17,7 +17,7 @@ import { API_RETRY_MS, CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS
 import type { ApplicationTarget } from "../deployment-config.ts";
 import { methodNames } from "../grpc/proto-files.ts";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
-import { metricSnapshots, prometheusText } from "../metrics/registry.ts";
+import { metricSnapshots } from "../../metrics/registry.ts";
 import { ControllerMetrics, type CountedDeployment } from "../metrics/controller-metrics.ts";
 import { measureEventLoop } from "../metrics/serve-metrics.ts";
 import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";

@@ -15,7 +15,7 @@ import {
   REPLICA_CONCURRENCY,
   START_RETRY_MIN_MS,
 } from "../limits.ts";
-import type { ProcessMetrics } from "../metrics/registry.ts";
+import type { ProcessMetrics } from "../../metrics/registry.ts";
 import { proxyEnded } from "../metrics/replica-life-metrics.ts";
 import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";

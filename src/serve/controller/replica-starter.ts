@@ -25,7 +25,7 @@ import {
 } from "../../core/index.ts";
 import { actorIdOf, placementGroupOfId, runsInProcess } from "../../core/internal.ts";
 import { ADOPT_WITHIN_MS, METRICS_WITHIN_MS, REPLICA_CONCURRENCY } from "../limits.ts";
-import type { ProcessMetrics } from "../metrics/registry.ts";
+import type { ProcessMetrics } from "../../metrics/registry.ts";
 import { ReplicaLifeMetrics } from "../metrics/replica-life-metrics.ts";
 import type { ReplicaContext } from "../replica/replica-context.ts";
 import type { LoggingConfig } from "../replica/replica-log.ts";

@@ -7,7 +7,7 @@
 import { CONTROLLER_SERVICE } from "../names.ts";
 import { offerConnections, type ServiceConnection } from "../../core/internal.ts";
 import { METRICS_WITHIN_MS } from "../limits.ts";
-import type { ProcessMetrics } from "../metrics/registry.ts";
+import type { ProcessMetrics } from "../../metrics/registry.ts";
 import {
   bodyOf,
   type MetricsBody,

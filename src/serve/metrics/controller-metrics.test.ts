@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ControllerMetrics, type CountedDeployment } from "./controller-metrics.ts";
-import { metricSnapshots } from "./registry.ts";
+import { metricSnapshots } from "../../metrics/registry.ts";
 
 function scaled(name: string): CountedDeployment {
   return { app: "shop", name, status: "HEALTHY", count: 1, decision: { requests: 0, wanted: 1 }, targetOngoing: 2, healthy: [] };

@@ -6,7 +6,7 @@
  */
 import type { ApplicationStatus, DeploymentStatus } from "../controller/serve-events.ts";
 import type { ProxyStatus } from "../controller/proxy-starter.ts";
-import { beforeSnapshots, type Metric, metricOf, type Series } from "./registry.ts";
+import { beforeSnapshots, type Metric, metricOf, type Series } from "../../metrics/registry.ts";
 
 /** 0 is Ray's for a status that is not known. */
 const APPLICATION_NUMBERS: Readonly<Record<ApplicationStatus, number>> = {

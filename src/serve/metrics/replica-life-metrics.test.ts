@@ -1,6 +1,6 @@
 /** Counts and times of replicas' starts, health checks and ends. */
 import { expect, test } from "vitest";
-import { metricSnapshots } from "./registry.ts";
+import { metricSnapshots } from "../../metrics/registry.ts";
 import { proxyEnded, ReplicaLifeMetrics } from "./replica-life-metrics.ts";
 
 /** Tags, sum or number, and how many were counted. */

@@ -4,7 +4,7 @@
  *
  * Counted by the controller, which gives the orders. An end that nobody has ordered has no time.
  */
-import { LATENCY_BOUNDARIES, type Metric, metricOf } from "./registry.ts";
+import { LATENCY_BOUNDARIES, type Metric, metricOf } from "../../metrics/registry.ts";
 
 /** Milliseconds, as Ray has them for starts and ends. */
 const LIFE_BOUNDARIES: readonly number[] = [5, 20, 50, 100, 250, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 240_000];

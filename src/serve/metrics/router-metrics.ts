@@ -13,7 +13,7 @@ import {
   type MetricSnapshot,
   metricSnapshots,
   type Series,
-} from "./registry.ts";
+} from "../../metrics/registry.ts";
 
 /** A router of this process with its counts. */
 interface CountedRouter {

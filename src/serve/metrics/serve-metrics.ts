@@ -5,7 +5,7 @@
  * Both hold the series that they use most, as counting is part of every request.
  */
 import { LOOP_EVERY_MS } from "../limits.ts";
-import { beforeSnapshots, LATENCY_BOUNDARIES, type MetricKind, metricOf, type Series } from "./registry.ts";
+import { beforeSnapshots, LATENCY_BOUNDARIES, type MetricKind, metricOf, type Series } from "../../metrics/registry.ts";
 
 const HTTP_TAGS = ["application", "route", "method", "status_code"];
 const GRPC_TAGS = ["application", "method", "status_code"];

@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import { listenAt } from "../listening.ts";
 import { processRouters, routersSynced } from "../routing/process-routers.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
-import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { type MetricSnapshot, metricSnapshots } from "../../metrics/registry.ts";
 import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";

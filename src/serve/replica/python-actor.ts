@@ -7,7 +7,7 @@
 import { type ActorHandle, getRuntimeContext, TaskError } from "../../core/index.ts";
 import { NODE_ID_LABEL, pythonClass } from "../../core/internal.ts";
 import { PYTHON_PIECES_AHEAD, REPLICA_CONCURRENCY } from "../limits.ts";
-import type { MetricSnapshot } from "../metrics/registry.ts";
+import type { MetricSnapshot } from "../../metrics/registry.ts";
 import { sessionHeaders, sessionOf } from "../routing/sessions.ts";
 import { currentRequest } from "./request-context.ts";
 

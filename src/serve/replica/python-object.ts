@@ -10,7 +10,7 @@ import type { PythonCode } from "../../core/internal.ts";
 import { withHandles } from "../build/handle-marks.ts";
 import { adoptHandle } from "../handle/deployment-handle.ts";
 import type { HandleOptions } from "../handle/handle-types.ts";
-import type { MetricSnapshot } from "../metrics/registry.ts";
+import type { MetricSnapshot } from "../../metrics/registry.ts";
 import { METRICS_WITHIN_MS } from "../limits.ts";
 import { replicaActorName, SERVE_NAMESPACE } from "../names.ts";
 import { itemsOf, metaNow, ofPython, type PythonActor, type PythonOffers, pythonReplicaClass } from "./python-actor.ts";

@@ -13,7 +13,7 @@ import { changedFiles, changeWarning, unpackCode } from "../build/code-files.ts"
 import { withHandles } from "../build/handle-marks.ts";
 import { GrpcRequests } from "../grpc/grpc-requests.ts";
 import { FRAME } from "../wire/frames.ts";
-import { type MetricSnapshot, metricSnapshots } from "../metrics/registry.ts";
+import { type MetricSnapshot, metricSnapshots } from "../../metrics/registry.ts";
 import { Slowest } from "../metrics/slowest.ts";
 import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";

@@ -5,7 +5,7 @@
  * hooks the object has: `fetch`, `websocket`, `checkHealth`, `reconfigure`, a dispose method.
  */
 import { describeValue, isClass, type PythonCode } from "../../core/internal.ts";
-import type { MetricSnapshot } from "../metrics/registry.ts";
+import type { MetricSnapshot } from "../../metrics/registry.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
 

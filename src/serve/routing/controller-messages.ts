@@ -5,7 +5,7 @@
  * A connection and not calls: a driver that only holds a handle must be able to end, and new values are pushed to hundreds of processes without a poll from each.
  */
 import type { ServiceConnection } from "../../core/internal.ts";
-import type { MetricSnapshot } from "../metrics/registry.ts";
+import type { MetricSnapshot } from "../../metrics/registry.ts";
 import type { DeploymentRoutes } from "./deployment-router.ts";
 
 export const TOLD = { SUBSCRIBE: 200, UPDATE: 201, RELEASED: 202, REPORT: 203, METRICS: 204, UNSUBSCRIBE: 205, SYNC: 206 } as const;

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { BackPressureError } from "../errors.ts";
-import { metricSnapshots } from "../metrics/registry.ts";
+import { metricSnapshots } from "../../metrics/registry.ts";
 import { measureRouters } from "../metrics/router-metrics.ts";
 import { type DeploymentRoutes, DeploymentRouter } from "./deployment-router.ts";
 import type { RoutedReplica } from "./replica-set.ts";

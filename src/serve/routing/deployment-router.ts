@@ -8,7 +8,7 @@
 import { Fifo } from "../../core/internal.ts";
 import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
 import { BUSY_RETRY_MAX_MS, BUSY_RETRY_MIN_MS, CALL_ATTEMPTS_MAX, LONG_WAIT_AGAIN_MS, LONG_WAIT_MS, LOST_FOR_MS } from "../limits.ts";
-import { LATENCY_BOUNDARIES, Series } from "../metrics/registry.ts";
+import { LATENCY_BOUNDARIES, Series } from "../../metrics/registry.ts";
 import { loadRequestRouter } from "./load-request-router.ts";
 import type { RequestToRoute } from "./request-router.ts";
 import { type ReplicaInfo, ReplicaSet, type RoutedReplica } from "./replica-set.ts";

@@ -6,6 +6,7 @@
 import { packageVersion } from "../../../runtime/os/own-files.ts";
 import type { ClusterLink } from "../../connection/cluster-link.ts";
 import type { LogReader } from "../../state/log-reader.ts";
+import type { MetricReader } from "../../state/metric-reader.ts";
 import type { StateReader } from "../../state/state-reader.ts";
 import type { LoginCodes } from "../access/login-codes.ts";
 import type { SessionKey } from "../access/session-cookie.ts";
@@ -16,6 +17,7 @@ import { accessRoutes } from "./access-routes.ts";
 import type { PageFiles } from "../page-files.ts";
 import { clusterRoutes } from "./cluster-routes.ts";
 import { pageRoutes } from "./page-routes.ts";
+import { metricRoutes } from "./metric-routes.ts";
 import { logRoutes } from "./log-routes.ts";
 import { stateRoutes } from "./state-routes.ts";
 
@@ -26,6 +28,7 @@ interface RouteParts {
   readonly clusterName: string;
   readonly reader: StateReader;
   readonly logs: LogReader;
+  readonly metrics: MetricReader;
   readonly page: PageFiles;
 }
 
@@ -36,6 +39,7 @@ export function routeTable(parts: RouteParts): Route[] {
     ...clusterRoutes(parts),
     ...stateRoutes(parts.reader),
     ...logRoutes(parts.logs),
+    ...metricRoutes(parts.metrics),
   ];
   table.push({
     method: "GET",

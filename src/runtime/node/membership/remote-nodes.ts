@@ -63,6 +63,7 @@ const ROUTES: HeaderExtractors<MessagesOfProcess, Route | undefined> = {
   [MESSAGE.NODE_EXTENSION]: ({ node }) => node,
   [MESSAGE.NODE_STATE]: ({ node }) => node,
   [MESSAGE.LOG_LIST]: ({ node }) => node,
+  [MESSAGE.NODE_METRICS]: ({ node }) => node,
   [MESSAGE.LOG_READ]: ({ node }) => node,
   [MESSAGE.HELD_READ]: ([sender, , , asker]) => asker ?? sender,
   // The holds of messages are counted where the owners of the refs are.

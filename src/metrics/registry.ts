@@ -1,19 +1,22 @@
 /**
- * Counters, gauges and histograms of one process, and their text for Prometheus.
+ * Counters, gauges and histograms of one process: those of users' code, and those that libraries keep of themselves.
  *
- * Serve's own metrics have Ray's names; users add theirs by `serve.metrics`. Series are bounded, because a tag with a new value for each request would fill the
- * memory. Above the limit further series are counted together under the tag value "other".
+ * Metrics of libraries have Ray's names. Series are bounded, because a tag with a new value for each request would fill the memory. Above
+ * the limit further series are counted together under the tag value "other".
  */
-import { describeValue } from "../../core/internal.ts";
-import { SERIES_MAX } from "../limits.ts";
+import { describeValue, type MetricKind, type MetricSnapshot } from "../core/internal.ts";
+import { SERIES_MAX } from "./limits.ts";
+import { beginReports } from "./report.ts";
 
-export type MetricKind = "counter" | "gauge" | "histogram";
+export type { MetricKind, MetricSnapshot, ProcessMetrics } from "../core/internal.ts";
 export type Tags = Readonly<Record<string, string>>;
 
 interface MetricFacts {
   readonly name: string;
   readonly description: string;
   readonly tagKeys: readonly string[];
+  /** Made by users' code, whose series share a limit. */
+  readonly isUsers?: boolean;
 }
 
 /** A series of a metric: its tags, and its number or its buckets. Hot paths hold a series instead of looking it up. */
@@ -46,13 +49,6 @@ export class Series {
   }
 }
 
-/** A metric as it travels to whoever gathers those of all processes. */
-export interface MetricSnapshot extends MetricFacts {
-  readonly kind: MetricKind;
-  readonly boundaries: readonly number[];
-  readonly series: readonly { readonly tags: readonly string[]; readonly value: number; readonly counts: readonly number[] }[];
-}
-
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const KEY = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 /** Milliseconds, as Ray's latencies have them. */
@@ -77,7 +73,12 @@ export class Metric {
     const key = tags.join("\u0000");
     let series = this.#series.get(key);
     if (series !== undefined) return series;
-    if (this.#series.size >= SERIES_MAX && tags.some((tag) => tag !== OTHER)) return this.series(tags.map(() => OTHER));
+    const isFull = this.#series.size >= SERIES_MAX || (this.facts.isUsers === true && users.series >= SERIES_MAX);
+    if (isFull && tags.some((tag) => tag !== OTHER)) {
+      warnOfLimit(this.facts.name);
+      return this.series(tags.map(() => OTHER));
+    }
+    if (this.facts.isUsers === true) users.series += 1;
     series = new Series([...tags], this.kind === "histogram" ? this.boundaries : undefined);
     this.#series.set(key, series);
     return series;
@@ -90,11 +91,31 @@ export class Metric {
 
   snapshot(): MetricSnapshot {
     const series = [...this.#series.values()].map(({ tags, value, counts }) => ({ tags, value, counts }));
-    return { ...this.facts, kind: this.kind, boundaries: this.boundaries, series };
+    const { name, description, tagKeys, isUsers } = this.facts;
+    return {
+      name,
+      description,
+      tagKeys,
+      kind: this.kind,
+      boundaries: this.boundaries,
+      series,
+      ...(isUsers === true ? {} : { isSystem: true }),
+    };
   }
 }
 
 const OTHER = "other";
+/** Series of users' metrics in this process. */
+const users = { series: 0, isWarned: false };
+
+function warnOfLimit(name: string): void {
+  if (users.isWarned) return;
+  users.isWarned = true;
+  console.warn(
+    `Metric ${name} has too many different tags: beyond ${SERIES_MAX} series in this process, values are counted under the tag value "${OTHER}". Use tags with few values`,
+  );
+}
+
 const metrics = new Map<string, Metric>();
 
 /**
@@ -119,6 +140,7 @@ export function metricOf(kind: MetricKind, facts: MetricFacts, boundaries: reado
   }
   const made = new Metric(kind, facts, boundaries);
   metrics.set(name, made);
+  beginReports(metricSnapshots);
   return made;
 }
 
@@ -133,57 +155,4 @@ export function beforeSnapshots(refresh: () => void): void {
 export function metricSnapshots(): MetricSnapshot[] {
   for (const refresh of refreshers) refresh();
   return [...metrics.values()].map((metric) => metric.snapshot());
-}
-
-/** Metrics of one process, and the tags of all its series. */
-export interface ProcessMetrics {
-  readonly tags: Tags;
-  readonly metrics: readonly MetricSnapshot[];
-}
-
-/**
- * Writes the metrics of many processes as text for Prometheus. Each series has the tags of its process besides its own, so that processes stay apart.
- */
-export function prometheusText(processes: readonly ProcessMetrics[]): string {
-  const byName = new Map<string, string[]>();
-  for (const { tags: own, metrics: found } of processes) {
-    for (const metric of found) {
-      const lines = byName.get(metric.name) ?? [
-        `# HELP ${metric.name} ${metric.description.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")}`,
-        `# TYPE ${metric.name} ${metric.kind}`,
-      ];
-      byName.set(metric.name, lines);
-      for (const { tags, value, counts } of metric.series) {
-        const labels = [
-          ...Object.entries(own).filter(([key]) => !metric.tagKeys.includes(key)),
-          ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const),
-        ];
-        if (metric.kind === "histogram") lines.push(...histogramLines(metric, labels, { sum: value, counts }));
-        else lines.push(`${metric.name}${labelText(labels)} ${value}`);
-      }
-    }
-  }
-  return `${[...byName.values()].flat().join("\n")}\n`;
-}
-
-function histogramLines(
-  { name, boundaries }: MetricSnapshot,
-  labels: readonly (readonly [string, string])[],
-  { sum, counts }: { sum: number; counts: readonly number[] },
-): string[] {
-  const lines: string[] = [];
-  let total = 0;
-  for (const [index, count] of counts.entries()) {
-    total += count;
-    const boundary = index < boundaries.length ? String(boundaries[index]) : "+Inf";
-    lines.push(`${name}_bucket${labelText([...labels, ["le", boundary]])} ${total}`);
-  }
-  lines.push(`${name}_sum${labelText(labels)} ${sum}`, `${name}_count${labelText(labels)} ${total}`);
-  return lines;
-}
-
-function labelText(labels: readonly (readonly [string, string])[]): string {
-  if (labels.length === 0) return "";
-  const parts = labels.map(([key, value]) => `${key}="${value.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`);
-  return `{${parts.join(",")}}`;
 }

@@ -163,3 +163,10 @@ test("a run that is over soon shows nothing", () => {
   end("done");
   expect(taken()).toBe("");
 });
+
+test("a line has the share that is done, where the whole is known", () => {
+  const lines = (share: number | undefined): readonly string[] =>
+    shownRun({ operators: [{ ...operator("readCsv", 10), share }], errored: new ErroredBlocks(0) }).lines(2000);
+  expect(lines(0.459)[0]).toMatch(/^readCsv: 45 %, 10 rows, /);
+  expect(lines(undefined)[0]).toMatch(/^readCsv: 10 rows, /);
+});

@@ -26,12 +26,13 @@ export function shownRun({ name: dataset, operators, errored }: ShownRun): Shown
   };
 }
 
-/** Returns the line of one operator: rows, bytes, rate, queue, workers. */
+/** Returns the line of one operator: the share that is done, where the whole is known, and rows, bytes, rate, queue, workers. */
 function lineOf(operator: Operator, now: number): string {
   const { name, rows, bytes, queuedBlocks, workers } = reportOf(operator);
   const { startedMs } = operator.statistics;
   const rate = rateText(rows, startedMs === undefined ? 0 : now - startedMs);
-  return `${name}: ${counted(rows, "row")}, ${bytesText(bytes)}, ${rate}, ${queuedBlocks} queued, ${workers} working`;
+  const done = operator.share === undefined ? "" : `${Math.floor(100 * operator.share)} %, `;
+  return `${name}: ${done}${counted(rows, "row")}, ${bytesText(bytes)}, ${rate}, ${queuedBlocks} queued, ${workers} working`;
 }
 
 function rateText(rows: number, ms: number): string {

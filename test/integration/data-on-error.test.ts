@@ -158,9 +158,11 @@ describe("CSV", () => {
     expect(rows[390_000]).toEqual({ a: 390_001, b: 390_001 });
   });
 
-  test("counts a quote that is not closed, and goes on with the next file", async () => {
-    const { rows, items } = await resultOf(data.readCsv(filesOf('a\n1\n"2\n', "a\n3\n"), { onError: "skip", schema: { a: "int64" } }));
-    expect([rows, items]).toEqual([[{ a: 1 }, { a: 3 }], 1]);
+  test("loses the line of a quote that is not closed, and goes on behind it", async () => {
+    const path = filesOf('a,b\n1,2\n3,"4\n5,6\n7,8\n', "a,b\n9,10\n");
+    const { rows, items, messages } = await resultOf(data.readCsv(path, { onError: "skip", schema: { a: "int64", b: "int64" } }));
+    expect([rows, items]).toEqual([[1, 5, 7, 9].map((a) => ({ a, b: a + 1 })), 1]);
+    expect(messages[0]).toContain("row 2 (line 3, byte 8) opens a quote that the file does not close");
   });
 
   test("does not take a wrong option for a bad item", async () => {

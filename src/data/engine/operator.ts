@@ -59,6 +59,8 @@ export interface Operator {
   /** Since when each task is waited for that has not given its next block. Absent where there are no tasks. */
   readonly pulledSinceMs?: readonly number[];
   readonly load: OperatorLoad;
+  /** The share of all work that is done, from 0 to 1; undefined where the whole is not known. */
+  readonly share?: number | undefined;
   /** Whether it will give no block any more. */
   readonly isDone: boolean;
   /** Whether it needs no more input. */

@@ -124,3 +124,17 @@ test("small blocks go to one task together, unless they are to stay apart or it 
   expect(taken({ keepsBlocksApart: true, bytesPerTaskMin: 75 })).toEqual([8, 8, 4]);
   expect(taken({ keepsBlocksApart: true, rowsPerTaskMin: 50, bytesPerTaskMin: 75 })).toEqual([10, 10]);
 });
+
+test("the share of reads that have ended is known", async () => {
+  const { operator, fill, end } = makeReads(4);
+  fill();
+  expect(operator.share).toBe(0);
+  await end(0);
+  expect(operator.share).toBe(0.25);
+  fill();
+  await end(1);
+  await end(2);
+  fill();
+  await end(3);
+  expect(operator.share).toBe(1);
+});

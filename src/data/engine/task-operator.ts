@@ -120,6 +120,13 @@ export class TaskOperator implements Operator {
     return { queuedBlocks: this.#queue.count + known, workers: this.#streams.unendedCount };
   }
 
+  /** Of tasks that read: how many have ended. */
+  get share(): number | undefined {
+    const total = this.#options.reads?.length ?? 0;
+    if (total === 0) return undefined;
+    return Math.max(0, this.#nextKnown - this.#streams.unendedCount) / total;
+  }
+
   get isSatisfied(): boolean {
     return this.#isStopped;
   }

@@ -11,7 +11,7 @@ import { type Block, takeBlock } from "../blocks/block.ts";
 import { type DataType, type Field, parseType, STRING, TYPE_NAMES, typeName, valueType } from "../blocks/data-type.ts";
 import { LossSum, type OnError } from "../blocks/losses.ts";
 import { DataError } from "../errors.ts";
-import { INFERENCE_BYTES, READ_BLOCK_BYTES } from "../limits.ts";
+import { INFERENCE_BYTES, READ_BLOCK_BYTES, RECORD_BYTES_MAX } from "../limits.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { type CsvForm, FieldTable, PLAIN, type RaggedRows, tableText } from "./csv-fields.ts";
 import { FieldMisfit, ROUNDED, textColumn, type TextColumn } from "./text-columns.ts";
@@ -314,14 +314,13 @@ class CsvBlocks {
         hasGiven = true;
       }
       if (!isStuck) continue;
-      if (window.isLast) break;
-      await window.grow();
-      window.endLastLine();
-    }
-    if (window.length > 0) {
-      const cutOff = badRecord(window, this.#table, this.#place);
-      if (this.#onError === undefined) throw cutOff;
-      this.#losses.addError(cutOff);
+      if (window.isLast && window.length === 0) break;
+      const endless = await this.#more();
+      if (endless === undefined) continue;
+      if (this.#onError === undefined) throw endless;
+      // A quote that is never closed costs its line: the others may be whole.
+      this.#losses.addError(endless);
+      this.#skipLine();
     }
     this.#tellSkipped();
     if (this.#blockRows > 0 || !hasGiven) yield this.#take();
@@ -407,6 +406,27 @@ class CsvBlocks {
       window.start = next;
     }
     return isStuck;
+  }
+
+  /** Reads on for the end of the record at the window's beginning. Returns an error where it has none. */
+  async #more(): Promise<DataError | undefined> {
+    const window = this.#window;
+    if (window.isLast) return badRecord(window, this.#table, this.#place);
+    try {
+      await window.grow();
+    } catch (error) {
+      if (error instanceof DataError && window.length >= RECORD_BYTES_MAX) return error;
+      throw error;
+    }
+    window.endLastLine();
+    return undefined;
+  }
+
+  #skipLine(): void {
+    const window = this.#window;
+    const newline = window.bytes.indexOf(LF, window.start);
+    window.start = newline < 0 || newline >= window.end ? window.end : newline + 1;
+    this.#place = { rows: this.#place.rows + 1, line: this.#place.line + 1 };
   }
 
   /** Where the line behind a bad record begins; undefined where there is no such record, or its end is not in the window yet. */

@@ -113,6 +113,9 @@ export const ACTOR_DEATHS_MAX = 3;
 /** Pieces of a call or task whose process died: a row among 65,536 is alone after four deaths, and there are few more calls than before. */
 export const PIECES_AFTER_DEATH = 16;
 
+/** Deaths of tasks without a block in between, after which no task is cut any more: a function that ends each process would be tried with each row. */
+export const TASK_DEATHS_IN_ROW_MAX: number = 2 * PIECES_AFTER_DEATH;
+
 /** Retries of an error that `retryOn` accepts, where `maxTaskRetries` says nothing. The same as that of tasks. */
 export const ERROR_RETRIES = 3;
 

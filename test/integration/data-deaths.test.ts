@@ -1,5 +1,5 @@
 /** Rows that end the process of each task or actor that gets them: the call is cut until such a row or batch is alone, and it alone is lost. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ActorDiedError, WorkerCrashedError } from "shoal";
 import * as data from "shoal/data";
@@ -88,6 +88,24 @@ describe("in tasks", () => {
     const [ids, count] = await lenient(rows);
     expect([ids, count]).toEqual([without(2000, (id) => id === DEADLY), 1]);
     expect(await rows.withSettings({ maxErroredBlocks: 1 }).writeCsv(join(folder, "written"))).toMatchObject({ rowCount: 1999 });
+  }, 60_000);
+
+  test("a function that ends each process is not tried with each row", async () => {
+    const log = join(folder, "deaths");
+    const kept = await data.range(20_000).repartition(1).materialize();
+    const rows = kept.map(
+      async ({ id }) => {
+        const { appendFileSync } = await import("node:fs");
+        appendFileSync(log, ".");
+        process.kill(process.pid, "SIGKILL");
+        return { id };
+      },
+      { maxRetries: 0 },
+    );
+    const error = await failureOf(rows.takeAll());
+    expect(error).toBeInstanceOf(WorkerCrashedError);
+    expect(error.message).toContain("its process died each time with the same rows");
+    expect(readFileSync(log).length).toBeLessThan(100);
   }, 60_000);
 
   test("a death that does not come again costs nothing", async () => {

@@ -6,7 +6,7 @@
  */
 import { OutOfMemoryError, WorkerCrashedError } from "../../core/index.ts";
 import { producerOf } from "../../core/internal.ts";
-import { TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
+import { TASK_DEATHS_IN_ROW_MAX, TASKS_ENDED_AHEAD_MAX } from "../limits.ts";
 import type { ErroredBlocks } from "./errored-blocks.ts";
 import { type BlockRef, type Operator, type OperatorEvents, type OperatorLoad, OperatorStatistics } from "./operator.ts";
 import { InputQueue } from "./input-queue.ts";
@@ -85,6 +85,8 @@ export class TaskOperator implements Operator {
   readonly #readArgs = new WeakMap<RunningStream, readonly unknown[]>();
   /** Tasks that read and do nothing else, as one that did more has died. */
   readonly #bareReads = new WeakSet<RunningStream>();
+  /** Tasks that died for good since one gave a block. */
+  #deathsInRow = 0;
   #nextKnown = 0;
   #nextRow = 0;
   #isStopped = false;
@@ -95,7 +97,11 @@ export class TaskOperator implements Operator {
     this.statistics = options.statistics ?? new OperatorStatistics();
     this.#queue = new InputQueue(options);
     const onFailure = (stream: RunningStream, error: unknown): void => this.#hasFailed(stream, error);
-    this.#streams = new RunningStreams({ ...options, statistics: this.statistics, onFailure });
+    const onProgress = (stream: RunningStream): void => {
+      // A read alone says nothing of the functions behind it.
+      if (stream.feeds === undefined) this.#deathsInRow = 0;
+    };
+    this.#streams = new RunningStreams({ ...options, statistics: this.statistics, onFailure, onProgress });
     if (options.reads !== undefined || options.bundles !== undefined) this.#queue.end();
   }
 
@@ -197,8 +203,10 @@ export class TaskOperator implements Operator {
       this.#streams.fail(stream, error);
       return;
     }
+    this.#deathsInRow += 1;
+    const mayBeCut = stream.givenCount === 0 && this.#deathsInRow <= TASK_DEATHS_IN_ROW_MAX;
     try {
-      if (stream.givenCount === 0 && this.#goesOnInParts(stream)) return;
+      if (mayBeCut && this.#goesOnInParts(stream)) return;
     } catch (failure) {
       this.#options.events.onFailure(failure);
       return;

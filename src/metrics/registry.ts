@@ -105,6 +105,8 @@ export class Metric {
 }
 
 const OTHER = "other";
+/** Of names on the page of a cluster. */
+const SYSTEM_PREFIX = "shoal_";
 /** Series of users' metrics in this process. */
 const users = { series: 0, isWarned: false };
 
@@ -127,9 +129,18 @@ export function metricOf(kind: MetricKind, facts: MetricFacts, boundaries: reado
   const { name, tagKeys } = facts;
   if (typeof name !== "string" || !NAME.test(name))
     throw new TypeError(`Cannot make a metric: its name consists of letters, digits, "_" and ":": received ${describeValue(name)}`);
-  for (const key of tagKeys)
+  for (const key of tagKeys) {
     if (!KEY.test(key))
       throw new TypeError(`Cannot make metric ${name}: a tag's name consists of letters, digits and "_": received ${describeValue(key)}`);
+    if (key.startsWith("__") || key === "le" || tagKeys.indexOf(key) !== tagKeys.lastIndexOf(key))
+      throw new TypeError(
+        `Cannot make metric ${name}: a tag's name is given once, is not "le" and does not begin with "__": received ${describeValue(key)}`,
+      );
+  }
+  if (facts.isUsers === true && name.startsWith(SYSTEM_PREFIX))
+    throw new TypeError(
+      `Cannot make metric ${name}: names that begin with ${SYSTEM_PREFIX} are those of Shoal's own metrics. Choose another`,
+    );
   const known = metrics.get(name);
   if (known !== undefined) {
     if (known.kind !== kind || known.facts.tagKeys.join() !== tagKeys.join())

@@ -146,6 +146,19 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.NODE_EXTENSION]: { extension: "e", message: "m", header: 1 },
     [MESSAGE.NODE_STATE]: { node: NODE, resource: "jobs", query: { filters: [["status", "=", "x"]], limit: 1, detail: true } },
     [MESSAGE.CALL_FAILED]: { caller: OTHER, callId: 1, type: "Error", message: "m", stack: "s" },
+    [MESSAGE.LOG_LIST]: { node: NODE, glob: "*" },
+    [MESSAGE.LOG_READ]: { node: NODE, name: "node.log", from: "1.2:3", tail: 1, taskId: "a", withMarks: true },
+    [MESSAGE.NODE_METRICS]: { node: NODE },
+    [MESSAGE.METRICS]: [
+      {
+        name: "m",
+        description: "d",
+        kind: "histogram",
+        tagKeys: ["k"],
+        boundaries: [1],
+        series: [{ tags: ["x"], value: 1, counts: [1, 0] }],
+      },
+    ],
   };
 }
 

@@ -27,6 +27,7 @@ interface Asked {
 let origin: URL;
 let token: string;
 let viewToken: string;
+let joinToken: string;
 
 /** Node's own client sends the path as it is given. */
 function ask(path: string, { method = "GET", headers = {}, body }: Asked = {}): Promise<Answer> {
@@ -62,8 +63,9 @@ async function routes(): Promise<{ method: string; path: string; role: string }[
 }
 
 beforeAll(async () => {
-  const { dashboardUrl } = await startHead("--dashboard-port", "0");
-  origin = new URL(dashboardUrl);
+  const head = await startHead("--dashboard-port", "0");
+  origin = new URL(head.dashboardUrl);
+  ({ joinToken } = head);
   token = (await run("get-auth-token")).stdout.trim();
   viewToken = (await run("token", "create", "--for", "http", "--role", "view")).stdout.trim();
 }, 60_000);
@@ -354,6 +356,15 @@ describe("logs", () => {
         from,
         400,
       ]);
+  });
+
+  test("hold no token", async () => {
+    const { data } = await json<Listed>("/api/v0/logs");
+    expect(data.files.length).toBeGreaterThan(1);
+    for (const { filename, node_id } of data.files) {
+      const { body } = await ask(`/api/v0/logs/file?filename=${filename}&node_id=${node_id}&lines=-1`, { headers: bearer() });
+      for (const secret of [token, viewToken, joinToken]) expect([filename, body.includes(secret)]).toEqual([filename, false]);
+    }
   });
 
   test("that are followed are sent as they grow, to a bounded number of readers, and cost nothing when these have gone", async () => {

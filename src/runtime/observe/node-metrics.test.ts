@@ -88,7 +88,24 @@ test("processes that disagree on a name share a page that Prometheus takes", () 
   const metrics = new NodeMetrics("n");
   metrics.report(A, [metric("counter", [[["x"], 1]])]);
   metrics.report(B, [metric("gauge", [[["x"], 2]])]);
-  expect(textOf(metrics)).toBe('# TYPE m counter\nm{node_id="n",k="x"} 1\n');
+  const note = "# shoal: a metric of the name m is left out: another one has this name\n";
+  expect(textOf(metrics)).toBe(`${note}# TYPE m counter\nm{node_id="n",k="x"} 1\n`);
+});
+
+test("a counter with the name of a histogram's sum or count is left out, whichever came first", () => {
+  for (const name of ["h_sum", "h_count", "h_bucket"])
+    for (const isFirst of [true, false]) {
+      const metrics = new NodeMetrics("n");
+      const both = [metric("counter", [[[], 9]], { name }), metric("histogram", [[[], 7, [1, 2]]], { name: "h", boundaries: [10] })];
+      metrics.report(A, isFirst ? both : both.toReversed());
+      const text = textOf(metrics);
+      expect([name, text.includes(`# TYPE ${name} `), text.includes(`a metric of the name ${name} is left out`)]).toEqual([
+        name,
+        false,
+        true,
+      ]);
+      expect(text).toContain('h_sum{node_id="n"} 7');
+    }
 });
 
 test("texts in labels and descriptions cannot begin a line or end a label", () => {

@@ -1,8 +1,8 @@
 /**
  * Writes metrics of many processes as text for Prometheus (format 0.0.4).
  *
- * Series of one name stand together, and no two have the same labels: Prometheus refuses a whole page with either fault. A metric of a name
- * that another kind or other tags have already is left out, as the page could have only one of them. Pure.
+ * Series of one name stand together, and no two have the same labels: Prometheus refuses a whole page with either fault. A metric whose
+ * name means something else already, as another kind or as the sum of a histogram, is left out, and a comment says so. Pure.
  */
 import type { MetricSnapshot, ProcessMetrics } from "../wire/metric-messages.ts";
 
@@ -22,13 +22,17 @@ export function prometheusText(
   nameOf: (metric: MetricSnapshot) => string = ({ name }) => name,
 ): string {
   const families = new Map<string, Family>();
+  const leftOut = new Set<string>();
   for (const { tags: own, metrics } of processes) {
     for (const metric of metrics) {
       const name = nameOf(metric);
       const facts = `${metric.kind} ${metric.tagKeys.join()} ${metric.boundaries.join()}`;
       const family = families.get(name) ?? familyOf(name, facts, metric);
       families.set(name, family);
-      if (family.facts !== facts) continue;
+      if (family.facts !== facts) {
+        leftOut.add(name);
+        continue;
+      }
       const ownLabels = Object.entries(own).filter(([key]) => !metric.tagKeys.includes(key));
       for (const { tags, value, counts } of metric.series) {
         const labels = [...ownLabels, ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const)];
@@ -42,11 +46,18 @@ export function prometheusText(
       }
     }
   }
-  const text = Array.from(families.values()).flatMap(({ head, lines }) =>
+  const histograms = Array.from(families).filter(([, { facts }]) => facts.startsWith("histogram"));
+  for (const part of histograms.flatMap(([name]) => PARTS.map((end) => `${name}${end}`))) if (families.delete(part)) leftOut.add(part);
+  const notes = Array.from(leftOut, (name) => `# shoal: a metric of the name ${name} is left out: another one has this name`);
+  const series = Array.from(families.values()).flatMap(({ head, lines }) =>
     lines.size === 0 ? [] : [...head, ...Array.from(lines.values()).flat()],
   );
+  const text = [...notes, ...series];
   return text.length === 0 ? "" : `${text.join("\n")}\n`;
 }
+
+/** A histogram has three kinds of series. */
+const PARTS = ["_bucket", "_sum", "_count"] as const;
 
 function familyOf(name: string, facts: string, { description, kind }: MetricSnapshot): Family {
   const help = description.replace(/\\/g, "\\\\").replace(/\r?\n|\r/g, "\\n");

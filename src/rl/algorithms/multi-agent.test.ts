@@ -220,3 +220,26 @@ test("a call says which policy it means where there are several", async () => {
   expect(() => algorithm.getWeights(["up"])).toThrow('Cannot get weights: there is no policy "up"');
   expect(() => algorithm.setWeights({ left: new Float32Array(1) })).toThrow("Cannot set weights: left has ");
 });
+
+test("policies may be called like members of objects, and one that nobody plays learns nothing", async () => {
+  const policyMappingFn = (agent: string): string => (agent === "dial" ? "toString" : "constructor");
+  const config = mixed().multiAgent({
+    policies: { toString: {}, constructor: {}, spare: { observationSpace: new Discrete(2), actionSpace: new Discrete(2) } },
+    policyMappingFn,
+  });
+  await using algorithm = await config.buildAlgo();
+  const { learners, envRunners } = await algorithm.train();
+  expect(Object.keys(learners)).toEqual(["toString", "constructor"]);
+  expect(Object.keys(envRunners.moduleEpisodeReturnsMean ?? {}).toSorted()).toEqual(["constructor", "toString"]);
+  expect(algorithm.computeAction<number>([0, 1], { moduleId: "toString" })).toBeLessThan(3);
+  expect(() => algorithm.computeAction(0, { moduleId: "valueOf" })).toThrow(
+    'there is no policy "valueOf": there are toString, constructor, spare',
+  );
+});
+
+test("with no policy to train nothing changes", async () => {
+  await using algorithm = await mixed().multiAgent({ policiesToTrain: [] }).buildAlgo();
+  const before = algorithm.getWeights();
+  expect((await algorithm.train()).learners).toEqual({});
+  expect(algorithm.getWeights()).toEqual(before);
+});

@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { REPOSITORY } from "../../../test/house/source-files.ts";
 import { ClipRewards } from "../connectors/clip-rewards.ts";
 import { gamesOf } from "../environments/make-env.ts";
 import type { MultiAgentEnv, MultiAgentResetResult, MultiAgentStepResult } from "../environments/multi-agent/multi-agent-env.ts";
@@ -8,7 +11,9 @@ import { type ModuleRecipe, moduleSeed, type PolicyMappingFn, resolvePolicies } 
 import { Chunks } from "../sequences/chunks.ts";
 import { type Fragment, joinFragments, SEQUENCE_END } from "../sequences/fragment.ts";
 import { Box } from "../spaces/box.ts";
+import { Dict } from "../spaces/composite.ts";
 import { Discrete } from "../spaces/discrete.ts";
+import { MultiBinary } from "../spaces/multi-binary.ts";
 import { noGrad, scope } from "../../tensor/index.ts";
 import type { ModuleSample, RunnerSpec, Sample } from "./env-runner.ts";
 import { MultiAgentRunner } from "./multi-agent-runner.ts";
@@ -262,3 +267,142 @@ test("an environment in which nobody ever acts again is refused", async () => {
       .then(() => runner.sample({ steps: 1, explore: true, countsAgentSteps: true })),
   ).rejects.toThrow("Cannot use Silent: no agent had an observation in 10000 steps in a row");
 });
+
+/** A game of one step in which `b` never has its turn; `c` comes with the end. */
+class Short implements MultiAgentEnv {
+  readonly possibleAgents: readonly string[] = ["a", "b", "c"];
+  readonly observationSpaces = { a: box(), b: box(), c: box() };
+  readonly actionSpaces = { a: new Discrete(2), b: new Discrete(2), c: new Discrete(2) };
+
+  reset(): MultiAgentResetResult {
+    return { observations: { a: [1] } };
+  }
+
+  step(): MultiAgentStepResult {
+    return {
+      observations: { a: [2], c: [3] },
+      rewards: { a: 1, c: 2 },
+      terminateds: { a: true, __all__: false },
+      truncateds: { a: true, __all__: true },
+    };
+  }
+}
+
+test("an episode may end before an agent has acted, and a termination counts more than a truncation", async () => {
+  const runner = new MultiAgentRunner(specOf(Short, ["a", "b", "c"]));
+  const sample = await runner.sample({ steps: 2, explore: true });
+  expect(Array.from(fragmentOf(sample, "a").sequences)).toEqual([0, 1, TERMINATED, 1, 1, TERMINATED]);
+  expect([fragmentOf(sample, "b").rows, fragmentOf(sample, "c").rows]).toEqual([0, 0]);
+  const episode = [
+    ["a", "a", 1],
+    ["c", "c", 2],
+  ];
+  expect(sample.agents).toEqual([episode, episode]);
+});
+
+/** Agents whose names are those of members that every object has; the second one may choose the third action alone. */
+class Oddly implements MultiAgentEnv {
+  readonly possibleAgents: readonly string[] = ["constructor", "toString"];
+  readonly observationSpaces: MultiAgentEnv["observationSpaces"];
+  readonly actionSpaces: MultiAgentEnv["actionSpaces"];
+  #at = 0;
+
+  constructor() {
+    const space = (): Dict => new Dict({ observations: box(), actionMask: new MultiBinary(3) });
+    this.observationSpaces = { constructor: space(), toString: space() };
+    this.actionSpaces = { constructor: new Discrete(3), toString: new Discrete(3) };
+  }
+
+  reset(): MultiAgentResetResult {
+    this.#at = 0;
+    return { observations: { constructor: { observations: [0], actionMask: [1, 1, 0] } } };
+  }
+
+  step(actions: Record<string, number>): MultiAgentStepResult {
+    this.#at += 1;
+    const [mover, waiting] = this.#at % 2 === 1 ? (["constructor", "toString"] as const) : (["toString", "constructor"] as const);
+    if (!Object.hasOwn(actions, mover) || Object.keys(actions).length !== 1) throw new Error("the mover acts alone");
+    if (mover === "toString" ? actions[mover] !== 2 : actions[mover] === 2) throw new Error("the mask is obeyed");
+    const isOver = this.#at === 4;
+    // Nothing is allowed where nobody acts.
+    const actionMask = isOver ? [0, 0, 0] : waiting === "toString" ? [0, 0, 1] : [1, 1, 0];
+    return {
+      observations: { [waiting]: { observations: [this.#at], actionMask } },
+      rewards: { [mover]: 1 },
+      terminateds: { __all__: isOver },
+    };
+  }
+}
+
+test("names of members of objects are good names, and masks are obeyed agent by agent", async () => {
+  const runner = new MultiAgentRunner(specOf(Oddly, ["all"]));
+  const sample = await runner.sample({ steps: 40, explore: true });
+  expect(fragmentOf(sample, "all").rows).toBe(40);
+  expect(sample.agents?.[0]).toEqual([
+    ["constructor", "all", 2],
+    ["toString", "all", 2],
+  ]);
+});
+
+interface RecordedGame {
+  readonly first: Readonly<Record<string, number>>;
+  readonly script: readonly MultiAgentStepResult[];
+  readonly rows: Readonly<
+    Record<string, { readonly observations: readonly number[]; readonly rewards: readonly number[]; readonly end: string }>
+  >;
+}
+
+/** Recorded by `test/vectors/rl/record_agent_episodes.py`. */
+const RECORDED = JSON.parse(readFileSync(join(REPOSITORY, "test", "vectors", "rl", "agent-episodes.json"), "utf8")) as RecordedGame[];
+
+/** Plays a recorded game. */
+class Replay implements MultiAgentEnv {
+  static game: RecordedGame;
+  readonly possibleAgents: readonly string[] = ["a", "b", "c"];
+  readonly observationSpaces = { a: wide(), b: wide(), c: wide() };
+  readonly actionSpaces = { a: new Discrete(2), b: new Discrete(2), c: new Discrete(2) };
+  #at = 0;
+
+  reset(): MultiAgentResetResult {
+    this.#at = 0;
+    return { observations: listed(Replay.game.first) };
+  }
+
+  step(): MultiAgentStepResult {
+    const result = Replay.game.script[this.#at] as MultiAgentStepResult;
+    this.#at += 1;
+    return { ...result, observations: listed(result.observations) };
+  }
+}
+
+const wide = (): Box => new Box({ low: 0, high: 1e6, shape: [1] });
+const listed = (numbers: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(numbers).map(([agent, number]) => [agent, [number]]));
+
+test.each([1, 3, 100])("rows of recorded games are RLlib's, in fragments of %i steps", async (length) => {
+  for (const game of RECORDED) {
+    Replay.game = game;
+    const runner = new MultiAgentRunner(specOf(Replay, ["a", "b", "c"]));
+    const rows = new Map<string, { observations: number[]; rewards: number[]; end: string }>();
+    for (let left = game.script.length; left > 0; left -= length) {
+      const sample = await runner.sample({ steps: Math.min(length, left), explore: true });
+      for (const agent of ["a", "b", "c"]) collect(fragmentOf(sample, agent), rows, agent);
+    }
+    expect(Object.fromEntries(rows)).toEqual(game.rows);
+  }
+});
+
+/** Adds the rows of a fragment to those of an agent. */
+function collect(
+  { obs, rewards, sequences }: Fragment,
+  rows: Map<string, { observations: number[]; rewards: number[]; end: string }>,
+  agent: string,
+): void {
+  if (sequences.length === 0) return;
+  const known = rows.get(agent) ?? { observations: [], rewards: [], end: "open" };
+  // The observation behind a cut begins the next fragment.
+  known.observations.splice(-1, 1, ...obs);
+  known.rewards.push(...rewards);
+  known.end = ["open", "terminated", "truncated"][sequences.at(-1) as number] as string;
+  rows.set(agent, known);
+}

@@ -98,7 +98,7 @@ export class MultiAgentRunner implements Runner {
   async sample(request: SampleRequest, signal?: AbortSignal): Promise<Sample> {
     const { steps, connectors, countsAgentSteps = false } = request;
     for (const [id, lanes] of this.#modules) {
-      if (connectors?.[id] !== undefined) lanes.setStates(connectors[id]);
+      if (connectors !== undefined && Object.hasOwn(connectors, id)) lanes.setStates(connectors[id] as readonly unknown[]);
       lanes.open(steps);
     }
     await this.#begin();

@@ -76,6 +76,16 @@ test("an agent that has ended may be reported as such again, and a zero for it",
   expect(await played(game, 2)).toMatchObject({ shares: [{ agent: 0 }] });
 });
 
+test("a game is over with its last player, also where nobody says so", async () => {
+  const steps = [
+    { observations: { b: 1 }, rewards: {}, terminateds: { a: true, __all__: false } },
+    { observations: {}, rewards: { b: 1 }, terminateds: { b: true, __all__: false } },
+  ];
+  const game = gameOf({ steps });
+  expect(await played(game, 1)).toMatchObject({ isOver: false });
+  expect(await game.step({})).toMatchObject({ isOver: true, shares: [{ agent: 1, reward: 1, end: SEQUENCE_END.TERMINATED }] });
+});
+
 test("a time limit cuts the steps under way of agents that have no observation then", async () => {
   const game = gameOf(
     {

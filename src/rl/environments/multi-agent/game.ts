@@ -100,7 +100,9 @@ export class Game {
     const { terminateds, truncateds } = result;
     const isLimit = this.#steps >= (this.#options.maxEpisodeSteps ?? Infinity);
     const isOver = terminateds[ALL_AGENTS] === true || truncateds?.[ALL_AGENTS] === true || isLimit;
-    return { shares: this.#sharesOf(result, isOver), isOver };
+    const shares = this.#sharesOf(result, isOver);
+    // A game without players is over, as in RLlib and PettingZoo.
+    return { shares, isOver: isOver || !this.#stages.includes(STAGE.PLAYING) };
   }
 
   #sharesOf(result: MultiAgentStepResult, isOver: boolean): AgentShare[] {
@@ -109,8 +111,8 @@ export class Game {
     this.#checksLeft -= 1;
     const shares: AgentShare[] = [];
     for (const [agent, name] of this.agents.entries()) {
-      const observation = observations[name];
-      const reward = rewards[name] ?? 0;
+      const observation = ownOf(observations, name);
+      const reward = ownOf(rewards, name) ?? 0;
       const stage = this.#stages[agent];
       if (stage === STAGE.ENDED) {
         if (observation !== undefined || reward !== 0)
@@ -119,8 +121,8 @@ export class Game {
           );
         continue;
       }
-      const isTerminated = terminateds[name] === true || terminateds[ALL_AGENTS] === true;
-      const hasEnded = isTerminated || truncateds?.[name] === true || isOver;
+      const isTerminated = ownOf(terminateds, name) === true || terminateds[ALL_AGENTS] === true;
+      const hasEnded = isTerminated || ownOf(truncateds, name) === true || isOver;
       if (observation !== undefined && isChecked) this.#checkObservation(name, observation);
       if (hasEnded) this.#stages[agent] = STAGE.ENDED;
       else if (observation !== undefined) this.#stages[agent] = STAGE.PLAYING;
@@ -142,7 +144,7 @@ export class Game {
     { stage, observation, truncateds }: { stage: number | undefined; observation: unknown } & Pick<MultiAgentStepResult, "truncateds">,
   ): number {
     if (observation !== undefined || stage !== STAGE.PLAYING) return SEQUENCE_END.TRUNCATED;
-    if (truncateds?.[name] !== true && truncateds?.[ALL_AGENTS] !== true) return SEQUENCE_END.CUT;
+    if (ownOf(truncateds, name) !== true && truncateds?.[ALL_AGENTS] !== true) return SEQUENCE_END.CUT;
     throw this.#misuse(
       `agent ${name} has acted and is truncated, so its last observation is needed, from which later rewards are estimated: received none. Return it, or set terminateds`,
     );
@@ -212,6 +214,11 @@ export class Game {
   }
 }
 
+/** Reads the value of an agent. An agent may have the name of a member that every object has, such as `constructor`. */
+function ownOf<V>(byAgent: Readonly<Record<string, V>> | undefined, agent: string): V | undefined {
+  return byAgent !== undefined && Object.hasOwn(byAgent, agent) ? byAgent[agent] : undefined;
+}
+
 /** Checks the members of an environment with several agents. @throws EnvironmentError */
 export function checkMultiAgentMembers(env: Partial<MultiAgentEnv>, name: string): void {
   const misuse = (reason: string, received: unknown): EnvironmentError =>
@@ -228,6 +235,6 @@ export function checkMultiAgentMembers(env: Partial<MultiAgentEnv>, name: string
     const spaces = env[field];
     if (!isPlainObject(spaces)) throw misuse(`${field} is an object of spaces by agent`, spaces);
     for (const agent of agents as readonly string[])
-      if (!(spaces[agent] instanceof Space)) throw misuse(`${field} has a space of shoal/rl for ${agent}`, spaces[agent]);
+      if (!(ownOf(spaces, agent) instanceof Space)) throw misuse(`${field} has a space of shoal/rl for ${agent}`, ownOf(spaces, agent));
   }
 }

@@ -56,6 +56,33 @@ class Echo {
         return new Response(request.method === "HEAD" ? null : ReadableStream.from([new Uint8Array(7)]), {
           headers: { "content-length": "7" },
         });
+      case "/piece": {
+        const bytes = new Uint8Array([97, 98, 99, 100]);
+        const pieces: Record<string, unknown> = {
+          buffer: bytes.buffer,
+          words: new Uint16Array(bytes.buffer),
+          view: new DataView(bytes.buffer, 1, 2),
+          number: 5,
+          object: { a: 1 },
+        };
+        const piece = pieces[searchParams.get("kind") ?? ""];
+        if (searchParams.has("yielded"))
+          return (async function* (): AsyncGenerator {
+            yield piece;
+          })();
+        return new Response(ReadableStream.from([piece]) as ReadableStream<Uint8Array>);
+      }
+      case "/read": {
+        const response = new Response("abc");
+        await response.text();
+        return response;
+      }
+      case "/returned":
+        return new Error("a secret of the application");
+      case "/thrown":
+        throw new Response("not for you", { status: 403, headers: { "x-own": "1" } });
+      case "/trailer":
+        return new Response("abc", { headers: { trailer: "x-sum" } });
       case "/headless":
         return new Response(request.method === "HEAD" ? null : "hello");
       case "/fetched":
@@ -246,7 +273,7 @@ test("an application's word on its body does not move where the next answer begi
   const next = `GET /url HTTP/1.1\r\n${HEAD}\r\n`;
   for (const path of ["/long", "/short"]) {
     const text = await said(raw(`GET ${path} HTTP/1.1\r\n${HEAD}\r\n`, next), /http:\/\/h\/url/);
-    // Its connection ends: a client sees that the answer is not whole, and takes nothing for another one.
+    // The connection ends: a client sees that the answer is not whole, and takes nothing for another one.
     expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
     expect(text).not.toContain("http://h/url");
   }
@@ -276,6 +303,32 @@ test("an application's word on its body does not move where the next answer begi
     "1",
     "plain ".repeat(1000),
   ]);
+});
+
+test("a piece of a body is its own bytes, and nothing else of the replica's memory", async () => {
+  for (const [kind, body] of [
+    ["buffer", "abcd"],
+    ["words", "abcd"],
+    ["view", "bc"],
+  ] as const) {
+    expect(await ask(address, `/piece?kind=${kind}`)).toMatchObject({ status: 200, body });
+    expect(await ask(address, `/piece?kind=${kind}&yielded`)).toMatchObject({ status: 200, body });
+  }
+  expect((await ask(address, "/piece?kind=object&yielded")).body).toBe('{"a":1}\n');
+  // Other values break the body off.
+  for (const path of ["/piece?kind=number", "/piece?kind=object", "/piece?yielded"]) {
+    const text = await said(raw(`GET ${path} HTTP/1.1\r\n${HEAD}\r\n`));
+    expect(text).not.toContain("0\r\n\r\n");
+  }
+});
+
+test("an error that is returned and a body that was read are failures; a response that is thrown is the answer", async () => {
+  for (const path of ["/returned", "/read"]) {
+    const { status, body } = await ask(address, path);
+    expect([path, status, body.includes("secret")]).toEqual([path, 500, false]);
+  }
+  expect(await ask(address, "/thrown")).toMatchObject({ status: 403, body: "not for you", headers: { "x-own": "1" } });
+  expect(await ask(address, "/trailer")).toMatchObject({ status: 200, body: "abc" });
 });
 
 test("pipelined requests are answered in their order, and not without end", async () => {

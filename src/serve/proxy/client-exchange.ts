@@ -237,6 +237,8 @@ export abstract class ClientExchange implements ReplyPort, Transfer {
       if (name.length >= 7 && name.length <= 17) {
         const lower = name.toLowerCase();
         if (OWN_HEADERS.has(lower) || (lower === "content-length" && !keepsLength)) continue;
+        // HTTP announces trailers of chunked bodies alone.
+        if (lower === "trailer" && wholeBytes !== undefined) continue;
       }
       sent.push(name, headers[index + 1] as string);
     }

@@ -50,8 +50,7 @@ export class HttpRequests {
     try {
       returned = call.run(() => this.#options.fetch(request));
     } catch (error) {
-      this.#fail(stream, error);
-      over(true);
+      this.#thrown(stream, call, error, over);
       return;
     }
     if (!isThenable(returned)) {
@@ -60,11 +59,18 @@ export class HttpRequests {
     }
     returned.then(
       (value) => this.#respond(stream, call, value, over),
-      (error: unknown) => {
-        this.#fail(stream, error);
-        over(true);
-      },
+      (error: unknown) => this.#thrown(stream, call, error, over),
     );
+  }
+
+  /** A response may be thrown, as in frameworks where a function below the handler ends the request. */
+  #thrown(stream: ServedStream, call: LibraryCall, error: unknown, over: (isFailed: boolean) => void): void {
+    if (error instanceof Response) {
+      this.#respond(stream, call, error, over);
+      return;
+    }
+    this.#fail(stream, error);
+    over(true);
   }
 
   #respond(stream: ServedStream, call: LibraryCall, value: unknown, over: (isFailed: boolean) => void): void {
@@ -76,6 +82,8 @@ export class HttpRequests {
     }
     let plain: ReturnType<typeof plainResponse>;
     try {
+      // An error as JSON would be an empty object, with the status of success.
+      if (value instanceof Error) throw value;
       plain = value instanceof Response ? wholeOf(value) : plainResponse(value);
     } catch (error) {
       // The value is none that HTTP can have: big integers, circles and functions are no JSON.
@@ -111,6 +119,7 @@ export class HttpRequests {
 
   /** Resolves when the body is over, however it ends, with whether user code failed. */
   async #stream(stream: ServedStream, value: unknown): Promise<boolean> {
+    let isBegun = false;
     try {
       const response = value instanceof Response ? value : streamedResponse(value);
       const head: ResponseHead = {
@@ -123,12 +132,18 @@ export class HttpRequests {
         stream.respond(head, undefined);
         return false;
       }
+      const length = stream.head.method === "HEAD" ? undefined : lengthSaid(head.headers);
+      const pieces = piecesOf(response, response.body);
       stream.begin(head);
-      const { method } = stream.head;
-      await pump(piecesOf(response, response.body), stream, method === "HEAD" ? undefined : lengthSaid(head.headers));
+      isBegun = true;
+      await pump(pieces, stream, length);
       return false;
     } catch (error) {
       if (stream.cancelled !== undefined) return false;
+      if (!isBegun) {
+        respondToError(error, stream, this.#options);
+        return true;
+      }
       this.#options.onError(error, stream);
       // The head may be gone already: a broken body is the only way to tell.
       stream.abort("the response's body failed");
@@ -193,10 +208,14 @@ function plainResponse(
   if (value instanceof Uint8Array) return { status: 200, statusText: "", headers: BYTES, body: value };
   if (value instanceof ArrayBuffer) return { status: 200, statusText: "", headers: BYTES, body: new Uint8Array(value) };
   if (value instanceof Response || value instanceof ReadableStream || isAsyncIterable(value)) return undefined;
-  const text = JSON.stringify(value);
-  if (text === undefined)
-    throw new TypeError(`Cannot answer a request: a Response, text, bytes or a value for JSON is needed: received ${describeValue(value)}`);
-  return { status: 200, statusText: "", headers: JSON_TYPE, body: text };
+  return { status: 200, statusText: "", headers: JSON_TYPE, body: jsonOf(value) };
+}
+
+/** @throws TypeError for a value that is none for JSON */
+function jsonOf(value: unknown): string {
+  const text = JSON.stringify(value) as string | undefined;
+  if (text !== undefined) return text;
+  throw new TypeError(`Cannot answer a request: a Response, text, bytes or a value for JSON is needed: received ${describeValue(value)}`);
 }
 
 function streamedResponse(value: unknown): Response {
@@ -206,8 +225,10 @@ function streamedResponse(value: unknown): Response {
 
 async function* encoded(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder();
-  for await (const value of values)
-    yield value instanceof Uint8Array ? value : encoder.encode(typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
+  for await (const value of values) {
+    const isPiece = typeof value === "string" || value instanceof ArrayBuffer || ArrayBuffer.isView(value);
+    yield isPiece ? bytesOf(value) : encoder.encode(`${jsonOf(value)}\n`);
+  }
 }
 
 function isAsyncIterable(value: unknown): boolean {
@@ -222,7 +243,10 @@ interface Pieces {
 
 /** Locks the body. */
 function piecesOf(response: Response, body: ReadableStream<Uint8Array>): Pieces {
-  // A stream that somebody has read from may owe a piece to a reader that has gone.
+  if (body.locked)
+    throw new TypeError(
+      "Cannot answer a request: the body of its Response has been read, or somebody reads it. Return a copy made by clone().",
+    );
   const source = response.bodyUsed ? undefined : sourceOf(body);
   const reader = body.getReader();
   if (source === undefined) return { next: () => reader.read(), cancel: (reason) => reader.cancel(reason) };
@@ -248,7 +272,7 @@ async function sendAll(pieces: Pieces, stream: ServedStream, length: number | un
   for (;;) {
     const { done, value } = await pieces.next();
     if (done === true) break;
-    const bytes = typeof value === "string" ? new TextEncoder().encode(value) : (value as Uint8Array);
+    const bytes = bytesOf(value);
     size += bytes.byteLength;
     if (length !== undefined && size > length) {
       void cancel(pieces, "it has more bytes than its content-length says");
@@ -260,6 +284,15 @@ async function sendAll(pieces: Pieces, stream: ServedStream, length: number | un
   }
   if (length !== undefined && size < length) throw lengthError(length, size);
   stream.end();
+}
+
+/** Reads a piece of a body. @throws TypeError for anything but text and bytes */
+function bytesOf(piece: unknown): Uint8Array {
+  if (piece instanceof Uint8Array) return piece;
+  if (typeof piece === "string") return new TextEncoder().encode(piece);
+  if (piece instanceof ArrayBuffer) return new Uint8Array(piece);
+  if (ArrayBuffer.isView(piece)) return new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
+  throw new TypeError(`Cannot answer a request: the pieces of a body are text or bytes: received ${describeValue(piece)}`);
 }
 
 function lengthError(length: number, received: number | string): RangeError {

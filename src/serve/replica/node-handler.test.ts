@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { getClientAddress, lazyRequest } from "./lazy-request.ts";
 import { nodeHandler } from "./node-handler.ts";
 
@@ -85,4 +85,26 @@ test("a request that is aborted, a listener that throws and one that hangs up", 
     setTimeout(() => response.destroy(), 5);
   });
   await expect(half.text()).rejects.toThrow("before the answer was whole");
+});
+
+test("a request that was answered is no aborted one, read or not; one that its client leaves is", async () => {
+  const seen: string[] = [];
+  const watch = (request: IncomingMessage): void => {
+    const { method = "" } = request;
+    // Frameworks ask as the request closes.
+    request.on("close", () =>
+      seen.push(`${method} ${(request as IncomingMessage & { readonly aborted: boolean }).aborted ? "aborted" : "over"}`),
+    );
+  };
+  for (const init of [{}, { method: "POST", body: "unread" }]) {
+    const answered = await send((request, response) => (watch(request), response.end("ok")), "/", init);
+    expect(await answered.text()).toBe("ok");
+    await vi.waitFor(() => expect(seen).toHaveLength(1));
+    expect(seen.splice(0)).toEqual([`${init.method ?? "GET"} over`]);
+  }
+  const leave = new AbortController();
+  const left = send((request) => watch(request), "/", { signal: leave.signal });
+  left.catch(() => {});
+  leave.abort();
+  await vi.waitFor(() => expect(seen).toEqual(["GET aborted"]));
 });

@@ -104,7 +104,9 @@ function incomingOf(request: Request, socket: AnswerSocket): IncomingMessage {
   };
   socket.on("close", () => {
     void reader?.cancel().catch(() => {});
-    if (!incoming.complete) incoming.destroy();
+    // A request that has been answered ends, read or not. Only one that was broken off counts as aborted.
+    if (socket.isWhole) incoming.resume();
+    else incoming.destroy();
   });
   return incoming;
 }
@@ -130,6 +132,8 @@ class AnswerSocket extends Duplex {
   readonly remoteAddress: string | undefined;
   readonly remotePort = undefined;
   readonly encrypted: boolean;
+  /** The listener has ended its response. */
+  isWhole = false;
   readonly #request: Request;
   readonly #outcome: Outcome;
   readonly #gone: () => void;
@@ -178,6 +182,7 @@ class AnswerSocket extends Duplex {
 
   /** The listener has ended its response. */
   answered(): void {
+    this.isWhole = true;
     this.#isOver = true;
     if (this.#controller !== undefined) this.#controller.close();
     else if (!this.#isAnswered && this.#hasHead) {

@@ -4,6 +4,7 @@ Tasks and actors are ordinary functions and classes; nothing has to be imported 
 """
 
 from ._api import ActorHandle, cancel, get, get_actor, kill, put, wait
+from ._cluster import RuntimeContext, available_resources, cluster_resources, get_runtime_context, nodes
 from ._codec import ArrowData, ObjectRef
 from ._functions import FunctionHandle
 from ._interrupts import TaskInterrupted
@@ -94,6 +95,7 @@ __all__ = [
     "RegExp",
     "RemoteClass",
     "RemoteFunction",
+    "RuntimeContext",
     "RuntimeEnvError",
     "SerializationError",
     "ShoalError",
@@ -103,12 +105,16 @@ __all__ = [
     "TaskInterrupted",
     "Undefined",
     "WorkerCrashedError",
+    "available_resources",
     "cancel",
+    "cluster_resources",
     "exit_actor",
     "get",
     "get_actor",
     "get_preemption_info",
+    "get_runtime_context",
     "kill",
+    "nodes",
     "object_store_statistics",
     "put",
     "remote",

@@ -11,6 +11,7 @@ from collections import deque
 from . import _messages as message
 from ._calls import EXITED, TERMINATE_METHOD
 from ._codec import PayloadReader, payload_header
+from ._keywords import call_with
 from ._stacks import Waiter
 
 
@@ -178,7 +179,7 @@ class Actor:
             worker.use_accelerators(header.get("accelerators"))
             actor_class = worker.targets.load(header["definition"])
             values = worker.decode_arguments(args, deps, self._await_arguments)
-            instance = actor_class(*values)
+            instance = call_with(actor_class, values)
             worker.end_copy(None)
         except BaseException as error:
             worker.end_copy(error)

@@ -5,6 +5,7 @@ from . import _runtime
 from . import _tags as tags
 from ._call_options import method_options
 from ._codec import ObjectRef, Payload
+from ._keywords import with_keywords
 from ._outbound import STREAMING
 from ._stacks import Waiter
 from ._streams import ObjectRefGenerator
@@ -155,11 +156,17 @@ class ActorMethod:
         return ActorMethod(self._handle, self._name, {**(self._options or {}), **options})
 
     @_runtime.in_turn
-    def remote(self, *args):
-        """Submits a call; arguments are taken as they are now. A reference among them is its value; one inside a list stays a reference."""
+    def remote(self, *args, **kwargs):
+        """Submits a call; arguments are taken as they are now. A reference among them is its value; one inside a list stays a reference.
+
+        :raises TypeError: for arguments by name of a method of TypeScript, which has none
+        """
         handle = self._handle
         worker = _runtime.require_task()
         interface = handle._interface
+        if kwargs and not interface.get("isOpen"):
+            called = "%s.%s" % (interface["className"], self._name)
+            raise TypeError("Cannot call %s with %s by name: methods of TypeScript take their arguments by their places" % (called, ", ".join(kwargs)))
         set_for_all = interface["methods"].get(self._name) or {}
         count = set_for_all.get("numReturns", 1)
         retries = set_for_all.get("maxTaskRetries", interface.get("maxTaskRetries", 0))
@@ -176,7 +183,7 @@ class ActorMethod:
             name = given["name"] or name
         if group is not None and group not in interface["groups"]:
             raise TypeError("Cannot call %s: there is no concurrency group %s: there are %s" % (name, group, ", ".join(interface["groups"])))
-        call, returned = worker.calls.make(self._name, name, args, STREAMING if count in (STREAMING, -1) else count, ahead)
+        call, returned = worker.calls.make(self._name, name, with_keywords(args, kwargs), STREAMING if count in (STREAMING, -1) else count, ahead)
         call.group = group
         call.retries_left = retries
         call.retry_on = False if given is None else given["retry_on"]

@@ -4,6 +4,7 @@ NumPy is never imported for its own sake: importing it takes a tenth of a second
 imported it. A typed array that arrives brings it in.
 """
 
+import struct
 import sys
 from array import array
 
@@ -55,8 +56,8 @@ def array_of(kind, view, own):
         return found.copy() if own else found
     code = _CODE_OF_DTYPE.get(dtype)
     if code is None:
-        # Half floats are unknown to the standard library.
-        return bytes(view) if own else view
+        # The arrays of the standard library have no half floats: single ones hold the same numbers.
+        return array("f", struct.unpack("<%de" % (len(view) // 2), view))
     found = array(code)
     found.frombytes(view)
     if sys.byteorder == "big":

@@ -12,6 +12,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from . import _messages as message
 from ._codec import PayloadReader, is_plain, payload_header
 from ._interrupts import TaskInterrupted
+from ._keywords import call_with
 from ._limits import SINGLE_ITEMS_MAX, TURN_AFTER_SECONDS
 from ._reading import ArgumentsLost
 from .values import Undefined
@@ -114,7 +115,7 @@ class Job:
         return self._end()
 
     def _call(self, function, args):
-        value = function(*args)
+        value = call_with(function, args)
         return self.worker.run_coroutine(value) if isinstance(value, CoroutineType) and not self.is_actor_call else value
 
     # ---- methods that are coroutines

@@ -244,7 +244,7 @@ class Codec:
             return tags.KIND_SHOAL_ERROR, to_wire(value)
         if isinstance(value, ArrowData):
             return tags.KIND_ARROW, value.stream
-        if type(value).__name__ in ("ActorHandle", "FunctionHandle", "ClassHandle", "RegisteredValue", "RemoteFunction") and self.is_of_cluster(value):
+        if type(value).__name__ in ("ActorHandle", "FunctionHandle", "ClassHandle", "Keywords", "RegisteredValue", "RemoteFunction") and self.is_of_cluster(value):
             return value._reduced(self._collect)
         registered = reduce_registered(value, self._collect, self._needs)
         if registered is not None:

@@ -4,6 +4,7 @@ Decides for each type what stands beside the plain form (``[plain, how, ...]``, 
 ways. An instance whose class no other process finds has its plain form for JavaScript, and is refused by name in Python.
 """
 
+import builtins
 import sys
 from array import array
 from datetime import datetime, timezone
@@ -12,6 +13,8 @@ from . import _tags as tags
 from ._arrays import numpy_or_none
 from .errors import SerializationError
 
+#: Groups of exceptions, which Python has from 3.11 on; for ``isinstance``.
+GROUPS = (builtins.BaseExceptionGroup,) if hasattr(builtins, "BaseExceptionGroup") else ()
 #: Scalars of NumPy that JavaScript has a number or a text for; the others are pickled.
 PLAIN_SCALARS = "biufcSU"
 _NUMBERS = "biufc"
@@ -113,6 +116,8 @@ def _error(plain, rest, unpickle):
     """The exception, with the causes and the traceback of the plain one, which it is where its class is not here."""
     try:
         function, arguments, state = unpickle(rest)
+        if isinstance(function, type) and issubclass(function, GROUPS):
+            arguments = ((arguments or plain.args)[0], plain.errors)
         made = _made_error(function, plain.args if arguments is None else arguments)
         if state is not None:
             _set_state(made, state)

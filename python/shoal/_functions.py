@@ -10,6 +10,7 @@ from . import _messages as message
 from . import _runtime
 from . import _tags as tags
 from ._call_options import SNAKE, camel_case, task_options
+from ._keywords import with_keywords
 from ._remote import submit
 from ._targets import PREFIX
 from .values import Custom
@@ -58,17 +59,15 @@ class FunctionHandle:
 
         :raises TypeError: for arguments by name, which functions of TypeScript do not have
         """
-        if kwargs:
+        is_of_python = self._id.startswith(PREFIX)
+        if kwargs and not is_of_python:
             names = ", ".join(kwargs)
-            raise TypeError("Cannot call %s with %s by name: functions of other processes take their arguments by their places" % (self.__name__, names))
+            raise TypeError("Cannot call %s with %s by name: functions of TypeScript take their arguments by their places" % (self.__name__, names))
         worker = _runtime.require_task()
         options = self._resolved()
         own = self._given.get("runtimeEnv") or {}
-        if self._id.startswith(PREFIX):
-            environment = environment_of(worker, own, "python")
-        else:
-            environment = environment_of(worker, own, None)
-        return submit(worker, self._id, self.__name__, args, options, environment, self._entry)
+        environment = environment_of(worker, own, "python" if is_of_python else None)
+        return submit(worker, self._id, self.__name__, with_keywords(args, kwargs), options, environment, self._entry)
 
     def _resolved(self):
         if self._options is None:

@@ -10,7 +10,7 @@ import sys
 import types
 
 from ._encode import EncodeError
-from ._exact import items_apart
+from ._exact import GROUPS, items_apart
 from ._forms import loaded_torch, not_found, tensor_from, tensor_parts
 
 _CODE = (type, types.FunctionType)
@@ -82,6 +82,9 @@ def error_parts(error, codec):
         function, arguments, state = (*reduced, None)[:3]
     except BaseException:  # an exception of the user's may do anything here
         function, arguments, state = type(error), None, None
+    if isinstance(error, GROUPS):
+        # The plain form has each exception with its class. Pickled together, one of them could spoil all.
+        arguments = (error.message,)
     if type(state) is dict:
         state = {name: item for name, item in state.items() if type(name) is str and name not in ("stack", "cause") and _parts_of((item,), codec) is not None}
     for tried in ((function, arguments, state), (type(error), None, state), (type(error), None, None)):

@@ -13,6 +13,7 @@ from . import _runtime
 from . import _tags as tags
 from ._api import ActorHandle
 from ._call_options import actor_options, camel_case, task_options
+from ._keywords import with_keywords
 from ._limits import SHARED_DEATHS_FREE_MAX
 from ._targets import PREFIX
 from ._stacks import Waiter
@@ -64,17 +65,14 @@ class _Remote:
         return self._id
 
     def _positional(self, args, kwargs):
-        """Arguments travel by their places."""
+        """All arguments; those that have no place follow with their names."""
         if not kwargs:
             return args
         if self._signature is None:
             self._signature = inspect.signature(self.__shoal_function__)
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        if bound.kwargs:
-            names = ", ".join(bound.kwargs)
-            raise TypeError("Cannot call %s with %s by name: arguments travel by their places, and it takes these by name alone" % (self.__name__, names))
-        return bound.args
+        return with_keywords(bound.args, bound.kwargs)
 
 
 class RemoteFunction(_Remote):

@@ -37,6 +37,7 @@ from ._limits import (
     RECLAIM_AFTER_IDLE_SECONDS,
     TURN_AFTER_SECONDS,
 )
+from ._keywords import revive_keywords
 from ._network import NetworkListener
 from ._open_files import flush_all
 from ._outbox import Outboxes
@@ -66,6 +67,7 @@ _REVIVERS = {
     tags.KIND_REMOTE_FUNCTION: revive_function,
     tags.KIND_ACTOR_CLASS: revive_class,
     tags.KIND_REGISTERED: revive_registered,
+    tags.KIND_KEYWORDS: revive_keywords,
 }
 
 

@@ -55,6 +55,8 @@ export interface TaskBinding extends CallBinding {
 /** A call of a method of an actor that exists. */
 export interface MethodBinding extends CallBinding {
   readonly kind: "method";
+  /** Python's actors run no compiled graphs. */
+  readonly isOfPython: boolean;
   /** The actor, and the method's own name. */
   readonly actor: GraphActor;
   readonly method: string;

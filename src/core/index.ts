@@ -47,7 +47,7 @@ export {
   why,
 } from "./api.ts";
 export { ArrowData, NdArray, type NumericData, Tensor, type TensorOptions } from "./objects/foreign-data.ts";
-export { PythonObject, PythonValue, type PythonValueType } from "./objects/python-values.ts";
+export { PythonKeywords, PythonObject, PythonValue, type PythonValueType } from "./objects/python-values.ts";
 export { kvDelete, kvExists, kvGet, kvList, kvPut } from "./key-values.ts";
 export { getObjectLocations, type ObjectLocations } from "./objects/object-locations.ts";
 export { objectStoreStatistics, type ObjectStoreStatistics } from "./objects/store-statistics.ts";

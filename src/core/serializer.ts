@@ -7,7 +7,7 @@
  * definitions. Reading refs takes over the holds that the sender registered.
  */
 import { copyBytes } from "../runtime/base/bytes.ts";
-import { isErrorLike, messageOf, textOf } from "../runtime/base/describe.ts";
+import { messageOf } from "../runtime/base/describe.ts";
 import type { ObjectId, ProcessId } from "../runtime/base/ids.ts";
 import {
   ObjectLostError,
@@ -59,6 +59,8 @@ export const KIND = {
   PYTHON_OBJECT: 35,
   PYTHON_TUPLE: 36,
   PYTHON_EXACT: 37,
+  PYTHON_KEYWORDS: 38,
+  TEMPORAL: 39,
 } as const;
 
 /** Takes the place of a top-level ref among the arguments. */

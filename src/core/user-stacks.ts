@@ -5,10 +5,11 @@
  */
 import { isErrorLike, textOf } from "../runtime/base/describe.ts";
 import { withPathsOfDriver } from "../runtime/closure/capture.ts";
+import { pathOfFileUrl } from "../runtime/os/files/file-url.ts";
 import { CODE_URL } from "../runtime/os/own-files.ts";
 
-/** The folder of this package: its frames below the user's say nothing to the user. */
-const OWN_FOLDER = CODE_URL.href;
+/** The folders of this package, as files and as source maps name them: their frames say nothing to the user. */
+const OWN_FOLDERS = [CODE_URL, new URL("../src/", CODE_URL)].flatMap((url) => [url.href, pathOfFileUrl(url)]);
 const MACHINERY =
   /\((?:node:internal\/|node:async_hooks|node:vm:)|at (?:async )?node:internal\/|at shoal:interruptible:|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
 
@@ -21,8 +22,12 @@ export function userStack(error: unknown): string | undefined {
 /** Returns a stack without the frames of Shoal and Node. */
 export function userFrames(stack: string | undefined): string | undefined {
   if (stack === undefined) return undefined;
-  const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(line.includes(OWN_FOLDER) || MACHINERY.test(line)));
+  const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(isOwn(line) || MACHINERY.test(line)));
   return withPathsOfDriver(lines.join("\n"));
+}
+
+function isOwn(line: string): boolean {
+  return OWN_FOLDERS.some((folder) => line.includes(folder));
 }
 
 /** Causes of causes whose stacks are looked through. */

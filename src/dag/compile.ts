@@ -90,6 +90,10 @@ function checkCall({ binding, dependencies, hasNestedNodes }: CallState): void {
   const { name } = binding;
   if (binding.kind === "task")
     throw new TypeError(`Cannot compile a graph: ${name} is a task: only methods of actors can be compiled; execute() runs tasks too`);
+  if (binding.isOfPython)
+    throw new TypeError(
+      `Cannot compile a graph: ${name} is a method of Python, whose processes read no channels: run the graph with execute(), or call the method by itself`,
+    );
   if (hasNestedNodes)
     throw new TypeError(`Cannot compile a graph: an argument of ${name} has a node inside an array or object: bind the node itself`);
   if (dependencies.length === 0)

@@ -4,7 +4,7 @@
  * Decides how Python code is named; all else (leases, retries, cancellation, streams) works as for TypeScript, in Python workers. The user declares the types, and
  * nothing checks them against the Python code.
  */
-import type { ActorClass, ActorOptions, RemoteFunction, TaskOptions } from "../core/index.ts";
+import { type ActorClass, type ActorOptions, PythonKeywords, type RemoteFunction, type TaskOptions } from "../core/index.ts";
 import { describeValue, pythonClass, pythonFile, pythonFunction } from "../core/internal.ts";
 
 /** The options of a Python task. Several returns are asked for with `.options({ numReturns: 2 })`, by which their types are known. */
@@ -50,6 +50,15 @@ export interface Python {
     name: string,
     options?: ActorOptions<I>,
   ): ActorClass<new (...args: A) => I>;
+  /**
+   * Arguments by name, as the last argument of a call of Python: for parameters after `*`, and to leave out others.
+   *
+   * @throws TypeError for invalid names, and for references: these become values as arguments by place alone
+   * @example
+   * const fit = python.task<(rows: number[], options: PythonKeywords) => number>("train.py", "fit"); // def fit(rows, *, epochs=1)
+   * await fit.remote([1, 2], python.keywords({ epochs: 3 }));
+   */
+  keywords(values: Readonly<Record<string, unknown>>): PythonKeywords;
 }
 
 /** A name, or several with dots between them. */
@@ -58,6 +67,7 @@ const NAME = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 export const python: Python = {
   task: (place, name, options = {}) => pythonFunction(checkedPlace(place, name), name, options) as never,
   actor: (place, name, options = {}) => pythonClass(checkedPlace(place, name), name, options) as never,
+  keywords: (values) => new PythonKeywords(values),
 };
 
 /** The path of the file or the module, once it and the name are found to name code. */

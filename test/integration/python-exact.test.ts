@@ -150,6 +150,21 @@ describe.skipIf(problem !== undefined)(`values between processes of Python${unle
     }
   });
 
+  test("a group of exceptions has all of them, each of its own class", async () => {
+    if (!(await task("has_groups")())) return;
+    const ref = task("raises_group")();
+    const names = ["ValueError", "TwoArguments", "ExceptionGroup"];
+    expect(await task("caught_group", "reader")([ref])).toEqual([
+      "ExceptionGroup",
+      "several (3 sub-exceptions)",
+      names,
+      2,
+      "(KeyError('k'),)",
+    ]);
+    const { errors } = (await failureOf(ref)).cause as AggregateError;
+    expect(errors.map((error: Error) => error.name)).toEqual(names);
+  });
+
   test("a time-out is Python's own, too", async () => {
     const never = remote(async () => new Promise(() => {}), { numCpus: 0 });
     using ref = never.remote();

@@ -177,6 +177,7 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
       return bindNode({
         kind: "method",
         name,
+        isOfPython: target.isOpen === true,
         numReturns: resolved.numReturns,
         args,
         submit,

@@ -12,6 +12,7 @@ import { actorClassState } from "../actors/actor-class.ts";
 import { actorHandleState } from "../actors/actor-handle.ts";
 import { isObjectRef } from "./object-ref.ts";
 import { registeredFor } from "./registered-serializers.ts";
+import { temporalPayload } from "./temporal-values.ts";
 import { remoteFunctionState } from "../calls/remote-function.ts";
 import { KIND } from "../serializer.ts";
 
@@ -53,6 +54,7 @@ function reduce(value: object | symbol): Reduced | undefined {
   if (isObjectRef(value)) return { kind: KIND.REF, payload: 0 };
   if (isRegisteredError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
   if (actorHandleState(value) !== undefined) return { kind: KIND.ACTOR, payload: 0 };
+  if (temporalPayload(value) !== undefined) return { kind: KIND.TEMPORAL, payload: 0 };
   const remote = remoteFunctionState(value) ?? actorClassState(value);
   if (remote !== undefined) return { kind: KIND.REMOTE_FUNCTION, payload: remote.source };
   const registered = registeredFor(value);

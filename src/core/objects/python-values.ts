@@ -5,6 +5,7 @@
  * opens it. Only Python makes its bytes. `serializer.ts` lists their kinds; the reducer writes and reads them.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
+import { isObjectRef } from "./object-ref.ts";
 
 const DIGITS = String.raw`(\d+(\.\d*)?|\.\d+)`;
 const FLOAT = `(${DIGITS}([eE][+-]?\\d+)?|inf|nan)`;
@@ -26,6 +27,8 @@ const EXAMPLES: Readonly<Record<PythonValueType, string>> = {
   timedelta: 'seconds such as "-1.5"',
   complex: '"1+2j"',
 };
+
+const PYTHON_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 /** The types of Python that travel as text. */
 export type PythonValueType = "complex" | "date" | "decimal" | "time" | "timedelta" | "uuid";
@@ -63,6 +66,27 @@ export class PythonValue {
 
   toJSON(): string {
     return this.text;
+  }
+}
+
+/** Arguments by name for a function or method of Python, made by `python.keywords`. */
+export class PythonKeywords {
+  readonly values: Readonly<Record<string, unknown>>;
+
+  /** @throws TypeError for names that Python would not take, and for references */
+  constructor(values: Readonly<Record<string, unknown>>) {
+    if (typeof values !== "object" || values === null || Array.isArray(values))
+      throw new TypeError(`Cannot name arguments of Python: an object with their values is needed: received ${describeValue(values)}`);
+    for (const [name, value] of Object.entries(values)) {
+      if (!PYTHON_NAME.test(name))
+        throw new TypeError(`Cannot name arguments of Python: a name is needed: received ${describeValue(name)}`);
+      if (isObjectRef(value))
+        throw new TypeError(
+          `Cannot name arguments of Python: ${name} is a reference, which becomes its value only as an argument by place: await it, or pass it by place`,
+        );
+    }
+    this.values = Object.freeze({ ...values });
+    Object.freeze(this);
   }
 }
 

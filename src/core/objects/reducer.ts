@@ -13,13 +13,14 @@ import { actorClassState, makeActorClass } from "../actors/actor-class.ts";
 import { actorHandleState, receivedHandle } from "../actors/actor-handle.ts";
 import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload, Tensor, tensorFrom, tensorPayload } from "./foreign-data.ts";
 import { exactFrom, namedFrom, originOf, tupleFrom } from "./python-origins.ts";
-import { PythonObject, pythonObjectPayload, PythonValue, type PythonValueType } from "./python-values.ts";
+import { PythonKeywords, PythonObject, pythonObjectPayload, PythonValue, type PythonValueType } from "./python-values.ts";
 import { interfaceFromWire, interfaceToWire } from "../actors/actor-interface.ts";
 import type { FunctionRow } from "../calls/function-table.ts";
 import { isObjectRefGenerator } from "../streams/object-ref-generator.ts";
 import { resolveActorOptions, resolveTaskOptions } from "../options/options.ts";
 import { groupPayload, receivedGroup } from "../groups/placement-group.ts";
 import { registeredFor } from "./registered-serializers.ts";
+import { temporalFrom, temporalPayload } from "./temporal-values.ts";
 import { makeRemoteFunction, remoteFunctionState } from "../calls/remote-function.ts";
 import type { Runtime } from "../runtime.ts";
 import { type ContextFacts, contextFrom, factsOf } from "../runtime-context.ts";
@@ -78,14 +79,6 @@ export function createReducer(runtime: Runtime): Reducer {
           return receivedGroup(payload);
         case KIND.CONTEXT:
           return contextFrom(payload as ContextFacts);
-        case KIND.ND_ARRAY:
-          return ndArrayFrom(payload);
-        case KIND.ARROW:
-          return new ArrowData(payload as Uint8Array);
-        case KIND.TENSOR:
-          return tensorFrom(payload);
-        case KIND.PYTHON_TEXT:
-          return new PythonValue(...(payload as [PythonValueType, string]));
         case KIND.PYTHON_NAMED:
           // Its class is Python's to know: here it is the plain value.
           runtime.serializer.hooks.origin = originOf;
@@ -96,15 +89,42 @@ export function createReducer(runtime: Runtime): Reducer {
         case KIND.PYTHON_EXACT:
           runtime.serializer.hooks.origin = originOf;
           return exactFrom(kind, payload);
-        case KIND.PYTHON_OBJECT:
-          return PythonObject.from(payload);
         case KIND.LOCAL:
           return localFunctions.get(payload as number);
         default:
-          throw new RangeError(`Cannot read a value: its kind is unknown: received ${kind}`);
+          return reviveData(kind, payload);
       }
     },
   };
+}
+
+/** Makes values that need nothing of the runtime. @throws RangeError for a kind that nobody sends */
+function reviveData(kind: number, payload: unknown): unknown {
+  switch (kind) {
+    case KIND.ND_ARRAY:
+      return ndArrayFrom(payload);
+    case KIND.ARROW:
+      return new ArrowData(payload as Uint8Array);
+    case KIND.TENSOR:
+      return tensorFrom(payload);
+    case KIND.PYTHON_TEXT:
+      return new PythonValue(...(payload as [PythonValueType, string]));
+    case KIND.TEMPORAL:
+      return temporalFrom(payload);
+    case KIND.PYTHON_KEYWORDS:
+      return keywordsFrom(payload);
+    case KIND.PYTHON_OBJECT:
+      return PythonObject.from(payload);
+    default:
+      throw new RangeError(`Cannot read a value: its kind is unknown: received ${kind}`);
+  }
+}
+
+/** @throws TypeError for names without values, which only Python reads */
+function keywordsFrom(payload: unknown): PythonKeywords {
+  const [names, values] = payload as [readonly string[], (readonly unknown[])?];
+  if (!Array.isArray(names) || !Array.isArray(values)) throw new TypeError("Cannot read arguments by name: only Python has them");
+  return new PythonKeywords(Object.fromEntries(names.map((name, index) => [name, values[index]])));
 }
 
 /** Functions that in-process mode passes unchanged, each under a number. */
@@ -149,6 +169,10 @@ function reduceData(value: object): Reduced | undefined {
   if (value instanceof NdArray) return { kind: KIND.ND_ARRAY, payload: ndArrayPayload(value) };
   if (value instanceof ArrowData) return { kind: KIND.ARROW, payload: value.stream };
   if (value instanceof Tensor) return { kind: KIND.TENSOR, payload: tensorPayload(value) };
+  if (value instanceof PythonKeywords)
+    return { kind: KIND.PYTHON_KEYWORDS, payload: [Object.keys(value.values), Object.values(value.values)] };
+  const temporal = temporalPayload(value);
+  if (temporal !== undefined) return { kind: KIND.TEMPORAL, payload: temporal };
   if (value instanceof PythonValue) return { kind: KIND.PYTHON_TEXT, payload: [value.type, value.text] };
   const pickled = pythonObjectPayload(value);
   return pickled === undefined ? undefined : { kind: KIND.PYTHON_OBJECT, payload: pickled };

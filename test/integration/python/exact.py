@@ -448,3 +448,33 @@ def error_facts(ref):
     except shoal.TaskError as error:
         cause = error.__cause__
         return [type(cause).__name__, getattr(cause, "name", None), str(cause), cause.__dict__.get("details"), "boom" in cause.__dict__.get("stack", "")]
+
+
+class TwoArguments(Exception):
+    """One whose pickle cannot be read: its constructor takes more than its message."""
+
+    def __init__(self, first, second):
+        super().__init__("%s and %s" % (first, second))
+        self.second = second
+
+
+def raises_group():
+    raise ExceptionGroup("several", [ValueError("a"), TwoArguments(1, 2), ExceptionGroup("inner", [KeyError("k")])])
+
+
+def caught_group(refs):
+    """The exceptions of a group, as ``except*`` finds them."""
+    import shoal
+
+    try:
+        shoal.get(refs[0])
+    except shoal.TaskError as error:
+        group = error.__cause__
+        names = [type(item).__name__ for item in group.exceptions]
+        return [type(group).__name__, str(group), names, group.exceptions[1].second, repr(group.exceptions[2].exceptions)]
+
+
+def has_groups():
+    import builtins
+
+    return hasattr(builtins, "ExceptionGroup")

@@ -95,6 +95,7 @@ abstract class UserMetric {
 
   /** @throws TypeError for a tag that is missing or unknown, RangeError for a long one */
   protected tagsOf(given: Tags | undefined): string[] {
+    if (given === undefined && this.#keys.length === 0) return [...this.#own.values()];
     const tags = { ...this.#defaults, ...given };
     for (const key of Object.keys(tags)) this.#requireKey(key, "record");
     const own = this.#keys.map((key) => {

@@ -13,7 +13,7 @@ interface Family {
   readonly head: readonly string[];
   readonly facts: string;
   /** By labels. */
-  readonly lines: Map<string, readonly string[]>;
+  readonly lines: Map<string, string>;
 }
 
 /** @param nameOf the name under which a metric is exported; by default its own */
@@ -33,25 +33,22 @@ export function prometheusText(
         leftOut.add(name);
         continue;
       }
-      const ownLabels = Object.entries(own).filter(([key]) => !metric.tagKeys.includes(key));
+      const begin = Object.entries(own).flatMap(([key, value]) => (metric.tagKeys.includes(key) ? [] : [labelText(key, value)]));
       for (const { tags, value, counts } of metric.series) {
-        const labels = [...ownLabels, ...metric.tagKeys.map((key, index) => [key, tags[index] ?? ""] as const)];
-        const key = labelText(labels);
-        if (family.lines.has(key)) continue;
-        const lines =
+        const labels = begin.concat(metric.tagKeys.map((key, index) => labelText(key, tags[index] ?? ""))).join(",");
+        if (family.lines.has(labels)) continue;
+        const line =
           metric.kind === "histogram"
             ? histogramLines({ name, boundaries: metric.boundaries }, labels, { sum: value, counts })
-            : [`${name}${key} ${numberText(value)}`];
-        family.lines.set(key, lines);
+            : `${name}${inBraces(labels)} ${numberText(value)}`;
+        family.lines.set(labels, line);
       }
     }
   }
   const histograms = Array.from(families).filter(([, { facts }]) => facts.startsWith("histogram"));
   for (const part of histograms.flatMap(([name]) => PARTS.map((end) => `${name}${end}`))) if (families.delete(part)) leftOut.add(part);
   const notes = Array.from(leftOut, (name) => `# shoal: a metric of the name ${name} is left out: another one has this name`);
-  const series = Array.from(families.values()).flatMap(({ head, lines }) =>
-    lines.size === 0 ? [] : [...head, ...Array.from(lines.values()).flat()],
-  );
+  const series = Array.from(families.values()).flatMap(({ head, lines }) => (lines.size === 0 ? [] : [...head, ...lines.values()]));
   const text = [...notes, ...series];
   return text.length === 0 ? "" : `${text.join("\n")}\n`;
 }
@@ -67,18 +64,18 @@ function familyOf(name: string, facts: string, { description, kind }: MetricSnap
 
 function histogramLines(
   { name, boundaries }: { name: string; boundaries: readonly number[] },
-  labels: readonly (readonly [string, string])[],
+  labels: string,
   { sum, counts }: { sum: number; counts: readonly number[] },
-): string[] {
-  const lines: string[] = [];
+): string {
+  const before = labels === "" ? "" : `${labels},`;
+  let lines = "";
   let total = 0;
   for (let index = 0; index <= boundaries.length; index += 1) {
     total += counts[index] ?? 0;
     const boundary = index < boundaries.length ? numberText(boundaries[index] as number) : "+Inf";
-    lines.push(`${name}_bucket${labelText([...labels, ["le", boundary]])} ${total}`);
+    lines += `${name}_bucket{${before}le="${boundary}"} ${total}\n`;
   }
-  lines.push(`${name}_sum${labelText(labels)} ${numberText(sum)}`, `${name}_count${labelText(labels)} ${total}`);
-  return lines;
+  return `${lines}${name}_sum${inBraces(labels)} ${numberText(sum)}\n${name}_count${inBraces(labels)} ${total}`;
 }
 
 /** Prometheus writes infinities in its own way. */
@@ -88,8 +85,13 @@ function numberText(value: number): string {
   return String(value);
 }
 
-function labelText(labels: readonly (readonly [string, string])[]): string {
-  if (labels.length === 0) return "";
-  const parts = labels.map(([key, value]) => `${key}="${value.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`);
-  return `{${parts.join(",")}}`;
+const ESCAPED = /[\\"\n]/;
+
+function labelText(key: string, value: string): string {
+  if (!ESCAPED.test(value)) return `${key}="${value}"`;
+  return `${key}="${value.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
+}
+
+function inBraces(labels: string): string {
+  return labels === "" ? "" : `{${labels}}`;
 }

@@ -24,6 +24,12 @@ export const LEAVE_WITHIN_MS = 3000;
 /** Updates in a row that may be skipped because of a gradient that is not finite. */
 export const SKIPPED_UPDATES_MAX = 10;
 
+/** Names that callbacks may log. A result with more is a slip: a name made of an episode's number, for example. */
+export const LOGGED_NAMES_MAX = 1000;
+
+/** Values of one logged name between two results, and of a window. Far more than the episodes of an iteration. */
+export const LOGGED_VALUES_MAX = 10_000;
+
 /** Rows of one forward pass without gradients: enough to fill the kernels, few enough to stay in the cache. */
 export const FORWARD_ROWS_MAX = 4096;
 

@@ -1,6 +1,7 @@
 /** Everything of `shoal/rl` that travels by name: the imports of environments, and the parts of runners. */
 import { registerExports } from "../core/internal.ts";
 import { madeConnectors } from "./connectors/built-in-connectors.ts";
+import { EvaluationActor } from "./algorithms/evaluation-actor.ts";
 import { ClipRewards } from "./connectors/clip-rewards.ts";
 import { Connector } from "./connectors/connector.ts";
 import { FrameStack } from "./connectors/frame-stack.ts";
@@ -26,6 +27,7 @@ registerExports("shoal/rl", {
   Discrete,
   EnvironmentDiedError,
   EnvironmentError,
+  EvaluationActor,
   FrameStack,
   madeConnectors,
   makeEnv,

@@ -24,6 +24,9 @@ import { isMultiAgent, type MultiAgentEnv } from "../environments/multi-agent/mu
 import { RLError } from "../errors.ts";
 import { BREATH_MS } from "../limits.ts";
 import { type AnyConfig, configOf } from "../config/algorithm-registry.ts";
+import { LoggedMetrics, ValueLog } from "../callbacks/metrics-logger.ts";
+import { callbacksOf, RUNNER_CALLBACKS, type RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
+import type { Callbacks } from "../config/callbacks.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
 import type { Learner, LearnerClass, LearnerConfig } from "../learners/learner.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
@@ -32,8 +35,8 @@ import type { RunnerSpec, Sample } from "../runners/env-runner.ts";
 import { RunnerGroup } from "../runners/runner-group.ts";
 import { type Fragment, joinFragments } from "../sequences/fragment.ts";
 import { EpisodeWindow } from "./episode-window.ts";
-import { playEpisodes } from "./play-episodes.ts";
-import { playGames } from "./play-games.ts";
+import { EvaluationRunners, evaluationResult, sharesOf } from "./evaluation.ts";
+import { type EvaluationSpec, playShare } from "./evaluation-actor.ts";
 import { type ComputeActionOptions, Policy } from "./policy.ts";
 import { type EvaluationResult, type TrainResult, withOldNames } from "./train-result.ts";
 
@@ -42,6 +45,7 @@ interface AlgorithmParts<Training extends object> {
   readonly built: ReadonlyMap<string, BuiltModule>;
   /** The policies of several agents; `undefined` where the environment has one. */
   readonly policies: PolicyTable | undefined;
+  readonly recipes: Readonly<Record<string, ModuleRecipe>>;
   readonly seed: number;
 }
 
@@ -73,18 +77,26 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   readonly #runners: RunnerGroup;
   #progress = { trainingIteration: 0, timeTotalMs: 0, envSteps: 0, episodes: 0 };
   readonly #episodes: EpisodeWindow;
+  readonly #callbacks: Callbacks;
+  readonly #log = new ValueLog();
+  readonly #logged = new LoggedMetrics();
+  readonly #evaluationSpec: EvaluationSpec;
+  readonly #evaluators: EvaluationRunners | undefined;
   /** Milliseconds spent in the current iteration. */
   #timers = { sample: 0, learn: 0 };
   #working: string | undefined;
   #isStopped = false;
 
-  constructor({ config, built, policies, seed }: AlgorithmParts<Training>) {
+  constructor({ config, built, policies, recipes, seed }: AlgorithmParts<Training>) {
     this.config = config;
     this.values = config.values;
     this.seed = seed;
     this.#policies = policies;
     this.modules = new Map(Array.from(built, ([id, module]) => [id, this.#learning(id, module)]));
-    const { envRunners, faultTolerance, reporting } = this.values;
+    const { envRunners, faultTolerance, reporting, callbacks } = this.values;
+    this.#callbacks = callbacksOf<Callbacks>(callbacks);
+    this.#evaluationSpec = this.#specOfEvaluation(recipes);
+    this.#evaluators = this.#startEvaluators();
     this.#episodes = new EpisodeWindow(reporting.metricsNumEpisodesForSmoothing);
     this.#runners = new RunnerGroup({ ...envRunners, ...faultTolerance, specOf: (place) => this.#runnerSpec(place) });
   }
@@ -121,10 +133,11 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     );
     await shown.close?.();
     if (Array.from(built.values()).some(({ memory }) => memory.size > 0)) config.refuseMemory();
-    const algorithm = new this({ config, built, policies, seed });
+    const algorithm = new this({ config, built, policies, recipes: recipes ?? {}, seed });
     try {
       await algorithm.#runners.ready();
-      await values.callbacks.onAlgorithmInit?.({ algorithm });
+      await algorithm.#evaluators?.ready();
+      await algorithm.#callbacks.onAlgorithmInit?.(algorithm.#event);
     } catch (error) {
       await algorithm.stop();
       throw error;
@@ -160,35 +173,55 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   async train(options: CallOptions = {}): Promise<TrainResult> {
     const { signal } = readOptions(options, CALL);
     return await this.#alone("train", async () => {
-      const { reporting, evaluation, callbacks } = this.values;
+      const { reporting, evaluation } = this.values;
+      const callbacks = this.#callbacks;
       const begunAt = performance.now();
       const before = { ...this.#progress };
-      const restarts = this.#runners.restarts;
+      const restarts = this.#restarts;
+      const { evaluationInterval, evaluationParallelToTraining } = evaluation;
+      const isEvaluated = evaluationInterval !== undefined && (this.#progress.trainingIteration + 1) % evaluationInterval === 0;
+      const evaluating = isEvaluated && evaluationParallelToTraining ? this.#evaluate(signal) : undefined;
+      // Awaited below; the error of training comes first.
+      evaluating?.catch(() => {});
       this.#timers = { sample: 0, learn: 0 };
       for (const { learner } of this.modules.values()) learner.clear();
-      let breathedAt = begunAt;
-      do {
-        await this.trainingStep(signal);
-        if (performance.now() - breathedAt < BREATH_MS) continue;
-        await new Promise((resolve) => void setImmediate(resolve));
-        signal?.throwIfAborted();
-        breathedAt = performance.now();
-      } while (
-        performance.now() - begunAt < reporting.minTimeMsPerIteration ||
-        this.#progress.envSteps - before.envSteps < reporting.minSampleTimestepsPerIteration
-      );
+      const isLongEnough = (): boolean =>
+        performance.now() - begunAt >= reporting.minTimeMsPerIteration &&
+        this.#progress.envSteps - before.envSteps >= reporting.minSampleTimestepsPerIteration;
+      try {
+        await this.#trainUntil(isLongEnough, signal);
+      } finally {
+        await evaluating?.catch(() => {});
+      }
       this.#progress.trainingIteration += 1;
-      const recreated = this.#runners.restarts - restarts;
-      if (recreated > 0) await callbacks.onEnvRunnersRecreated?.({ algorithm: this, count: recreated });
-      const { evaluationInterval } = evaluation;
-      const isEvaluated = evaluationInterval !== undefined && this.#progress.trainingIteration % evaluationInterval === 0;
-      const evaluated = isEvaluated ? await this.#evaluate(signal) : undefined;
+      const evaluated = evaluating === undefined ? (isEvaluated ? await this.#evaluate(signal) : undefined) : await evaluating;
+      const recreated = this.#restarts - restarts;
+      if (recreated > 0) await callbacks.onEnvRunnersRecreated?.({ ...this.#event, count: recreated });
       const timeThisIterMs = performance.now() - begunAt;
       this.#progress.timeTotalMs += timeThisIterMs;
       const result = withOldNames(this.#result(before, { timeThisIterMs, recreated, evaluated }));
-      await callbacks.onTrainResult?.({ algorithm: this, result });
+      await callbacks.onTrainResult?.({ ...this.#event, result });
       return result;
     });
+  }
+
+  async #trainUntil(isLongEnough: () => boolean, signal: AbortSignal | undefined): Promise<void> {
+    let breathedAt = performance.now();
+    do {
+      await this.trainingStep(signal);
+      if (performance.now() - breathedAt < BREATH_MS) continue;
+      await new Promise((resolve) => void setImmediate(resolve));
+      signal?.throwIfAborted();
+      breathedAt = performance.now();
+    } while (!isLongEnough());
+  }
+
+  get #event(): { algorithm: AlgorithmHandle; metricsLogger: ValueLog } {
+    return { algorithm: this, metricsLogger: this.#log };
+  }
+
+  get #restarts(): number {
+    return this.#runners.restarts + (this.#evaluators?.restarts ?? 0);
   }
 
   #result(
@@ -196,6 +229,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     { timeThisIterMs, recreated, evaluated }: { timeThisIterMs: number; recreated: number; evaluated: EvaluationResult | undefined },
   ): TrainResult {
     const { trainingIteration, timeTotalMs, envSteps, episodes } = this.#progress;
+    this.#logged.add(this.#log.take());
     const learned = Array.from(this.modules, ([id, { learner }]) => [id, learner.result] as const).filter(
       ([, numbers]) => numbers !== undefined,
     );
@@ -204,6 +238,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       timeThisIterMs,
       timeTotalMs,
       envRunners: {
+        ...this.#logged.take(),
         ...this.#episodes.statistics,
         numEpisodes: episodes - before.episodes,
         numEpisodesLifetime: episodes,
@@ -242,13 +277,14 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   }
 
   /** Counts a sample, and sorts its fragments by module. @returns the number of rows */
-  #take({ modules, steps, ...episodes }: Sample, fragments: Map<string, Fragment[]>): number {
+  #take({ modules, steps, logged = [], ...episodes }: Sample, fragments: Map<string, Fragment[]>): number {
     let rows = 0;
     for (const [id, { fragment, increments }] of Object.entries(modules)) {
       this.modules.get(id)?.built.encoder.merge(increments);
       rows += fragment.rows;
       if (fragment.rows > 0) fragments.set(id, [...(fragments.get(id) ?? []), fragment]);
     }
+    this.#logged.add(logged);
     this.#progress.envSteps += steps;
     this.#progress.episodes += episodes.returns.length;
     this.#episodes.add(episodes);
@@ -278,25 +314,25 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   }
 
   async #evaluate(signal: AbortSignal | undefined): Promise<EvaluationResult> {
-    const { callbacks, evaluation, environment, envRunners } = this.values;
-    const { evaluationDuration: episodes, evaluationConfig } = evaluation;
-    await callbacks.onEvaluateStart?.({ algorithm: this });
-    const request = {
-      env: this.config.env,
-      envConfig: { ...environment.envConfig, ...evaluationConfig.envConfig },
-      numEnvs: Math.min(episodes, envRunners.numEnvsPerEnvRunner),
-      isChecked: !environment.disableEnvChecking,
-      episodes,
-      explore: evaluationConfig.explore ?? envRunners.explore,
+    const { evaluation, envRunners } = this.values;
+    // Copies: training may go on meanwhile.
+    const weights = this.getWeights();
+    const connectors = Object.fromEntries(Array.from(this.modules, ([id, { built }]) => [id, built.encoder.getStates()]));
+    const shares = sharesOf({
+      duration: evaluation.evaluationDuration,
+      unit: evaluation.evaluationDurationUnit,
+      runners: Math.max(1, evaluation.evaluationNumEnvRunners),
+      envsPerRunner: envRunners.numEnvsPerEnvRunner,
       seed: new Random(this.seed, "evaluation", this.#progress.trainingIteration).integer(2 ** 31),
-      signal,
-    };
+    });
+    await this.#callbacks.onEvaluateStart?.(this.#event);
     const built = new Map(Array.from(this.modules, ([id, module]) => [id, module.built]));
-    const result =
-      this.#policies === undefined
-        ? await playEpisodes({ ...request, built: this.#module({}, "evaluate").built })
-        : await playGames({ ...request, built, policies: this.#policies, module: this.config.moduleSpec });
-    await callbacks.onEvaluateEnd?.({ algorithm: this, result });
+    const played =
+      this.#evaluators === undefined
+        ? await Promise.all(shares.map((share) => playShare(this.#evaluationSpec, built, { share, signal })))
+        : await this.#evaluators.play({ weights, connectors }, shares, signal);
+    const result = evaluationResult(played);
+    await this.#callbacks.onEvaluateEnd?.({ ...this.#event, result });
     return result;
   }
 
@@ -350,7 +386,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
             algorithm: this.config.name,
             seed: this.seed,
             config: this.config.toCheckpoint(),
-            progress: { ...this.#progress, ...this.#episodes.getState() },
+            progress: { ...this.#progress, ...this.#episodes.getState(), logged: this.#logged.getState() },
             training: this.getState(),
           },
           modules: Array.from(this.modules, ([moduleId, { built, learner }]) => ({ moduleId, built, learner: learner.getState() })),
@@ -378,10 +414,11 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       }
       await this.restoreState(path, file.save, file.training ?? {});
       await this.#runners.setStates(runners);
-      const { returns, lengths, agents, ...progress } = file.progress;
+      const { returns, lengths, agents, logged = [], ...progress } = file.progress;
+      this.#logged.setState(logged);
       this.#progress = progress;
       this.#episodes.setState({ returns, lengths, agents });
-      await this.values.callbacks.onCheckpointLoaded?.({ algorithm: this });
+      await this.#callbacks.onCheckpointLoaded?.(this.#event);
     });
   }
 
@@ -422,7 +459,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   async stop(): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    await this.#runners.stop();
+    await Promise.all([this.#runners.stop(), this.#evaluators?.stop()]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -453,7 +490,38 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       isChecked: !environment.disableEnvChecking,
       module: this.config.moduleSpec,
       policies: this.#policies,
+      callbacks: envRunners.numEnvRunners === 0 ? this.#callbacks : this.#runnerCallbacks,
     };
+  }
+
+  /** The callbacks of runners, without those of the algorithm. */
+  get #runnerCallbacks(): RunnerCallbackSource {
+    const { callbacks } = this.values;
+    const own = RUNNER_CALLBACKS.flatMap((name) => (callbacks[name] === undefined ? [] : [[name, callbacks[name]] as const]));
+    return { ...Object.fromEntries(own), callbacksClass: callbacks.callbacksClass };
+  }
+
+  #specOfEvaluation(recipes: Readonly<Record<string, ModuleRecipe>>): EvaluationSpec {
+    const { environment, envRunners, evaluation } = this.values;
+    const { evaluationConfig, evaluationNumEnvRunners } = evaluation;
+    return {
+      env: this.config.env,
+      envConfig: { ...environment.envConfig, ...evaluationConfig.envConfig },
+      isChecked: !environment.disableEnvChecking,
+      explore: evaluationConfig.explore ?? envRunners.explore,
+      seed: this.seed,
+      recipes,
+      policies: this.#policies,
+      module: this.config.moduleSpec,
+      callbacks: evaluationNumEnvRunners === 0 ? this.#callbacks : this.#runnerCallbacks,
+    };
+  }
+
+  #startEvaluators(): EvaluationRunners | undefined {
+    const { envRunners, evaluation } = this.values;
+    const { evaluationNumEnvRunners: count, evaluationSampleTimeoutMs: timeoutMs } = evaluation;
+    if (count === 0) return undefined;
+    return new EvaluationRunners({ count, numCpus: envRunners.numCpusPerEnvRunner, timeoutMs, spec: this.#evaluationSpec });
   }
 }
 

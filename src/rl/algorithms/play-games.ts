@@ -3,34 +3,35 @@
  *
  * A separate runner has copies of the modules, and closes its environments afterwards. Connectors use their knowledge and learn nothing.
  */
+import type { RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
 import type { EnvSpec } from "../environments/registry.ts";
 import type { BuiltModule, ModuleSpec } from "../modules/module-spec.ts";
 import type { PolicyTable } from "../modules/policy-mapping.ts";
 import { MultiAgentRunner } from "../runners/multi-agent-runner.ts";
-import { episodeStatistics } from "./episode-window.ts";
-import type { EvaluationResult } from "./train-result.ts";
+import type { Played, Share } from "./play-episodes.ts";
 
 interface GamesRequest {
   readonly env: EnvSpec;
   readonly envConfig: object;
-  readonly numEnvs: number;
   readonly isChecked: boolean;
   readonly built: ReadonlyMap<string, BuiltModule>;
   readonly policies: PolicyTable;
   readonly module: ModuleSpec;
-  readonly episodes: number;
   readonly explore: boolean;
-  readonly seed: number;
+  readonly callbacks: RunnerCallbackSource | undefined;
+  readonly share: Share;
   readonly signal: AbortSignal | undefined;
 }
 
-export async function playGames({ built, episodes, explore, signal, ...spec }: GamesRequest): Promise<EvaluationResult> {
-  const runner = new MultiAgentRunner({ ...spec, workerIndex: 0, firstEnv: 0 }, false);
+export async function playGames({ built, explore, signal, share, ...spec }: GamesRequest): Promise<Played> {
+  const { firstEnv, seed, episodes, steps } = share;
+  const runner = new MultiAgentRunner({ ...spec, seed, firstEnv, numEnvs: episodes.length, workerIndex: 0 }, false);
   try {
     runner.copy(built);
-    const { steps, returns, lengths, agents } = await runner.play(episodes, explore, signal);
-    const statistics = episodeStatistics({ returns: Array.from(returns), lengths: Array.from(lengths), agents });
-    return { envRunners: { ...statistics, numEpisodes: episodes, numEnvStepsSampled: steps } };
+    const count = episodes.reduce((sum, own) => sum + own, 0);
+    const played = steps === undefined ? await runner.play(count, explore, signal) : await runner.sample({ steps, explore }, signal);
+    const { returns, lengths, agents, logged = [] } = played;
+    return { returns: Array.from(returns), lengths: Array.from(lengths), agents, steps: played.steps, logged };
   } finally {
     await runner.close();
   }

@@ -63,6 +63,8 @@ interface ActRequest {
   readonly into: ColumnData;
   /** The states of the module, a row each. */
   readonly states: Float32Array;
+  /** The streams of draws, one a row. Default: the policy's. */
+  readonly randoms?: readonly Random[];
   /** Says for a row whether its action counts. Default: all do. */
   readonly isActing?: (row: number) => boolean;
 }
@@ -160,7 +162,7 @@ export class Policy {
   }
 
   /** Writes actions of the environment for encoded observations, and the new states of a module that remembers. @returns the actions in the policy's range */
-  act(obs: Float32Array, { rows, explore, into, states, isActing }: ActRequest): NumericArray {
+  act(obs: Float32Array, { rows, explore, into, states, randoms, isActing }: ActRequest): NumericArray {
     const { module, encoder, distribution, maskedChoices, memory } = this.#built;
     checkMasks(obs, { rows, choices: maskedChoices }, isActing);
     const inputs = this.#withOwnNoise(() =>
@@ -175,7 +177,7 @@ export class Policy {
     const drawn = distribution.actions.allocate(rows) as NumericArray;
     for (let row = 0; row < rows; row += 1) {
       const draw = { inputs, row, actions: drawn };
-      if (explore) distribution.sample(draw, this.#random);
+      if (explore) distribution.sample(draw, randoms?.[row] ?? this.#random);
       else distribution.choose(draw);
     }
     distribution.toEnvironment(drawn, into);

@@ -19,10 +19,19 @@ export interface EnvRunnerResult extends EpisodeStatistics {
   readonly numEpisodesLifetime: number;
   readonly numEnvStepsSampled: number;
   readonly numEnvStepsSampledLifetime: number;
+  /** Values that callbacks logged, by their names. */
+  readonly [logged: string]: LoggedNumber;
 }
 
+/** A member of `envRunners`: a number, or one by agent or module. */
+type LoggedNumber = number | Readonly<Record<string, number>> | undefined;
+
 export interface EvaluationResult {
-  readonly envRunners: EpisodeStatistics & { readonly numEpisodes: number; readonly numEnvStepsSampled: number };
+  readonly envRunners: EpisodeStatistics & {
+    readonly numEpisodes: number;
+    readonly numEnvStepsSampled: number;
+    readonly [logged: string]: LoggedNumber;
+  };
 }
 
 export interface TrainResult {

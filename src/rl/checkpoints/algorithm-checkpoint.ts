@@ -11,6 +11,7 @@ import { joinPath } from "../../storage/paths.ts";
 import { makeFolder } from "../../storage/places.ts";
 import { readTextIfThere, readWhole } from "../../storage/read-file.ts";
 import type { SavedConnector } from "../connectors/connector.ts";
+import type { LoggedState } from "../callbacks/metrics-logger.ts";
 import { RLError } from "../errors.ts";
 import type { LearnerState } from "../learners/learner.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
@@ -35,6 +36,8 @@ interface Progress {
   readonly returns: readonly number[];
   readonly lengths: readonly number[];
   readonly agents?: readonly (readonly AgentReturn[])[] | undefined;
+  /** Values that callbacks logged with a window. */
+  readonly logged?: LoggedState | undefined;
 }
 
 /** A module in `algorithm.json`. Its weights and its optimizer are files of their own. */

@@ -22,7 +22,7 @@ import { DEFAULT_MODULE_ID, type PolicySpec, policySpecs } from "../modules/poli
 import { type SpaceJson } from "../spaces/space.ts";
 import { spaceFromJson } from "../spaces/space-json.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
-import type { Callbacks } from "./callbacks.ts";
+import type { Callbacks, CallbacksClass } from "./callbacks.ts";
 import { OLD_ROLLOUTS, OLD_TRAINING, type OldRollouts, type OldTraining, sayOnce, sayToday, underTodaysNames } from "./old-spellings.ts";
 import {
   CALLBACKS,
@@ -66,7 +66,7 @@ export interface ConfigValues<Training> {
   readonly learners: ValuesOf<typeof LEARNERS>;
   readonly debugging: ValuesOf<typeof DEBUGGING>;
   readonly evaluation: ValuesOf<typeof EVALUATION>;
-  readonly callbacks: Callbacks;
+  readonly callbacks: Callbacks & { readonly callbacksClass?: CallbacksClass | undefined };
   readonly reporting: ValuesOf<typeof REPORTING>;
   readonly faultTolerance: ValuesOf<typeof FAULT_TOLERANCE>;
   readonly checkpointing: ValuesOf<typeof CHECKPOINTING>;
@@ -172,8 +172,9 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     return this.#set("evaluation", options);
   }
 
-  callbacks(callbacks: Callbacks): this {
-    return this.#set("callbacks", callbacks);
+  /** Functions by the names of events, or a class with such methods. Those of episodes run in the processes of runners. */
+  callbacks(callbacks: Callbacks | CallbacksClass): this {
+    return this.#set("callbacks", typeof callbacks === "function" ? { callbacksClass: checkedClass(callbacks) } : callbacks);
   }
 
   reporting(options: GivenOptions<ValuesOf<typeof REPORTING>>): this {
@@ -283,6 +284,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     if (rlModule.moduleClass === undefined) readOptions(rlModule.modelConfig, MODEL_CONFIG);
     this.#checkPolicies(multiAgent, rlModule.moduleClass !== undefined);
     this.#checkNumEnvs(this.env);
+    const { evaluationParallelToTraining, evaluationNumEnvRunners } = this.values.evaluation;
+    if (evaluationParallelToTraining && evaluationNumEnvRunners === 0)
+      throw new RangeError(
+        `Cannot build ${this.name}: evaluationParallelToTraining needs runners for evaluation: evaluationNumEnvRunners is 0. Set it to 1 or more`,
+      );
     if (rlModule.moduleClass === undefined && rlModule.modelConfig?.useLstm === true) this.refuseMemory();
     const { learnerClass } = learners;
     if (learnerClass !== undefined && !(learnerClass.prototype instanceof this.defaultLearner))
@@ -376,6 +382,23 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     sayToday("build()", "buildAlgo()");
     return this.buildAlgo() as ReturnType<this["buildAlgo"]>;
   }
+}
+
+/** Refuses a class with a method that looks like a callback, and is none. @throws TypeError with the nearest name */
+function checkedClass(callbacks: CallbacksClass): CallbacksClass {
+  const known = Object.keys(CALLBACKS.options).filter((name) => name !== "callbacksClass");
+  const methods: string[] = [];
+  let prototype = callbacks.prototype as object | null;
+  while (prototype !== null && prototype !== Object.prototype) {
+    methods.push(...Object.getOwnPropertyNames(prototype));
+    prototype = Object.getPrototypeOf(prototype) as object | null;
+  }
+  const unknown = methods.find((name) => /^on[A-Z]/.test(name) && !known.includes(name));
+  if (unknown === undefined) return callbacks;
+  const near = nearNames(unknown, known);
+  throw new TypeError(
+    `Cannot set callbacks(): ${callbacks.name} has ${unknown}(), which is no event: ${near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${known.join(", ")}`}`,
+  );
 }
 
 /** Whether an environment cannot be found by its name in another process. */

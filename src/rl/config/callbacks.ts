@@ -1,14 +1,24 @@
-/** The functions that an algorithm calls at its events. A callback that throws ends the call of the algorithm with its error. */
+/** The functions that an algorithm and its runners call at their events. A callback that throws ends the call of the algorithm with its error. */
 import type { EvaluationResult, TrainResult } from "../algorithms/train-result.ts";
+import type { MetricsLogger } from "../callbacks/metrics-logger.ts";
+import type { RunnerCallbacks } from "../callbacks/runner-callbacks.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
 
-export interface Callbacks {
-  onAlgorithmInit?(event: { readonly algorithm: AlgorithmHandle }): void | Promise<void>;
-  /** May add members to the result. */
-  onTrainResult?(event: { readonly algorithm: AlgorithmHandle; readonly result: TrainResult }): void | Promise<void>;
-  onEvaluateStart?(event: { readonly algorithm: AlgorithmHandle }): void | Promise<void>;
-  onEvaluateEnd?(event: { readonly algorithm: AlgorithmHandle; readonly result: EvaluationResult }): void | Promise<void>;
-  onCheckpointLoaded?(event: { readonly algorithm: AlgorithmHandle }): void | Promise<void>;
-  /** Runners were replaced in the last iteration. */
-  onEnvRunnersRecreated?(event: { readonly algorithm: AlgorithmHandle; readonly count: number }): void | Promise<void>;
+interface AlgorithmEvent {
+  readonly algorithm: AlgorithmHandle;
+  readonly metricsLogger: MetricsLogger;
 }
+
+export interface Callbacks extends RunnerCallbacks {
+  onAlgorithmInit?(event: AlgorithmEvent): void | Promise<void>;
+  /** May add members to the result. Values that it logs are in the next one. */
+  onTrainResult?(event: AlgorithmEvent & { readonly result: TrainResult }): void | Promise<void>;
+  onEvaluateStart?(event: AlgorithmEvent): void | Promise<void>;
+  onEvaluateEnd?(event: AlgorithmEvent & { readonly result: EvaluationResult }): void | Promise<void>;
+  onCheckpointLoaded?(event: AlgorithmEvent): void | Promise<void>;
+  /** Runners were replaced in the last iteration. */
+  onEnvRunnersRecreated?(event: AlgorithmEvent & { readonly count: number }): void | Promise<void>;
+}
+
+/** A class of callbacks, of which each process makes one instance. */
+export type CallbacksClass = new () => Callbacks;

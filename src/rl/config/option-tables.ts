@@ -26,7 +26,7 @@ import type { PolicyMappingFn, PolicySpec } from "../modules/policy-mapping.ts";
 import type { LearnerClass } from "../learners/learner.ts";
 import { schedule } from "../learners/schedule.ts";
 import { Space } from "../spaces/space.ts";
-import type { Callbacks } from "./callbacks.ts";
+import type { Callbacks, CallbacksClass } from "./callbacks.ts";
 
 /** The values of a table, all of which are set. */
 export type ValuesOf<Table> = Table extends { readonly options: infer Options }
@@ -220,11 +220,23 @@ export const DEBUGGING = {
 
 export const EVALUATION = {
   of: "evaluation()",
+  otherNames: {
+    evaluationNumWorkers: "it is evaluationNumEnvRunners",
+    evaluationSampleTimeoutS: "it is evaluationSampleTimeoutMs, in milliseconds",
+  },
   options: {
     /** Iterations between evaluations. Default: none. */
     evaluationInterval: count<number | undefined>({ min: 1 }, undefined),
-    /** Episodes. */
+    /** Episodes, or steps. */
     evaluationDuration: whole(1, 10),
+    /** Exactly so many episodes, of which each environment plays its share, or at least so many steps. */
+    evaluationDurationUnit: oneOf(["episodes", "timesteps"], "episodes"),
+    /** 0: the algorithm's process evaluates. */
+    evaluationNumEnvRunners: whole(0, 0),
+    /** Whether runners evaluate the weights from before an iteration while it trains. */
+    evaluationParallelToTraining: flag(false),
+    /** Time for a runner to play its share. */
+    evaluationSampleTimeoutMs: milliseconds(120_000),
     evaluationConfig: custom<{ readonly explore?: boolean; readonly envConfig?: object }>(
       "an object such as { explore: false } is needed",
       {},
@@ -261,16 +273,28 @@ export const FAULT_TOLERANCE = {
   },
 };
 
+/** The class behind the functions, where one was given. */
+interface CallbacksOfClass {
+  readonly callbacksClass: CallbacksClass | undefined;
+}
+
 const callback = callable<never>("a function is needed");
 
-export const CALLBACKS: OptionSet<{ readonly [K in keyof Callbacks]-?: Callbacks[K] | undefined }> = {
+export const CALLBACKS: OptionSet<{ readonly [K in keyof Callbacks]-?: Callbacks[K] | undefined } & CallbacksOfClass> = {
   of: "callbacks()",
   options: {
+    callbacksClass: classOption<CallbacksClass>("a class with methods such as onEpisodeEnd is needed"),
     onAlgorithmInit: callback,
     onTrainResult: callback,
     onEvaluateStart: callback,
     onEvaluateEnd: callback,
     onCheckpointLoaded: callback,
     onEnvRunnersRecreated: callback,
+    onEnvironmentCreated: callback,
+    onEpisodeCreated: callback,
+    onEpisodeStart: callback,
+    onEpisodeStep: callback,
+    onEpisodeEnd: callback,
+    onSampleEnd: callback,
   },
 };

@@ -8,7 +8,10 @@ import { isThenable } from "../../core/internal.ts";
 import { noGrad, Random, type RandomState, scope, tensor } from "../../tensor/index.ts";
 import type { Increments, Observer } from "../connectors/observation-pipeline.ts";
 import { RLError } from "../errors.ts";
-import type { VectorEnv, VectorStepResult } from "../environments/env.ts";
+import { EpisodeEvents } from "../callbacks/episode-events.ts";
+import type { LoggedValues } from "../callbacks/metrics-logger.ts";
+import type { RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
+import type { Info, VectorEnv, VectorStepResult } from "../environments/env.ts";
 import { vectorEnvOf } from "../environments/make-env.ts";
 import type { EnvSpec } from "../environments/registry.ts";
 import { BREATH_MS } from "../limits.ts";
@@ -34,6 +37,7 @@ export interface RunnerSpec {
   readonly module: ModuleSpec;
   /** The policies of several agents; `undefined` where the environment has one. */
   readonly policies?: PolicyTable | undefined;
+  readonly callbacks?: RunnerCallbackSource | undefined;
 }
 
 /** The weights of modules, by id. */
@@ -78,6 +82,8 @@ export interface Sample {
   readonly steps: number;
   readonly returns: Float64Array;
   readonly lengths: Int32Array;
+  /** Values of callbacks. */
+  readonly logged?: readonly LoggedValues[];
   /** By episode; `undefined` where the environment has one agent. */
   readonly agents?: readonly (readonly AgentReturn[])[];
 }
@@ -121,6 +127,7 @@ export class EnvRunner implements Runner {
   /** States of a recurrent module: before the next actions, and before the last ones. */
   readonly #states: Float32Array;
   readonly #statesBefore: Float32Array;
+  readonly #events: EpisodeEvents;
   #isBegun = false;
 
   /** @throws EnvironmentError where the environments cannot be made */
@@ -144,6 +151,7 @@ export class EnvRunner implements Runner {
     this.#noise = new Float64Array(this.#actions.length);
     this.#envActions = columnLayout(this.env.actionSpace).allocate(numEnvs);
     this.#logp = new Float32Array(numEnvs);
+    this.#events = new EpisodeEvents({ ...spec, env: this.env });
   }
 
   setWeights(weights: Weights): void {
@@ -155,6 +163,7 @@ export class EnvRunner implements Runner {
     const { encoder, distribution, memory } = this.built;
     const { numEnvs, firstEnv } = this.#spec;
     if (connectors?.[DEFAULT_MODULE_ID] !== undefined) this.#observer.setStates(connectors[DEFAULT_MODULE_ID]);
+    await this.#events.created();
     await this.#begin();
     const writer = new FragmentWriter(numEnvs, steps, {
       sizes: { obs: encoder.size, actions: this.#actions.length / numEnvs, actionDistInputs: distribution.inputSize },
@@ -174,6 +183,7 @@ export class EnvRunner implements Runner {
       distribution.toEnvironment(this.#actions, this.#envActions);
       const result = this.env.step(this.#envActions);
       this.#take(isThenable(result) ? await result : result, writer, over);
+      if (this.#events.isWaiting) await this.#events.settle();
       if (performance.now() - breathedAt < BREATH_MS) continue;
       await new Promise((resolve) => void setImmediate(resolve));
       signal?.throwIfAborted();
@@ -182,7 +192,9 @@ export class EnvRunner implements Runner {
     const episodes = over.flat();
     for (let env = 0; env < numEnvs; env += 1) writer.close(env, SEQUENCE_END.CUT, this.#obs, env * encoder.size);
     const fragment = writer.finish();
+    const logged = await this.#events.sampled({ steps: fragment.rows, episodes: episodes.length });
     return {
+      logged,
       modules: { [DEFAULT_MODULE_ID]: { fragment, increments: this.#observer.increments() } },
       steps: fragment.rows,
       returns: Float64Array.from(episodes, (episode) => episode.return),
@@ -195,8 +207,9 @@ export class EnvRunner implements Runner {
     if (this.#isBegun) return;
     const { seed, firstEnv } = this.#spec;
     const base = new Random(seed, "environments").integer(2 ** 31);
-    const { observations } = await this.env.reset({ seed: base + firstEnv });
+    const { observations, infos } = await this.env.reset({ seed: base + firstEnv });
     this.#observer.begin(observations, this.#obs);
+    for (let env = 0; env < this.#spec.numEnvs; env += 1) this.#events.begin(env, infos[env]);
     this.#isBegun = true;
   }
 
@@ -235,13 +248,19 @@ export class EnvRunner implements Runner {
       if (this.#ended[env] !== 0) {
         this.#ended[env] = 0;
         this.built.memory.begin(this.#states, env);
+        this.#events.begin(env, result.infos[env]);
         continue;
       }
       const reward = rewards[env] as number;
       writer.reward(env, learnt[env] as number);
       this.#returns[env] = (this.#returns[env] as number) + reward;
       this.#lengths[env] = (this.#lengths[env] as number) + 1;
-      if (terminateds[env] === 0 && truncateds[env] === 0) continue;
+      const isOver = terminateds[env] !== 0 || truncateds[env] !== 0;
+      const info = result.infos[env];
+      this.#events.step(env, reward, isOver && !isNextStep ? (info?.["finalInfo"] as Info | undefined) : info);
+      if (!isOver) continue;
+      this.#events.end(env, terminateds[env] !== 0, isNextStep ? info : (info?.["finalInfo"] as Info | undefined));
+      if (!isNextStep) this.#events.begin(env, info);
       // Where both are set, the world has ended: nothing is left to bootstrap from.
       const end = terminateds[env] !== 0 ? SEQUENCE_END.TERMINATED : SEQUENCE_END.TRUNCATED;
       writer.close(env, end, isNextStep ? this.#obs : this.#observer.finals, env * size);

@@ -6,6 +6,7 @@
  */
 import { isThenable } from "../../core/internal.ts";
 import { Random, type RandomState } from "../../tensor/index.ts";
+import { EpisodeEvents } from "../callbacks/episode-events.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
 import { gamesOf } from "../environments/make-env.ts";
 import type { AgentShare, Game, GameState, GameStep } from "../environments/multi-agent/game.ts";
@@ -56,6 +57,7 @@ export class MultiAgentRunner implements Runner {
   readonly #seats: readonly Seat[][];
   readonly #lengths: Int32Array;
   readonly #episodes: Int32Array;
+  readonly #events: EpisodeEvents;
   #isBegun = false;
   #idleSteps = 0;
 
@@ -79,6 +81,7 @@ export class MultiAgentRunner implements Runner {
     this.#seats = Array.from({ length: numEnvs }, () => this.#agents.map(() => ({ moduleId: undefined, return: 0 })));
     this.#lengths = new Int32Array(numEnvs);
     this.#episodes = new Int32Array(numEnvs);
+    this.#events = new EpisodeEvents({ ...spec, env: this.#games.map(({ env }) => env) });
   }
 
   setWeights(weights: Weights): void {
@@ -115,11 +118,13 @@ export class MultiAgentRunner implements Runner {
     }
     const modules: Record<string, ModuleSample> = {};
     for (const [id, lanes] of this.#modules) modules[id] = lanes.close();
-    return { modules, steps: envSteps, ...columnsOf(over.flat()) };
+    const episodes = over.flat();
+    const logged = await this.#events.sampled({ steps: envSteps, episodes: episodes.length });
+    return { modules, steps: envSteps, logged, ...columnsOf(episodes) };
   }
 
   /** Plays whole episodes, of which each environment plays its share. */
-  async play(episodes: number, explore: boolean, signal?: AbortSignal): Promise<Episodes & { readonly steps: number }> {
+  async play(episodes: number, explore: boolean, signal?: AbortSignal): Promise<Episodes & Pick<Sample, "steps" | "logged">> {
     const { length: numEnvs } = this.#games;
     const shares = Array.from({ length: numEnvs }, (_, index) => Math.floor(episodes / numEnvs) + (index < episodes % numEnvs ? 1 : 0));
     const over: EpisodeRecord[][] = this.#games.map(() => []);
@@ -135,11 +140,14 @@ export class MultiAgentRunner implements Runner {
       breathedAt = performance.now();
     }
     const played = over.flat();
-    return { ...columnsOf(played), steps: played.reduce((sum, { length }) => sum + length, 0) };
+    const steps = played.reduce((sum, { length }) => sum + length, 0);
+    const logged = await this.#events.sampled({ steps, episodes: played.length });
+    return { ...columnsOf(played), steps, logged };
   }
 
   /** Resets all environments, once. */
   async #begin(): Promise<void> {
+    await this.#events.created();
     if (this.#isBegun) return;
     const { seed, firstEnv } = this.#spec;
     const base = new Random(seed, "environments").integer(2 ** 31);
@@ -171,15 +179,19 @@ export class MultiAgentRunner implements Runner {
     const ended: number[] = [];
     for (const [env, { shares, isOver }] of settled.entries()) {
       this.#take(env, shares);
+      const rewards = shares.map(({ agent, reward }) => [this.#agents[agent] as string, reward] as const);
+      this.#events.step(env, rewards, undefined);
       this.#lengths[env] = (this.#lengths[env] as number) + 1;
       if (isOver) ended.push(env);
     }
     this.#settle();
     for (const env of ended) {
       onEpisode(env, this.#recordOf(env));
+      this.#events.end(env, true, undefined);
       this.#welcome(env, await (this.#games[env] as Game).reset({}));
     }
     if (ended.length > 0) this.#settle();
+    if (this.#events.isWaiting) await this.#events.settle();
     return acted;
   }
 
@@ -193,6 +205,7 @@ export class MultiAgentRunner implements Runner {
     this.#lengths[env] = 0;
     this.#episodes[env] = (this.#episodes[env] as number) + 1;
     this.#take(env, shares);
+    this.#events.begin(env, undefined);
   }
 
   #take(env: number, shares: readonly AgentShare[]): void {

@@ -192,13 +192,13 @@ export class RunnerGroup {
 }
 
 /** Whether an error says that the process is gone, or that it stands still. */
-function isOfProcess(error: unknown): boolean {
+export function isOfProcess(error: unknown): boolean {
   const types = [ActorDiedError, ActorUnavailableError, EnvironmentDiedError, NodeDiedError, OutOfMemoryError, TaskTimeoutError];
   return types.some((type) => error instanceof type);
 }
 
 /** The error of the user's code behind that of a call. */
-function userError(error: unknown): unknown {
+export function userError(error: unknown): unknown {
   return error instanceof TaskError || error instanceof ActorDiedError ? (error.cause ?? error) : error;
 }
 

@@ -1,0 +1,64 @@
+/**
+ * The process of an evaluation runner: copies of the modules that play episodes.
+ *
+ * Each call brings the weights and the knowledge of connectors. The environments are made for a call and closed behind it, so nothing of one evaluation reaches the next.
+ * `playShare` does the same in the algorithm's process, with its own modules.
+ */
+import type { RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
+import type { EnvSpec } from "../environments/registry.ts";
+import { type BuiltModule, buildModule, type ModuleSpec } from "../modules/module-spec.ts";
+import { DEFAULT_MODULE_ID, type ModuleRecipe, moduleSeed, type PolicyTable } from "../modules/policy-mapping.ts";
+import type { Weights } from "../runners/env-runner.ts";
+import { type Played, playEpisodes, type Share } from "./play-episodes.ts";
+import { playGames } from "./play-games.ts";
+
+/** Everything of an evaluation that stays the same. */
+export interface EvaluationSpec {
+  readonly env: EnvSpec;
+  readonly envConfig: object;
+  readonly isChecked: boolean;
+  readonly explore: boolean;
+  readonly seed: number;
+  readonly recipes: Readonly<Record<string, ModuleRecipe>>;
+  readonly policies: PolicyTable | undefined;
+  readonly module: ModuleSpec;
+  readonly callbacks: RunnerCallbackSource | undefined;
+}
+
+/** The knowledge of an algorithm at the time of an evaluation. */
+export interface EvaluatedState {
+  readonly weights: Weights;
+  /** By module: the states of connectors. */
+  readonly connectors: Readonly<Record<string, readonly unknown[]>>;
+}
+
+export class EvaluationActor {
+  readonly #spec: EvaluationSpec;
+  readonly #built: ReadonlyMap<string, BuiltModule>;
+
+  constructor(spec: EvaluationSpec) {
+    this.#spec = spec;
+    this.#built = new Map(
+      Object.entries(spec.recipes).map(([id, { spec: module, ...spaces }]) => [id, buildModule(module, spaces, moduleSeed(spec.seed, id))]),
+    );
+  }
+
+  async play({ weights, connectors }: EvaluatedState, share: Share): Promise<Played> {
+    for (const [id, { module, encoder }] of this.#built) {
+      module.parameters.data.set(weights[id] as Float32Array);
+      encoder.setStates(connectors[id] ?? []);
+    }
+    return await playShare(this.#spec, this.#built, { share, signal: undefined });
+  }
+}
+
+/** Plays a share with modules that have their weights. */
+export async function playShare(
+  spec: EvaluationSpec,
+  built: ReadonlyMap<string, BuiltModule>,
+  { share, signal }: { share: Share; signal: AbortSignal | undefined },
+): Promise<Played> {
+  const { policies } = spec;
+  if (policies !== undefined) return await playGames({ ...spec, policies, built, share, signal });
+  return await playEpisodes({ ...spec, built: built.get(DEFAULT_MODULE_ID) as BuiltModule, share, signal });
+}

@@ -76,9 +76,7 @@ class VectorEnvActor:
                 raise TypeError("step() returns (observation, reward, terminated, truncated, info): received %s" % _described(outcome))
             observation, reward, terminated, truncated, info = outcome
             self._check(observation, "step()")
-            reward = float(reward)
-            if not math.isfinite(reward):
-                raise ValueError("the reward of step() is a finite number: received %r" % reward)
+            reward = _reward(reward)
             self._seen[index] = observation
             rewards[index] = reward
             terminateds[index] = bool(terminated)
@@ -157,6 +155,17 @@ def _atari(gymnasium, name, options):
     space = gymnasium.spaces.Box(0, 255, (84, 84, 4), numpy.uint8)
     env = wrappers.TransformObservation(env, lambda frames: numpy.ascontiguousarray(numpy.moveaxis(numpy.asarray(frames), 0, -1)), space)
     return wrappers.TransformReward(env, lambda reward: float(numpy.sign(reward)))
+
+
+def _reward(given):
+    """Reads a number, or an array of one, which environments return that compute with arrays."""
+    try:
+        reward = float(given.item() if hasattr(given, "item") else given)
+    except (TypeError, ValueError):
+        raise TypeError("the reward of step() is a number: received %s" % _described(given)) from None
+    if not math.isfinite(reward):
+        raise ValueError("the reward of step() is a finite number: received %r" % reward)
+    return reward
 
 
 class _Form:

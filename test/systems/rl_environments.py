@@ -29,7 +29,8 @@ class Counter:
 
     def step(self, action):
         self.at += 1
-        return self._look(), float(numpy.sum(action)), self.at >= self.length, False, {"at": self.at, "odd": object()}
+        # An array of one number: some environments of others return it.
+        return self._look(), numpy.array([numpy.sum(action)]), self.at >= self.length, False, {"at": self.at, "odd": object()}
 
 
 class Failing(Counter):
@@ -59,6 +60,8 @@ class Failing(Counter):
             observation = numpy.array([1, 2, 3])
         if self.how == "reward":
             reward = float("nan")
+        if self.how == "rewards":
+            reward = numpy.array([1.0, 2.0])
         if self.how == "tuple":
             return observation, reward, terminated, info
         if self.how == "death":

@@ -3,7 +3,7 @@
  *
  * `npm test` plays the quick ones with seed 1, `npm run test:learning` the full ones. Settings are Ray's tuned ones where a comment does not say otherwise.
  */
-import { type Algorithm, DDPGConfig, DQNConfig, makeMultiAgent, PPOConfig, RLModule, SACConfig, TD3Config } from "shoal/rl";
+import { type Algorithm, DDPGConfig, DQNConfig, makeMultiAgent, MeanStdFilter, PPOConfig, RLModule, SACConfig, TD3Config } from "shoal/rl";
 import type { EvaluationResult, ModuleInput, ModuleOutput } from "shoal/rl";
 import { Random, tensor } from "shoal/tensor";
 
@@ -89,6 +89,21 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     measure: freeFields,
     quick: { evaluation: 95, envSteps: 150_000 },
     full: { evaluation: 95, envSteps: 150_000 },
+  },
+  {
+    // One hidden layer and an LSTM of 64 and a higher learning rate than Ray's, for a shorter run.
+    title: "PPO with an LSTM, StatelessCartPole",
+    build: (seed) =>
+      new PPOConfig()
+        .environment("StatelessCartPole")
+        .envRunners({ numEnvsPerEnvRunner: 16, envToModuleConnector: () => new MeanStdFilter() })
+        .training({ lr: 1e-3, trainBatchSizePerLearner: 4096, minibatchSize: 512, numEpochs: 6, gamma: 0.99, lambda: 0.95, gradClip: 0.5 })
+        .training({ clipParam: 0.2, useKlLoss: false, vfClipParam: 10_000, vfLossCoeff: 0.005 })
+        .rlModule({ modelConfig: { fcnetHiddens: [64], useLstm: true, lstmCellSize: 64, maxSeqLen: 20 } })
+        .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    full: { evaluation: 350, envSteps: 2_000_000 },
   },
   {
     // Ray's settings, but two layers of 64 instead of 256 and a higher learning rate, for a shorter test.

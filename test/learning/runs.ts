@@ -161,6 +161,29 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     full: { evaluation: -200, envSteps: 20_000 },
   },
   {
+    // Choices instead of numbers. Higher learning rates, and an update every fourth step, for a shorter run; "auto" would keep training as good as random.
+    title: "SAC CartPole-v1",
+    build: (seed) =>
+      new SACConfig()
+        .environment("CartPole-v1")
+        .training({
+          actorLr: 1e-3,
+          criticLr: 1e-3,
+          alphaLr: 1e-3,
+          targetEntropy: 0.2,
+          trainBatchSizePerLearner: 64,
+          numStepsSampledBeforeLearningStarts: 1000,
+          trainingIntensity: 16,
+          replayBufferConfig: { type: "EpisodeReplayBuffer", capacity: 80_000 },
+        })
+        .rlModule({ modelConfig: { fcnetHiddens: [64, 64] } })
+        .reporting({ minSampleTimestepsPerIteration: 1000, metricsNumEpisodesForSmoothing: 10 })
+        .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    full: { evaluation: 150, envSteps: 80_000 },
+  },
+  {
     title: "TD3 Pendulum-v1",
     build: (seed) => pendulum(new TD3Config().training({ trainBatchSizePerLearner: 128 }), seed),
     quick: { evaluation: -250, envSteps: 20_000 },

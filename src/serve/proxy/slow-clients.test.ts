@@ -41,7 +41,7 @@ class Answer implements Transfer {
   }
 }
 
-function begun<A extends Answer[]>(answers: A, isWaitedFor: (app: string) => boolean = () => false): SlowClients {
+function begun(answers: readonly Answer[], isWaitedFor: (app: string) => boolean = () => false): SlowClients {
   const all = new SlowClients(isWaitedFor);
   for (const answer of answers) all.begin(answer);
   return all;

@@ -83,6 +83,7 @@ test("PPO learns with masks, never takes a forbidden action, and bears a last ob
     .envRunners({ numEnvsPerEnvRunner: 4 })
     .training({ lr: 1e-2, trainBatchSizePerLearner: 400, minibatchSize: 100, numEpochs: 5 })
     .rlModule({ modelConfig: { fcnetHiddens: [16] } })
+    .evaluation({ evaluationConfig: { explore: false } })
     .debugging({ seed: 1 })
     .buildAlgo();
   let mean = 0;

@@ -52,7 +52,7 @@ describe("the lease manager", () => {
   });
 
   test("a worker whose tasks wait is not shared between a placement group and the rest", () => {
-    const manager = new LeaseManager({ total: resourceVector({ CPU: 2 }), cpuCount: 2 });
+    const manager = new LeaseManager({ total: resourceVector({ CPU: 2 }), cpuCount: 2, parkedPerCpu: 0 });
     manager.start();
     for (const number of [1, 2]) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
     manager.handle(demand(driver, 2));

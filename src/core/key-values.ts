@@ -16,8 +16,9 @@ import { KV, KV_PUT } from "./options/operation-options.ts";
 import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
 
 /**
- * Keeps a small value by name at the head of the cluster, where every process of every program finds it. On heads that have a store (`shoal start --head` with
- * NATS) it is kept there before this resolves, and outlives heads; otherwise it lives as long as the head, and on one machine as long as the program.
+ * Keeps a small value by name at the head of the cluster, where every process of every program finds it. Heads with a store (`shoal start
+ * --head` with NATS) keep it there before this resolves, and it outlives heads. Otherwise it lives as long as the head, and on one machine
+ * as long as the program.
  *
  * @param value bytes (`Uint8Array`), or a value that `JSON.stringify` can write; up to 1 MiB
  * @returns whether it was put: with `overwrite: false` an existing value stays

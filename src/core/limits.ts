@@ -1,5 +1,5 @@
 /**
- * Limits of a caller, in both languages (`python/shoal/_limits.py` is made from them) and where several parts of it follow one limit.
+ * Limits of a caller that hold in both languages (`python/shoal/_limits.py` is made from them), or in several parts of a caller.
  */
 import { CLOSED_AFTER_MS } from "../runtime/base/limits.ts";
 import { STORE_FROM_BYTES } from "../runtime/objects/limits.ts";
@@ -8,7 +8,7 @@ import { RECORD_BYTES_MAX } from "../runtime/wire/limits.ts";
 
 /** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
 export const WINDOW_MS = 5;
-/** What any task costs besides its own run time. */
+/** The cost of any task besides its own run time. */
 export const CALL_OVERHEAD_MS = 0.001;
 /** Calls pushed ahead to one worker, however short they are. */
 export const IN_FLIGHT_MAX = 4096;
@@ -30,7 +30,7 @@ export const EXIT_REPORT_ELSEWHERE_WITHIN_MS = 2000;
 export const DEATH_TOLD_WITHIN_MS = 1000;
 /** The death of another node is known once it has been away for `CLOSED_AFTER_MS`. */
 export const DEATH_OF_NODE_TOLD_WITHIN_MS = 2 * CLOSED_AFTER_MS;
-/** An actor that computes for long answers no caller that is new to it: who was refused tries again. */
+/** An actor that computes for long answers no new caller: a refused caller tries again. */
 export const RECONNECT_MIN_MS = 100;
 export const RECONNECT_MAX_MS = 2000;
 
@@ -46,22 +46,28 @@ export const ABANDON_WITHIN_MS = 500;
 export const ITEMS_AHEAD_MAX = 256;
 /** Without a limit of the user's own, large items count by their size. */
 export const BYTES_AHEAD_MAX = 64 * 1024 * 1024;
-/** Of an error with all that it carries: it travels in one message, whatever its size. */
+/** Bounds an error with all its parts: it travels in one message. */
 export const ERROR_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Data of collective operations and queues from this size on travels by reference: a call that carries less costs less than the reference. */
 export const REFERENCE_FROM_BYTES = STORE_FROM_BYTES;
-/** A definition without buffers, which nobody could map, stays outside the store up to this part of what the head keeps in a record. */
+/** A definition without buffers, which nobody could map, stays outside the store up to this part of a head's record. */
 export const STORE_TEXT_FROM_BYTES = RECORD_BYTES_MAX / 8;
 /** Callers that may wait in a queue, and members of a group: each takes some hundred bytes in the actor. */
 export const WAITERS_MAX = 1_000_000;
 
-/** Of an amount of a resource: in units of 1/10,000, sums of whole amounts stay exact beyond it, and no machine has as many bytes of memory. */
+/**
+ * Bounds an amount of a resource: in units of 1/10,000, sums of whole amounts stay exact beyond it, and no machine has as many bytes of
+ * memory.
+ */
 export const AMOUNT_MAX = 2 ** 43;
-/** Of a name that a user chooses. */
+/** Bounds a name that a user chooses. */
 export const NAME_LENGTH_MAX = 1000;
 
-/** How long a program that is left without `shutdown` waits for its node, as its user waits for the program: an end takes 10 ms, and `OUTPUT_OPEN_MAX_MS` more where a program that a worker has started keeps its pipes. */
+/**
+ * The time that a program without `shutdown` waits for its node, as its user waits for the program. An end takes 10 ms, and
+ * `OUTPUT_OPEN_MAX_MS` more where a program that a worker has started keeps its pipes.
+ */
 export const EXIT_WAITS_MS = 2 * OUTPUT_OPEN_MAX_MS;
 /** Bundles of a placement group. More are a mistake: each is reserved by itself. */
 export const BUNDLES_MAX = 10_000;

@@ -1,4 +1,4 @@
-/** What a process makes of what its daemon tells of a drain. */
+/** How a process takes its daemon's notices of a drain. */
 import { expect, test, vi } from "vitest";
 import { Preemption } from "./preemption.ts";
 

@@ -1,8 +1,9 @@
 /**
- * What this process knows of the end of its node: that it is to be drained, why, and until when.
+ * The news of this process about the end of its node: a drain, with its reason and its deadline.
  *
- * Told by the node daemon when the drain begins, again when its deadline is another, and to processes that come later. Read by `getRuntimeContext()`, and by libraries through `followPreemption`; code of a task or an
- * actor makes of it what it needs, a checkpoint for instance. Times go over the wire as what is left, so that clocks need not agree.
+ * Told by the node daemon when the drain begins, again when its deadline is another, and to processes that come later.
+ * `getRuntimeContext()` reads it, and libraries follow it through `followPreemption`. Code of a task or an actor reacts as it needs, with a
+ * checkpoint for instance. Times go over the wire as the time that is left, so that clocks need not agree.
  */
 import type { NodeDrainingHeader } from "../runtime/wire/cluster-messages.ts";
 import type { PreemptionInfo } from "./cluster-types.ts";
@@ -16,12 +17,12 @@ export class Preemption {
     return this.#info;
   }
 
-  /** Aborts once, with what is known then as its reason. */
+  /** Aborts once; the reason is the news at that time. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Calls `tell` with what is known, and with each later notice. @returns ends that */
+  /** Calls `tell` with the present news, and with each later notice. @returns ends that */
   follow(tell: (notice: PreemptionInfo) => void): () => void {
     this.#followers.add(tell);
     if (this.#info !== undefined) tell(this.#info);

@@ -1,9 +1,9 @@
 /**
- * What is called in Python: how its functions and classes are named, and that they run in workers which speak Python.
+ * Code that runs in Python: the names of its functions and classes, and their place in workers of Python.
  *
- * An id `python:<module or file>:<name>` needs no definition: the worker finds the code by it. The language goes into the runtime environment of the call, and with it
- * into the shape of its lease, so that a lease for it is one of a Python worker. Called wherever a remote function or an actor class is made, also from one that
- * travelled.
+ * An id `python:<module or file>:<name>` needs no definition: the worker finds the code by it. The language goes into the runtime
+ * environment of the call, and with it into the shape of its lease, so that a lease for it is one of a Python worker. Called where a remote
+ * function or an actor class is made, also from one that travelled.
  */
 import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import { SerializationError } from "../runtime/base/errors.ts";
@@ -19,7 +19,7 @@ export function pythonId(place: string, name: string): string {
   return `${PREFIX}${place}:${name}`;
 }
 
-/** What an id names; undefined for one that is none of Python's. */
+/** The function or class of an id; undefined for an id that is none of Python's. */
 export function pythonPlace(id: string | undefined): { place: string; name: string } | undefined {
   if (id === undefined || !isPythonId(id)) return undefined;
   const end = id.lastIndexOf(":");
@@ -46,7 +46,7 @@ export function inPython<O extends { readonly runtimeEnv?: RuntimeEnvSpec | unde
   return Object.freeze({ ...options, runtimeEnv: pythonRuntimeEnv(options.runtimeEnv) });
 }
 
-/** What only JavaScript can read is not sent to where it cannot be read: an error with the way to it. */
+/** A value that only JavaScript can read is not sent to Python: it is an error with the way to the value. */
 export function refusedByPython(call: string, { path: steps, value }: UnsupportedValueError): SerializationError {
   const path = steps.join("");
   return new SerializationError(

@@ -1,7 +1,7 @@
 /**
- * References, and what else several of the other files of public types need. No code.
+ * References, and further types that several of the other files of public types need. No code.
  *
- * The lowest of them: `types.ts` passes on what users see of it.
+ * It is the lowest of these files: `types.ts` passes the users' part on.
  */
 import type { ObjectId } from "../runtime/base/ids.ts";
 

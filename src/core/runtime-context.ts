@@ -1,8 +1,8 @@
 /**
- * What `getRuntimeContext()` returns: facts of where code runs, and the signal of the task or call that it belongs to.
+ * The result of `getRuntimeContext()`: facts of the place where code runs, and the signal of its task or call.
  *
- * The facts are plain data and travel as such, in results for instance. The signals belong to one task, and to one process: that of the task is made when somebody
- * asks for it, and in a copy that came from elsewhere neither aborts.
+ * The facts are plain data and travel as such, in results for instance. The signals belong to one task in one process: the task's signal is
+ * made on request, and in a copy from elsewhere neither aborts.
  */
 import { writtenRuntimeEnv } from "../runtime/environment/runtime-env.ts";
 import { parseLeaseSpec } from "../runtime/scheduling/lease-spec.ts";
@@ -68,7 +68,10 @@ export function currentContext(): RuntimeContext {
   return new ContextView(facts, context, preemption.signal) as ContextView & ContextFacts;
 }
 
-/** Follows the notices that this process's node is to be drained: what is known, and each later one, as a node may be drained again with another deadline. @returns ends that */
+/**
+ * Follows the notices of a drain of this process's node: the present one and each later one, as a node may be drained again with another
+ * deadline. @returns ends that
+ */
 export function followPreemption(tell: (notice: PreemptionInfo) => void): () => void {
   return requireRuntime().preemption.follow(tell);
 }

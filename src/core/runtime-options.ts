@@ -1,7 +1,9 @@
 /**
- * What a runtime is made of that differs from process to process: who it is, how it reaches its node, where the store's files are, and what is done with news.
+ * The parts of a runtime that differ from process to process: its identity, the way to its node, the folders of the store, and the
+ * receivers of news.
  *
- * Filled by whoever starts one: `init.ts` for drivers, `session/worker-runtime.ts` for workers, simulations. Each part of the runtime reads what it needs.
+ * `init.ts` fills it for drivers, `session/worker-runtime.ts` for workers, and simulations do it themselves. Each part of the runtime reads
+ * its own options.
  */
 import type { IdSource, JobId, NodeId, ProcessId } from "../runtime/base/ids.ts";
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
@@ -23,7 +25,7 @@ export interface RuntimeOptions {
   namespace: string;
   /** In which environment this process is, and what it submits unless it says otherwise. */
   runtimeEnv?: RuntimeEnvSpec | undefined;
-  /** Of the node that this process is on. */
+  /** The labels of this process' node. */
   labels: Readonly<Record<string, string>>;
   /** Where this process listens for calls; empty for drivers. */
   address: string;
@@ -43,7 +45,7 @@ export interface RuntimeOptions {
   checkLocal?: ((source: object) => void) | undefined;
   /** For workers: this worker itself, for its nested tasks. */
   ownWorker?: OwnWorker | undefined;
-  /** For workers: what concerns what runs here (slots, actors, the end). */
+  /** For workers: messages about slots, actors and the end of this process. */
   onWorkerMessage?: (frame: Frame, header: unknown) => void;
   onLog: (entry: LogHeader) => void;
   onWarning: (text: string) => void;

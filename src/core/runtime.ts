@@ -1,9 +1,10 @@
 /**
  * The runtime of one process, driver or worker: everything that its API calls need.
  *
- * Builds its parts bottom up: objects, values, waiting, calls, actors, all over the connection to the node daemon, which it owns. What users hold (remote functions,
- * actors' handles) and what becomes of the daemon's messages is built on it (`session/create-runtime.ts`). How the process came to have a daemon is decided elsewhere
- * (`init.ts` for drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may begin before the daemon is up: the transport keeps it.
+ * Builds its parts bottom up: objects, values, waiting, calls, actors, all over the connection to the node daemon, which it owns. Remote
+ * functions, actors' handles and the handlers of the daemon's messages are built on it (`session/create-runtime.ts`). How the process came
+ * to have a daemon is decided elsewhere (`init.ts` for drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may
+ * begin before the daemon is up: the transport keeps it.
  */
 import { enterLibrary, insideLibrary, leaveLibrary } from "../runtime/base/library-code.ts";
 import { isErrorLike, messageOf, textOf } from "../runtime/base/describe.ts";
@@ -229,8 +230,9 @@ export class Runtime implements RefRuntime, WhyRuntime {
   }
 
   /**
-   * At the exit of a driver, which has no further turn of its event loop: ends the work of its node, and prints what its workers have still said. Output
-   * comes on another way than answers, so what a task prints before it throws may come after its error, and would be lost with it.
+   * At the exit of a driver, which has no further turn of its event loop: ends the work of its node, and prints what its workers have still
+   * said. Output comes on another way than answers. So a line that a task prints before it throws may come after its error, and would be
+   * lost with it.
    */
   exit(withinMs: number): void {
     this.#isClosed = true;

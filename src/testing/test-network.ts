@@ -1,8 +1,9 @@
 /**
- * The network of a test cluster: a host for each node, and who does not hear whom.
+ * The network of a test cluster: a host for each node, and the cuts between them.
  *
- * Hosts are addresses of the loopback network (127.0.0.1 for the head, 127.0.0.2 and on for nodes), which Linux has without being asked; elsewhere all share one
- * and cannot be told apart. What is cut is written to a file that the cluster's processes look into (`runtime/os/network/network-faults.ts`).
+ * Hosts are addresses of the loopback network (127.0.0.1 for the head, 127.0.0.2 and on for nodes), which Linux has without being asked;
+ * elsewhere all share one and cannot be told apart. The cuts are written to a file that the cluster's processes read
+ * (`runtime/os/network/network-faults.ts`).
  */
 import { ShoalError } from "../runtime/base/errors.ts";
 import { hasManyLoopbackHosts, type NetworkFaultsPlace, type Silence, writeSilences } from "../runtime/os/network/network-faults.ts";

@@ -14,8 +14,9 @@ export type NumWorkers = number | { readonly min: number; readonly max: number }
 /** The option `scalingConfig` of trainers. */
 export interface ScalingConfigOptions {
   /**
-   * Number of ranks. `{ min, max }` is elastic: the run begins with all ranks that fit, continues with fewer when a node dies, and grows at a checkpoint when there is
-   * room. 0 is local mode, for debugging: a loop of TypeScript runs in this process, a Python loop in a process beside it, without a rendezvous. Default: 1.
+   * Number of ranks. `{ min, max }` is elastic: the run begins with all ranks that fit, continues with fewer when a node dies, and grows at
+   * a checkpoint when there is room. 0 is local mode, for debugging. A loop of TypeScript then runs in this process, a Python loop in a
+   * process beside it, without a rendezvous. Default: 1.
    */
   numWorkers?: NumWorkers | undefined;
   /** Whether each rank has a GPU. Default: false. */

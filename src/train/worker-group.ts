@@ -411,7 +411,7 @@ class LocalRank {
 /** `nextEvent`, the loop itself, and a few short calls run at once. */
 const CALLS_MAX = 16;
 
-/** Marks what a rank prints, and begins its lines in the terminal. */
+/** Marks a rank's output, and begins its lines in the terminal. */
 export function logSource(rank: number, run: string): string {
   return `rank ${rank} of ${run}`;
 }

@@ -1,9 +1,10 @@
 /**
  * Connections of libraries to actors: frames in both directions beside the actor's calls.
  *
- * They carry what calls cannot: streams in both directions with credit, and many small messages without an order among calls. An actor offers a service by name,
- * and any process with its handle connects. Both ends have proved that they belong to the session, and connections between nodes are encrypted, like calls. The
- * library defines the frames: it uses types from 200 on, and the core uses those below. No call travels over such a connection.
+ * They serve where calls cannot: streams in both directions with credit, and many small messages without an order among calls. An actor
+ * offers a service by name, and any process with its handle connects. Both ends have proved that they belong to the session, and
+ * connections between nodes are encrypted, like calls. The library defines the frames: it uses types from 200 on, and the core uses those
+ * below. No call travels over such a connection.
  */
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { ActorDiedError, ActorUnavailableError } from "../../runtime/base/errors.ts";

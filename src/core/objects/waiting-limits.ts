@@ -1,8 +1,8 @@
 /**
  * The time limit of a wait: of `get` and `wait`, and of a wait for something that is not a ref.
  *
- * A process that stood still finds its timers over before it reads what lies in its sockets, and would say that the time is over for what came in time. So a limit that takes effect late does so
- * a turn of the event loop later, in which all that had come by then is read.
+ * A process that stood still finds its timers over before it reads its sockets, and would call messages late that came in time. So a late
+ * limit takes effect a turn of the event loop later: in that turn all messages that had come are read.
  */
 
 /** Later than a process is that does nothing but its work. */

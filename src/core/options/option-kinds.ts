@@ -1,8 +1,8 @@
 /**
  * The kinds of options: accepted values, default, and the error for other values.
  *
- * An option is a row of a table in `options.ts`; `readOptions` holds given values against such a table. Unknown names and values of a wrong type
- * are a `TypeError`, values out of range a `RangeError`; both name the option, what is allowed, and what was received.
+ * An option is a row of a table in `options.ts`; `readOptions` holds given values against such a table. Unknown names and values of a wrong
+ * type are a `TypeError`, values out of range a `RangeError`. Both name the option, the allowed and the received value.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { errorOf, type Fault, outOfRange, wrongType } from "../../runtime/base/fault.ts";
@@ -14,7 +14,7 @@ import { nearNames } from "../../runtime/base/near-names.ts";
 /** The result of a check. A `Fault` has a more precise message than `allowed`. */
 export type Verdict = "ok" | Fault["error"] | Fault;
 
-/** One row of a table of options. */
+/** A row of a table of options. */
 export interface Option<T> {
   /** The allowed values, worded to follow "Cannot set numCpus of a task:". */
   readonly allowed: string;
@@ -55,7 +55,7 @@ export function text<T extends string | undefined>(fallback: T): Option<string |
   };
 }
 
-/** One of some names. */
+/** A name from a list. */
 export function oneOf<const T extends string>(allowed: readonly T[], fallback: T): Option<T> {
   return {
     allowed: `${allowed.map((name) => JSON.stringify(name)).join(" or ")} is needed`,

@@ -312,7 +312,8 @@ function returnsOf(values: { numReturns: number | "streaming"; highWaterMark: nu
 }
 
 /**
- * The options of what is a native generator at its definition: it streams without being told to, and its items cannot be split into references.
+ * The options of a function that is a native generator at its definition: it streams without an option, and its items cannot be split into
+ * references.
  *
  * @throws TypeError
  */
@@ -392,7 +393,7 @@ export function resolveActorOptions(
   });
 }
 
-/** The options of each method, those that are set: resolved once here, so that what is wrong is said where it is written. */
+/** The options that each method sets: resolved once here, so that a fault is reported where it is written. */
 function methodTable(methods: Readonly<Record<string, MethodOptions | undefined>>): ResolvedActorOptions["methods"] {
   const table: Record<string, Readonly<Record<string, unknown>>> = {};
   for (const [name, options] of Object.entries(methods)) {
@@ -416,13 +417,16 @@ function checkGroups(value: unknown): Verdict {
 // ---------------------------------------------------------------------------------------------------------------------
 // init
 
-/** Where one is undefined, whoever starts the node or the session finds what stands for it. */
+/** The code that starts the node or the session replaces undefined ones. */
 export type ResolvedInitOptions = WithDefaults<
   InitOptions,
   "address" | "numCpus" | "numGpus" | "objectStoreMemoryBytes" | "spillDirectory" | "namespace" | "runtimeEnv"
 >;
 
-/** A program that starts a node of its own connects to a cluster instead where its environment says so; what it says of its node is then without effect. */
+/**
+ * A program that would start a node connects to a cluster instead where its environment says so. Its options for a node are then without
+ * effect.
+ */
 function withAddressOfEnvironment(checked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const address = process.env["SHOAL_ADDRESS"];
   if (address === undefined || address === "" || checked["address"] !== undefined || checked["mode"] === "inProcess") return checked;
@@ -463,7 +467,7 @@ function merged(base: Pick<ResolvedOptions, "given"> | undefined, set: Record<st
   return Object.freeze({ ...base?.given, ...set, ...environment });
 }
 
-/** All resources under the names by which nodes offer them; what is not asked for is absent. */
+/** All resources under the names by which nodes offer them; resources that are not asked for are absent. */
 function resourceRecord(values: {
   numCpus: number | undefined;
   numGpus: number;

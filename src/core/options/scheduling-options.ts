@@ -1,8 +1,9 @@
 /**
  * The options that decide where something runs, checked and turned into the place of a lease spec.
  *
- * Decides which combinations make sense: one strategy at a time, a bundle that exists, a request that fits into a bundle (as in Ray, a request that fits
- * into none is refused at once: no later node could mend it). Called by `options.ts` for tasks and actors, and for placement groups.
+ * Decides which combinations make sense: one strategy at a time, a bundle that exists, a request that fits into a bundle. As in Ray, a
+ * request that fits into none is refused at once, since no later node could mend it. Called by `options.ts` for tasks and actors, and for
+ * placement groups.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { outOfRange, wrongType } from "../../runtime/base/fault.ts";

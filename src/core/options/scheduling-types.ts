@@ -19,7 +19,7 @@ export type Resources = Readonly<Record<string, number>>;
  */
 export type LabelSelector = Readonly<Record<string, string>>;
 
-/** What may be asked for instead of the options of a task or an actor; see `fallbackStrategy`. */
+/** Options in place of those of a task or an actor; see `fallbackStrategy`. */
 export interface FallbackOption {
   /** Conditions on the node's labels; without any, every node will do. */
   readonly labelSelector: LabelSelector;
@@ -38,19 +38,19 @@ export interface PlacementGroupStrategy {
   readonly placementGroup: PlacementGroup;
   /** Which bundle, from 0; -1 is any that has room. Default: -1. */
   readonly bundleIndex?: number | undefined;
-  /** Whether what it submits runs in the group, too, unless it says otherwise. Default: false. */
+  /** Whether its own calls run in the group, too, unless they say otherwise. Default: false. */
   readonly captureChildTasks?: boolean | undefined;
 }
 
 /** Where something runs: packed by default, spread over the nodes, on one node, or in a placement group. */
 export type SchedulingStrategy = "default" | "spread" | NodeAffinity | PlacementGroupStrategy;
 
-/** What worker processes have besides what the node has: variables, a working directory, npm packages. */
+/** Additions to the node's environment for worker processes: variables, a working directory, npm packages. */
 export interface RuntimeEnv extends RuntimeEnvInput {}
 
 /** The options that decide where a task or an actor runs. */
 export interface SchedulingOptions {
-  /** Where it runs. Default: `"default"`, which fills nodes to half before it spreads; what a captured parent submits goes into its group. */
+  /** Where it runs. Default: `"default"`, which fills nodes to half before it spreads; calls of a captured parent go into its group. */
   schedulingStrategy?: SchedulingStrategy | undefined;
   /** Short for `schedulingStrategy: { placementGroup }`. Default: none. */
   placementGroup?: PlacementGroup | undefined;
@@ -64,7 +64,7 @@ export interface SchedulingOptions {
    * remote(train, { labelSelector: { region: "eu" }, fallbackStrategy: [{ labelSelector: { region: "us" } }, { labelSelector: {} }] });
    */
   fallbackStrategy?: readonly FallbackOption[] | undefined;
-  /** What its worker process has besides what it inherits (the task or actor that submits it, or the job). Default: nothing. */
+  /** Additions to the environment that its worker process inherits from the submitting task or actor, or from the job. Default: none. */
   runtimeEnv?: RuntimeEnv | undefined;
 }
 
@@ -101,7 +101,7 @@ export interface PlacementGroup {
    * @throws PlacementGroupRemovedError when it was removed, or its name was taken.
    */
   ready(options?: GetOptions): Promise<PlacementGroup>;
-  /** Gives its resources back: what runs in it is ended, and what waits for it fails with `PlacementGroupRemovedError`. */
+  /** Gives its resources back: tasks and actors in it are ended, and those that wait for it fail with `PlacementGroupRemovedError`. */
   remove(): Promise<void>;
 }
 
@@ -111,7 +111,7 @@ export interface PlacementGroupInfo {
   readonly name: string | undefined;
   readonly namespace: string;
   readonly strategy: PlacementStrategy;
-  /** `"rescheduling"` while bundles of a node that died are placed again; what runs in the others goes on. */
+  /** `"rescheduling"` while bundles of a node that died are placed again; the work in the others goes on. */
   readonly state: "pending" | "created" | "rescheduling" | "removed";
   readonly bundles: readonly Resources[];
   /** For each bundle the node that it lies on; absent while it is pending. */
@@ -134,14 +134,14 @@ export type WhyState =
   | "cycle"
   | "unknown";
 
-/** What a call waits for, as a tree: `toString()` is for people. */
+/** The reasons why a call waits, as a tree: `toString()` is for people. */
 export interface Why {
   /** The call or object, such as `task resize`. */
   readonly what: string;
   readonly state: WhyState;
   /** One sentence with the numbers. */
   readonly reason: string;
-  /** What it waits for in turn. */
+  /** The reasons behind this one. */
   readonly causes: readonly Why[];
   readonly details: Readonly<Record<string, unknown>>;
   toString(): string;

@@ -1,4 +1,6 @@
-/** Makes a runtime with what is built on it: how handles and remote functions travel in values, and what becomes of the daemon's messages. */
+/**
+ * Makes a runtime and the parts on top: the travel of handles and remote functions in values, and the handlers of the daemon's messages.
+ */
 import { createReducer } from "../objects/reducer.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
 import { Runtime } from "../runtime.ts";

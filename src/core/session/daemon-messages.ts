@@ -1,8 +1,9 @@
 /**
- * What a process makes of the node daemon's messages: each goes to the part of the runtime that it concerns.
+ * The handlers of the node daemon's messages: each message goes to the part of the runtime that it concerns.
  *
- * Answers those who ask for the value of a ref that this process owns, and hands values and actors' states that arrive to whoever waits for them. It keeps nothing
- * itself. The runtime gives it every frame of the daemon's connection; what concerns a worker's own work it passes on.
+ * They answer questions for the value of a ref that this process owns, and hand values and actors' states to those that wait for them. They
+ * keep nothing themselves. The runtime gives them every frame of the daemon's connection, and they pass on frames about a worker's own
+ * work.
  */
 import { type NodeId, nodeTagOf, type ObjectId, type ProcessId } from "../../runtime/base/ids.ts";
 import { OwnerDiedError } from "../../runtime/base/errors.ts";
@@ -81,7 +82,7 @@ export class DaemonMessages {
       [MESSAGE.REF_VALUE]: (value, { body }) => this.#valueArrived(value, body),
       [MESSAGE.REF_LOST]: ([id, receiver, location]) => {
         const entry = recovery.reported(id, location);
-        // The daemon, its owner of record, gets what is made here as soon as it is.
+        // The daemon, as the owner of record, gets each value that is made here at once.
         if (receiver === options.daemonId && entry.sequence !== 0) return;
         // Held meanwhile: where all others have let go of the object, its daemon forgets the value with it.
         const held = { id, owner: receiver, holder: options.processId };

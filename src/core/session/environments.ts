@@ -1,8 +1,8 @@
 /**
  * In which runtime environment a call made in this process runs: that of its options, merged into the one that this process is in.
  *
- * The result is a key in the shape of the call, under which the node keeps workers of their own. The node daemon is told once what a key means, before the first
- * call that carries it. Processes in the default environment whose program names none pay one flag a call.
+ * The result is a key in the shape of the call, under which the node keeps workers of their own. The node daemon learns the meaning of a
+ * key once, before the first call that carries it. Processes in the default environment whose program names none pay one flag a call.
  */
 import type { NodeId } from "../../runtime/base/ids.ts";
 import { RuntimeEnvError } from "../../runtime/base/errors.ts";

@@ -105,7 +105,7 @@ function createInProcessLauncher(
         isEnded = true;
         void listening.then((listener) => listener.close());
         host.close();
-        // The daemon reads what a process wrote until that is over, and believes its end then.
+        // The daemon reads all that a process wrote, and then believes its end.
         connection.close();
         // In a later turn, as the exit of a process would be noticed.
         setImmediate(() => onExit({ exitCode: 0, signal: undefined }));

@@ -10,7 +10,7 @@ import { resolveInitOptions } from "../options/options.ts";
 import { currentSession, Session } from "./session.ts";
 import type { InitOptions } from "../types.ts";
 
-/** What `init` returns: facts of the session, and its end as `await using`. */
+/** The result of `init`: facts of the session, and its end as `await using`. */
 export interface ShoalContext extends AsyncDisposable {
   readonly nodeId: string;
   readonly jobId: string;
@@ -29,7 +29,7 @@ export async function init(options: InitOptions = {}): Promise<ShoalContext> {
   const resolved = resolveInitOptions(options);
   const runtime = currentRuntime();
   if (runtime?.options.role === "worker") return contextOf();
-  // One that is ending, by a shutdown that nobody awaited or as its daemon was killed, is not in the way.
+  // A session that is ending is not in the way: nobody awaited its shutdown, or its daemon was killed.
   await currentSession()?.ending;
   const running = currentSession();
   if (running !== undefined) {

@@ -1,4 +1,4 @@
-/** What a driver in a cluster tells of itself, and that users see of it what they wrote. */
+/** The environment that a driver in a cluster tells, of which users see only their own part. */
 import { expect, test } from "vitest";
 import type { JobId, NodeId } from "../../runtime/base/ids.ts";
 import { writtenRuntimeEnv } from "../../runtime/environment/runtime-env.ts";

@@ -1,8 +1,8 @@
 /**
- * The runtime environment of a driver's job in a cluster: what the user wrote, with whose it is and where its folders lie.
+ * The runtime environment of a driver's job in a cluster: the user's options, with the job's identity and the places of its folders.
  *
- * Where many drivers share the workers of nodes, each job has an environment of its own even if its program names none, so that no worker ever serves two. Called by the
- * session of a driver that joins a cluster; a driver that has its node for itself needs none of this.
+ * Where many drivers share the workers of nodes, each job has an environment of its own even if its program names none, so that no worker
+ * ever serves two. Called by the session of a driver that joins a cluster; a driver that has its node for itself has no need.
  */
 import type { JobId, NodeId } from "../../runtime/base/ids.ts";
 import { placedRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";

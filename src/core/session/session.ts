@@ -1,9 +1,10 @@
 /**
  * One session of a driver: from `init()` to the last file removed.
  *
- * Starts the node (a daemon process, or one inside this process), keeps the runtime, and ends both in one order at `shutdown()` and at the natural end
- * of the program: first the workers' remaining output, then failures that nobody saw, then teardown. At `process.exit` and an uncaught exception there
- * is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed, what it would have removed is removed here.
+ * Starts the node (a daemon process, or one inside this process), keeps the runtime, and ends both in one order at `shutdown()` and at the
+ * natural end of the program: first the workers' remaining output, then failures that nobody saw, then teardown. At `process.exit` and an
+ * uncaught exception there is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed,
+ * its folders are removed here.
  */
 import { IdSource, newJobId, newNodeId, newProcessId, programNamespace } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
@@ -149,8 +150,8 @@ export class Session {
   }
 
   /**
-   * Ends everything; idempotent, and the same promise for all callers. Where the program ends, too (`failsPending` is false), what it waits for
-   * does not fail: it would go on to handle that, and change how it ends.
+   * Ends everything; idempotent, and the same promise for all callers. Where the program ends, too (`failsPending` is false), its pending
+   * calls do not fail: the program would go on to handle the error, and end in another way.
    */
   close(options: { failsPending: boolean } = { failsPending: true }): Promise<void> {
     this.#ending ??= this.#end(options);
@@ -164,7 +165,7 @@ export class Session {
     if (left.length > 0) printWarning(pendingText(left));
     const within = { timeoutMs: SHUTDOWN_WITHIN_MS, isOfSilence: true };
     await runtime.daemon.request(MESSAGE.SHUTDOWN, undefined, within).catch(() => {
-      // It is gone already; what it left is removed below.
+      // It is gone already; its folders are removed below.
     });
     await runtime.reportUnseenFailures();
     await this.#node.ended();
@@ -213,7 +214,7 @@ function notConnected(address: string, error: Error): ShoalError {
   );
 }
 
-/** The base path works everywhere; whoever runs on it should know, once a session. */
+/** The base path works everywhere; its users should know, once a session. */
 function sayWhatIsSlower(): void {
   const native = nativeUnavailableReason();
   if (native !== undefined) printWarning(`Large objects are copied instead of mapped: ${native}`);

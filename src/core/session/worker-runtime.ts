@@ -1,8 +1,8 @@
 /**
  * Makes this process a worker: its runtime (it submits tasks of its own) and its host (it runs those of others), joined.
  *
- * Nested tasks of this worker can run on it when no task has it for itself: the host then offers its slot to the runtime's own queue, over an
- * in-process connection, before it gives it back to the daemon.
+ * Nested tasks of this worker can run on it when no task has it for itself. The host then offers its slot to the runtime's own queue, over
+ * an in-process connection, before it gives the slot back to the daemon.
  */
 import { tellMetrics } from "../metrics-source.ts";
 import { IdSource } from "../../runtime/base/ids.ts";
@@ -22,7 +22,7 @@ import type { Runtime } from "../runtime.ts";
 import { WorkerLink, type WorkerLinkEvents } from "../calls/worker-link.ts";
 import { createRuntime } from "./create-runtime.ts";
 
-/** What a runtime has in which this file decides. */
+/** The options of a runtime that this file decides. */
 type DecidedHere =
   | "role"
   | "mode"
@@ -40,7 +40,7 @@ interface WorkerRuntimeOptions extends Omit<RuntimeOptions, DecidedHere> {
   showActor?: ((className: string) => void) | undefined;
   /** Absent where code cannot be stopped. */
   guard?: InterruptionGuard | undefined;
-  /** Where what is sent outlives this process; absent where nothing does. */
+  /** The memory in which sent frames outlive this process; absent where they do not. */
   outboxes?: WorkerOutboxes | undefined;
   /** Extensions that want to hear of calls. */
   observers?: CallObservers | undefined;

@@ -1,4 +1,4 @@
-/** What is said of a demand that waits in a cluster, for each thing that it can wait for. */
+/** The text for a demand that waits in a cluster, for each kind of wait. */
 import { expect, test } from "vitest";
 import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader } from "../../runtime/wire/why-messages.ts";
 import { placeReason } from "./why-place.ts";

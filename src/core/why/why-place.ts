@@ -1,6 +1,5 @@
 /**
- * Words what a demand waits for in a cluster: who holds the resources of this program's node, and what is free on the
- * others.
+ * Words the reason why a demand waits in a cluster: the holders of resources on this program's node, and the free resources of the others.
  *
  * The file is pure. `why.ts` asks the node and the head, and passes their answers here.
  */
@@ -38,7 +37,7 @@ function reasonOf(here: LeaseReportHeader, cluster: PlaceReportHeader | "away" |
   const open = cluster.nodes.filter(({ state }) => state === "alive");
   if (open.length === 0)
     return { state: "waits for resources", reason: `no node that could have it takes new work: ${nodesText(cluster, nodeId)}`, details };
-  // The node does not report what is free in a bundle.
+  // The node does not report the free resources of a bundle.
   if (local.state === "waits for a placement group" || here.pendingGroup !== undefined)
     return { state: "waits for a worker", reason: `it is on its way to a bundle of its group: ${open.map(nameOf).join(", ")}`, details };
   if (isHere) return { ...local, details };

@@ -1,5 +1,5 @@
 /**
- * Words the node's answer about a demand: what it waits for, who holds that, and what will never exist.
+ * Words the node's answer about a demand: the missing resources, their holders, and demands that no node can ever meet.
  *
  * The file also makes the public form of an explanation, which prints as a tree. It is pure: `why.ts` asks the node,
  * and passes the answer here.

@@ -1,5 +1,5 @@
 /**
- * `why(ref)`: explains as a tree what an unfinished call waits for.
+ * `why(ref)`: explains as a tree why an unfinished call waits.
  *
  * This process knows its own calls: pending arguments, a queue, or the worker to which the call was sent. It asks
  * others for the rest, each with one request and a time limit. The node knows resources, their holders and placement
@@ -31,7 +31,7 @@ const HEAD_ANSWERS_WITHIN_MS = 700;
 const CAUSES_MAX = 10;
 const DEPTH_MAX = 30;
 
-/** What explaining needs of the runtime of its process. */
+/** The parts of the runtime that an explanation needs. */
 export interface WhyRuntime {
   readonly options: { readonly processId: ProcessId; readonly nodeId: NodeId; readonly jobId: JobId; readonly ids: IdSource };
   readonly table: ObjectTable;
@@ -201,8 +201,7 @@ export class WhyExplainer {
   }
 
   /**
-   * Returns what the head knows of the nodes: undefined when it does not know who waits, "away" when it does not
-   * answer.
+   * Returns the head's report on the nodes: undefined when it does not know the waiting demand, "away" when it does not answer.
    */
   async #place(asked: { shape: string } | { actor: string }, { withinMs }: WhyTrail): Promise<PlaceReportHeader | "away" | undefined> {
     const timeoutMs = Math.max(1, Math.min(HEAD_ANSWERS_WITHIN_MS, withinMs - 2 * HOP_MS));

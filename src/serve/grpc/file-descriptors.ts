@@ -1,9 +1,10 @@
 /**
  * Descriptors of `.proto` files as protoc writes them, for gRPC's reflection.
  *
- * The descriptors of `@grpc/proto-loader` join files by package, leave out imports and names of fields as written, and name entries of maps so that clients refuse them. So its parser,
- * protobufjs, reads the texts once more. Decides which file a type belongs to; what a file imports follows from the types that it uses. Extensions and options of the user's own are left out.
- * Called by proxies that offer reflection. Pure, but for the loading of the parser.
+ * The descriptors of `@grpc/proto-loader` join files by package, leave out imports and names of fields as written, and name entries of maps
+ * so that clients refuse them. So its parser, protobufjs, reads the texts once more. Decides which file a type belongs to; a file's imports
+ * follow from the types that it uses. Extensions and options of the user's own are left out. Called by proxies that offer reflection. Pure,
+ * but for the loading of the parser.
  */
 import { createRequire } from "node:module";
 import type { LoadedService } from "./proto-files.ts";

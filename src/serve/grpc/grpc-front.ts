@@ -1,9 +1,11 @@
 /**
  * gRPC in front of an exchange: `@grpc/grpc-js` has the protocol, each call of it is one exchange of messages with a replica.
  *
- * Owns the socket that listens, as the package neither shares a port between processes nor renews certificates: it is handed connections, those of TLS after their handshake.
- * Decides which application a call is for (metadata `application`; the only one where there is one), which model (`multiplexed_model_id`) and session (`session_id`), its
- * id (`request_id`, else a new one), and the status of calls that no replica has answered. A message is read from the client when the replica has room for it, and from the replica when the client has.
+ * Owns the socket that listens, as the package neither shares a port between processes nor renews certificates: it is handed connections,
+ * those of TLS after their handshake. Decides by metadata which application a call is for (`application`; the only one where there is one),
+ * which model (`multiplexed_model_id`) and session (`session_id`), and its id (`request_id`, else a new one). Decides the status of calls
+ * that no replica has answered, too. A message is read from the client when the replica has room for it, and from the replica when the
+ * client has.
  */
 import type * as grpc from "@grpc/grpc-js";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";

@@ -1,8 +1,9 @@
 /**
  * From a call of gRPC on the wire to a method of the user's object, and back. The counterpart of `http-requests.ts`, called by the replica for each call that it has admitted.
  *
- * Decides what a method gets (a message, or an async iterable of messages, and a context), and the status of a call whose method throws: that of an error with a status of gRPC,
- * or one for what Serve knows; INTERNAL with the request's id for all others, with the text in development alone.
+ * Decides the arguments of a method: a message, or an async iterable of messages, and a context. Decides the status of a call whose method
+ * throws, too: that of an error with a status of gRPC, or the one for an error that Serve knows. All others are INTERNAL with the request's
+ * id, with the text in development alone.
  */
 import { describeValue, type LibraryCall } from "../../core/internal.ts";
 import { RequestCancelledError } from "../errors.ts";

@@ -1,8 +1,8 @@
 /**
  * Services that every gRPC front offers beside the user's: gRPC's health check, Ray's API of Serve, and gRPC's reflection, as texts of `.proto` files.
  *
- * Names and numbers are those of the published protocols, so that any client speaks them. What the services answer is decided by `grpc-front.ts` and `reflection.ts`.
- * Data alone.
+ * Names and numbers are those of the published protocols, so that any client speaks them. `grpc-front.ts` and `reflection.ts` decide the
+ * answers. Data alone.
  */
 import type { LoadedService } from "./proto-files.ts";
 

@@ -1,8 +1,9 @@
 /**
  * Answers of gRPC's server reflection (`v1` and `v1alpha`), by which tools such as grpcurl learn the services and messages of a server.
  *
- * Owns the descriptors of all files, by name and by what they define. A file is answered with all that it imports, so that a client asks once. Services whose files have the same names and
- * other texts are told apart by the service in front of the name. Pure; called by `grpc-front.ts`.
+ * Owns the descriptors of all files, by name and by their definitions. A file is answered with all its imports, so that a client asks once.
+ * Services whose files have the same names and other texts are told apart by the service in front of the name. Pure; called by
+ * `grpc-front.ts`.
  */
 import { GRPC_STATUS } from "./grpc-calls.ts";
 import { type FileDescriptor, fileDescriptorsOf } from "./file-descriptors.ts";

@@ -1,8 +1,9 @@
 /**
  * A client's request on its way through the proxy, in any protocol: choose a replica, send the request, hand the answer back.
  *
- * Decides which status a client gets where no replica answers, and when a request may be sent to another replica. A front (`http-front.ts`; HTTP/2 and gRPC have their
- * own) translates its protocol into an `IncomingRequest` and writes what comes to the `ReplyPort`; it knows nothing of replicas.
+ * Decides which status a client gets where no replica answers, and when a request may be sent to another replica. A front (`http-front.ts`;
+ * HTTP/2 and gRPC have their own) translates its protocol into an `IncomingRequest`, and writes the answer's pieces from the `ReplyPort`;
+ * it knows nothing of replicas.
  */
 import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
 import { CALL_ATTEMPTS_MAX } from "../limits.ts";

@@ -1,8 +1,8 @@
 /**
  * The HTTP server of the REST API and of `/metrics`: routes, statuses and bodies are Ray's, so that Ray's clients drive it.
  *
- * Decides who may ask: a client that shows the token, and never a web page, as browsers send an `Origin`.
- * What the answers say is decided by the ports. Owned by the controller, which opens it again after a restart.
+ * Decides who may ask: a client that shows the token, and never a web page, as browsers send an `Origin`. The ports decide the answers.
+ * Owned by the controller, which opens it again after a restart.
  */
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

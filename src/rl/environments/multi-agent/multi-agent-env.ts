@@ -18,11 +18,11 @@ export interface MultiAgentResetResult {
 
 export interface MultiAgentStepResult extends MultiAgentResetResult {
   /** Of any agents that have been there; an agent that is missing gets 0. */
-  readonly rewards: Readonly<Record<string, number>>;
+  readonly rewards: Readonly<Record<string, number | undefined>>;
   /** Agents that have ended for good, and `__all__`, which is needed. */
-  readonly terminateds: Readonly<Record<string, boolean>>;
+  readonly terminateds: Readonly<Record<string, boolean | undefined>>;
   /** Agents that were cut, and `__all__`. Default: none. */
-  readonly truncateds?: Readonly<Record<string, boolean>> | undefined;
+  readonly truncateds?: Readonly<Record<string, boolean | undefined>> | undefined;
 }
 
 /** A world with several agents. Any class with these members fits. */

@@ -1,18 +1,18 @@
 /**
  * A page with one list: choices above, the table, and how old the shown rows are.
  *
- * The server filters and pages. What is shown is asked for again each two seconds while the page is visible. Rows stay where the server
- * does not answer; the error stands above them, and their age grows.
+ * The server filters and pages, and `polling.ts` reads the rows again. Rows stay while the server does not answer; the error stands above
+ * them, and their age grows.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ListPage } from "../model/pages.ts";
 import type { Place } from "../model/place.ts";
-import { type List, readList, ServerError } from "../model/server.ts";
+import { type List, readList } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { Cell, clockOf } from "./cells.tsx";
+import { usePolling } from "./polling.ts";
 
-const ASK_AGAIN_MS = 2_000;
 const OLD_MS = 10_000;
 const TYPED_MS = 300;
 
@@ -27,11 +27,15 @@ interface ListViewProps {
 interface Shown {
   readonly list: List | undefined;
   readonly readAtMs: number;
-  readonly problem: string;
 }
 
 export function ListView({ page, place, go, onLoginNeeded }: ListViewProps): ComponentChildren {
-  const { list, readAtMs, problem } = usePolled(page, place, onLoginNeeded);
+  const [{ list, readAtMs }, setShown] = useState<Shown>({ list: undefined, readAtMs: performance.now() });
+  const read = async (signal: AbortSignal): Promise<void> => {
+    const next = await readList(page, place, signal);
+    if (!signal.aborted) setShown({ list: next, readAtMs: performance.now() });
+  };
+  const problem = usePolling(read, [page, place], onLoginNeeded);
   const isOld = useAge(readAtMs) > OLD_MS;
   return (
     <main class={isOld ? "old" : ""}>
@@ -138,40 +142,6 @@ function Table({ page, list }: { page: ListPage; list: List }): ComponentChildre
       </table>
     </div>
   );
-}
-
-function usePolled(page: ListPage, place: Place, onLoginNeeded: (reason: string) => void): Shown {
-  const [shown, setShown] = useState<Shown>({ list: undefined, readAtMs: performance.now(), problem: "" });
-  useEffect(() => {
-    const ended = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isAsking = false;
-    const poll = async (): Promise<void> => {
-      clearTimeout(timer);
-      if (isAsking || document.hidden) return;
-      isAsking = true;
-      try {
-        const list = await readList(page, place, ended.signal);
-        if (!ended.signal.aborted) setShown({ list, readAtMs: performance.now(), problem: "" });
-      } catch (error) {
-        if (ended.signal.aborted) return;
-        if (error instanceof ServerError && error.needsLogin) onLoginNeeded(error.message);
-        else setShown((before) => ({ ...before, problem: (error as Error).message }));
-      } finally {
-        isAsking = false;
-        if (!ended.signal.aborted) timer = setTimeout(poll, ASK_AGAIN_MS);
-      }
-    };
-    const onChange = (): void => void poll();
-    document.addEventListener("visibilitychange", onChange);
-    void poll();
-    return () => {
-      ended.abort();
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", onChange);
-    };
-  }, [page, place]);
-  return shown;
 }
 
 /** Counts on while nothing new arrives. */

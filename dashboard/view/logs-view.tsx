@@ -2,16 +2,16 @@
  * The page of logs: a list of all files, or the text of one, which goes on as more is printed.
  *
  * The text is a bounded number of lines, each a text node. It follows the end while the viewer is there, and stays where the viewer has
- * scrolled to. A question is asked again each two seconds while the page is visible.
+ * scrolled to. `polling.ts` reads it again.
  */
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { EMPTY_LOG, type LogText, shownLine, withText } from "../model/log-text.ts";
 import { addressOf, logPlaceOf, type Place } from "../model/place.ts";
-import { type LogFile, type LogFiles, logQueryOf, readLogFiles, readLogStep, ServerError } from "../model/server.ts";
+import { type LogFile, type LogFiles, logQueryOf, readLogFiles, readLogStep } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
+import { usePolling } from "./polling.ts";
 
-const ASK_AGAIN_MS = 2_000;
 const FILES_SHOWN_MAX = 500;
 
 interface LogsViewProps {
@@ -26,7 +26,7 @@ export function LogsView(props: LogsViewProps): ComponentChildren {
 
 function FileList({ place, go, onLoginNeeded }: LogsViewProps): ComponentChildren {
   const [found, setFound] = useState<LogFiles>();
-  const problem = usePolled(async (signal) => setFound(await readLogFiles(signal)), onLoginNeeded);
+  const problem = usePolling(async (signal) => setFound(await readLogFiles(signal)), [], onLoginNeeded);
   const matching = found?.files.filter(({ name, nodeId }) => name.includes(place.filter) || nodeId.includes(place.filter)) ?? [];
   return (
     <main>
@@ -102,15 +102,20 @@ function LogPage({ place, go, onLoginNeeded }: LogsViewProps): ComponentChildren
   const [log, setLog] = useState(EMPTY_LOG);
   const [facts, setFacts] = useState({ name: "", isLive: false });
   const next = useRef<string | undefined>(undefined);
-  const problem = usePolled(async (signal) => {
-    for (let isEnd = false; !isEnd && !signal.aborted; ) {
-      const step = await readLogStep(place, next.current, signal);
-      next.current = step.next;
-      isEnd = step.is_end;
-      setLog((before) => withText(before, step.text));
-      setFacts({ name: step.filename, isLive: step.is_live });
-    }
-  }, onLoginNeeded);
+  const problem = usePolling(
+    async (signal) => {
+      for (let isEnd = false; !isEnd && !signal.aborted; ) {
+        const step = await readLogStep(place, next.current, signal);
+        next.current = step.next;
+        isEnd = step.is_end;
+        setLog((before) => withText(before, step.text));
+        setFacts({ name: step.filename, isLive: step.is_live });
+      }
+      // The component is another one for each place.
+    },
+    [],
+    onLoginNeeded,
+  );
   const [wanted, setWanted] = useState("");
   const isOfWorker = place.by !== "filename";
   const download = logQueryOf(place);
@@ -169,40 +174,4 @@ function Lines({ log, wanted }: { log: LogText; wanted: string }): ComponentChil
 
 function Problem({ text }: { text: string }): ComponentChildren {
   return <div role="alert">{text === "" ? null : <p class="problem">{visibleText(text, 2_000)}</p>}</div>;
-}
-
-/** @returns why the last question failed; empty when it did not */
-function usePolled(read: (signal: AbortSignal) => Promise<void>, onLoginNeeded: (reason: string) => void): string {
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    const ended = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isAsking = false;
-    const poll = async (): Promise<void> => {
-      clearTimeout(timer);
-      if (isAsking || document.hidden) return;
-      isAsking = true;
-      try {
-        await read(ended.signal);
-        if (!ended.signal.aborted) setProblem("");
-      } catch (error) {
-        if (ended.signal.aborted) return;
-        if (error instanceof ServerError && error.needsLogin) onLoginNeeded(error.message);
-        else setProblem((error as Error).message);
-      } finally {
-        isAsking = false;
-        if (!ended.signal.aborted) timer = setTimeout(poll, ASK_AGAIN_MS);
-      }
-    };
-    const onChange = (): void => void poll();
-    document.addEventListener("visibilitychange", onChange);
-    void poll();
-    return () => {
-      ended.abort();
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", onChange);
-    };
-    // The component is another one for each place.
-  }, []);
-  return problem;
 }

@@ -1,4 +1,4 @@
-/** One bad item costs itself alone: `onError` of readers and functions, and `encodingErrors`, each with counts in `stats()`. In in-process mode. */
+/** `onError` of readers and functions, and `encodingErrors`, lose the bad items alone and count them in `stats()`. Runs in in-process mode. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as data from "shoal/data";

@@ -81,7 +81,7 @@ test("an evaluation in processes has the numbers of one here, and changes nothin
       .evaluation({ evaluationInterval: 2, evaluationDuration: 7, evaluationNumEnvRunners, evaluationConfig: { explore: true } })
       .buildAlgo();
     if (evaluationNumEnvRunners === 2) {
-      // This run trains in two environments, so only the form is compared.
+      // With two environments the numbers differ, so the test compares the form alone.
       expect("evaluation" in (await algorithm.train())).toBe(false);
       expect((await algorithm.train()).evaluation?.envRunners.numEpisodes).toBe(7);
       continue;

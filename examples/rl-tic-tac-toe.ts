@@ -1,5 +1,5 @@
 /**
- * Learns tic-tac-toe by self-play: a policy plays against an earlier copy of itself, then against a player who chooses at random.
+ * Learns tic-tac-toe by self-play. A policy plays against an earlier copy of itself, then against a random player.
  *
  *     node examples/rl-tic-tac-toe.ts [runners]
  *

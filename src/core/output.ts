@@ -17,8 +17,8 @@ export function setSignalSink(receive: (signal: string) => void): void {
 }
 
 /**
- * Sends a text of one line to the driver's sink. A worker sends it as a line of its output. The text therefore arrives in order with the
- * worker's lines, also from code that never yields, and nobody waits for it.
+ * Sends a text of one line to the driver's sink. A worker prints the text as a line. The text therefore arrives in order with the worker's
+ * lines, also from code that never yields, and nobody waits for it.
  */
 export function sendSignal(signal: string): void {
   if (isWorker()) process.stdout.write(`${SIGNAL}${signal}\n`);

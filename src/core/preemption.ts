@@ -1,5 +1,5 @@
 /**
- * The news of this process about the end of its node: a drain, with its reason and its deadline.
+ * Tracks the drain of this process's node: whether it drains, the reason and the deadline.
  *
  * Told by the node daemon when the drain begins, again when its deadline is another, and to processes that come later.
  * `getRuntimeContext()` reads it, and libraries follow it through `followPreemption`. Code of a task or an actor reacts as it needs, with a

@@ -1,9 +1,9 @@
 /**
- * Code that runs in Python: the names of its functions and classes, and their place in workers of Python.
+ * Names Python functions and classes, and sends their calls to Python workers.
  *
- * An id `python:<module or file>:<name>` needs no definition: the worker finds the code by it. The language goes into the runtime
- * environment of the call, and with it into the shape of its lease, so that a lease for it is one of a Python worker. Called where a remote
- * function or an actor class is made, also from one that travelled.
+ * An id `python:<module or file>:<name>` needs no definition: the worker finds the code by it. The language is part of the call's runtime
+ * environment, and so of its lease shape: only a Python worker can serve that lease. Called where a remote function or an actor class is
+ * made, also from one that travelled.
  */
 import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import { SerializationError } from "../runtime/base/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * The result of `getRuntimeContext()`: facts of the place where code runs, and the signal of its task or call.
+ * `getRuntimeContext()`: where the calling code runs, and the abort signal of its task.
  *
  * The facts are plain data and travel as such, in results for instance. The signals belong to one task in one process: the task's signal is
  * made on request, and in a copy from elsewhere neither aborts.

@@ -230,9 +230,8 @@ export class Runtime implements RefRuntime, WhyRuntime {
   }
 
   /**
-   * At the exit of a driver, which has no further turn of its event loop: ends the work of its node, and prints what its workers have still
-   * said. Output comes on another way than answers. So a line that a task prints before it throws may come after its error, and would be
-   * lost with it.
+   * Ends the node's work when a driver exits and its event loop turns no more. Prints the remaining output of workers: output takes another
+   * path than answers, so lines from before an error may arrive after the error, and would be lost.
    */
   exit(withinMs: number): void {
     this.#isClosed = true;

@@ -105,7 +105,7 @@ export class Metric {
 }
 
 const OTHER = "other";
-/** Of names on the page of a cluster. */
+/** The prefix of Shoal's own metrics on a cluster's page. */
 const SYSTEM_PREFIX = "shoal_";
 /** Series of users' metrics in this process. */
 const users = { series: 0, isWarned: false };

@@ -91,7 +91,7 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     full: { evaluation: 95, envSteps: 150_000 },
   },
   {
-    // One hidden layer and an LSTM of 64 and a higher learning rate than Ray's, for a shorter run.
+    // A smaller network (one hidden layer, an LSTM of 64) and a higher learning rate than Ray's shorten the run.
     title: "PPO with an LSTM, StatelessCartPole",
     build: (seed) =>
       new PPOConfig()

@@ -1,8 +1,8 @@
 /**
- * The runtime environment of a driver's job in a cluster: the user's options, with the job's identity and the places of its folders.
+ * Makes the runtime environment for a driver's job in a cluster: the user's options, the job's identity and the paths of the job's folders.
  *
- * Where many drivers share the workers of nodes, each job has an environment of its own even if its program names none, so that no worker
- * ever serves two. Called by the session of a driver that joins a cluster; a driver that has its node for itself has no need.
+ * Drivers share the workers of a cluster. Each job gets a separate environment, even if its program names none, so no worker ever serves
+ * two jobs. Called by the session of a driver that joins a cluster; a driver that has its node for itself has no need.
  */
 import type { JobId, NodeId } from "../../runtime/base/ids.ts";
 import { placedRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";

@@ -165,7 +165,7 @@ export class Session {
     if (left.length > 0) printWarning(pendingText(left));
     const within = { timeoutMs: SHUTDOWN_WITHIN_MS, isOfSilence: true };
     await runtime.daemon.request(MESSAGE.SHUTDOWN, undefined, within).catch(() => {
-      // It is gone already; its folders are removed below.
+      // The daemon has ended already, and its folders are removed below.
     });
     await runtime.reportUnseenFailures();
     await this.#node.ended();

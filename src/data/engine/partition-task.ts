@@ -45,7 +45,7 @@ export interface PartitionRequest {
   readonly count: number;
   /** How many bins each of them has. */
   readonly bins: number;
-  /** Of the hashes of keys, the same in all tasks of an exchange. Default: hashes that are the same in every run. */
+  /** Seeds the hashes of keys; all tasks of an exchange have the same seed. Default: the hashes are the same in every run. */
   readonly seed?: number | undefined;
   /** The number of the task's first row among all rows, and the count of all rows. */
   readonly firstRow: number;

@@ -56,7 +56,7 @@ export interface TaskRecovery {
   readonly unitRows: number;
   /** Starts a task on ranges of blocks: the arguments are the ranges, and the references. */
   readonly startRanges: TaskStart;
-  /** Of tasks that read. */
+  /** Recovers failed reads; only for tasks that read. */
   readonly read?: ReadRecovery | undefined;
 }
 
@@ -126,7 +126,7 @@ export class TaskOperator implements Operator {
     return { queuedBlocks: this.#queue.count + known, workers: this.#streams.unendedCount };
   }
 
-  /** Of tasks that read: how many have ended. */
+  /** The share of the reading tasks that have ended; undefined without such tasks. */
   get share(): number | undefined {
     const total = this.#options.reads?.length ?? 0;
     if (total === 0) return undefined;

@@ -23,11 +23,11 @@ export interface NarrowFile {
 
 /** The row of a file that was made anew. */
 export interface WidenedFile extends Record<string, unknown> {
-  /** The path of the file that it is to replace. */
+  /** The path of the replaced file. */
   readonly path: string;
   readonly staged: string;
   readonly sizeBytes: number;
-  /** Of the file that it is to replace. */
+  /** The size of the replaced file. */
   readonly narrowBytes: number;
 }
 

@@ -69,7 +69,7 @@ export interface WrittenFile extends Record<string, unknown> {
   readonly partition: string;
   readonly rowCount: number;
   readonly sizeBytes: number;
-  /** Of files that are tables: the columns, as JSON. Where no row came, `staged` is empty. */
+  /** The columns of a table, as JSON; absent for other files. `staged` is empty if no row came. */
   readonly columns?: string | null;
 }
 

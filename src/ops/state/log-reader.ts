@@ -47,7 +47,7 @@ export interface LogSource {
   readonly filename?: string | undefined;
   readonly nodeId?: string | undefined;
   readonly nodeIp?: string | undefined;
-  /** Of a worker. Default: `out`. */
+  /** Selects one of a worker's two streams. Default: `out`. */
   readonly stream?: "out" | "err" | undefined;
   readonly timeoutMs?: number | undefined;
 }
@@ -77,7 +77,7 @@ export interface LogChunk {
   readonly marks: LogMark[];
 }
 
-/** One answer of a node. */
+/** A node's answer to a read. */
 export interface LogStep extends LogChunk {
   readonly next: string;
   readonly isEnd: boolean;

@@ -106,7 +106,7 @@ test("promises of callbacks are awaited, and an error in one ends the call", asy
       ends += 1;
     },
     onSampleEnd: ({ episodes }) => {
-      // Those before have been awaited when a sample ends, but for the last step's.
+      // When a sample ends, all callbacks but the last step's have been awaited.
       if (episodes > 0 && ends > episodes) throw new Error("more ends than episodes");
     },
   }).buildAlgo();

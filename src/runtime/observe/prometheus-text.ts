@@ -6,7 +6,7 @@
  */
 import type { MetricSnapshot, ProcessMetrics } from "../wire/metric-messages.ts";
 
-/** Of the answer. */
+/** The Content-Type of the page. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 interface Family {

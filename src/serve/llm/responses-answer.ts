@@ -19,7 +19,7 @@ interface Item {
   readonly id: string;
   readonly index: number;
   text: string;
-  /** Of a call of a function. */
+  /** The function call; undefined for other kinds. */
   readonly call: { readonly place: unknown; readonly callId: string; name: string } | undefined;
   isOpen: boolean;
 }

@@ -1,5 +1,5 @@
 /**
- * One world with several agents, as runners see it: the share of each agent in a step.
+ * Splits the steps of a multi-agent environment into one share for each agent.
  *
  * Checks each result of the environment, keeps the stage of each agent, and applies the time limit. Agents are named by their places in `possibleAgents`, and are listed in
  * that order, so that a run does not depend on the order of keys.

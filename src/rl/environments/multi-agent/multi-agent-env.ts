@@ -11,13 +11,13 @@ import type { Env, Info, ResetOptions, VectorEnv } from "../env.ts";
 export const ALL_AGENTS = "__all__";
 
 export interface MultiAgentResetResult {
-  /** Of the agents that act next. */
+  /** Observations of the agents that act next. */
   readonly observations: Readonly<Record<string, unknown>>;
   readonly infos?: Readonly<Record<string, Info>> | undefined;
 }
 
 export interface MultiAgentStepResult extends MultiAgentResetResult {
-  /** Of any agents that have been there; an agent that is missing gets 0. */
+  /** Rewards of agents that have acted; a missing agent gets 0. */
   readonly rewards: Readonly<Record<string, number | undefined>>;
   /** Agents that have ended for good, and `__all__`, which is needed. */
   readonly terminateds: Readonly<Record<string, boolean | undefined>>;

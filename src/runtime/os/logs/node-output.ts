@@ -102,7 +102,7 @@ export class NodeOutput {
     const { folder, bytesMax, filesMax, nowMs } = this.#options;
     const found = await this.#outputFiles();
     const isLive = (name: string): boolean => this.#logs.has(name.replace(/\.\d+$/, "")) && !this.#logs.has(name);
-    // Of a living worker only older files may go, and those last.
+    // A living worker's current file stays. Its older files are removed last.
     const dead = found.filter(({ name }) => !this.#logs.has(name) && !isLive(name));
     const older = found.filter(({ name }) => isLive(name));
     let bytes = found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);

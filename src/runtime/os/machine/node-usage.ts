@@ -84,7 +84,7 @@ export class NodeUsageProbe {
   }
 }
 
-/** Of all interfaces but the loopback. */
+/** Sums the traffic of all interfaces except the loopback. */
 function networkBytes(text: string): Pick<Counts, "received" | "sent"> {
   const rows = Array.from(text.matchAll(/^ *([^\s:]+): *(\d+)(?: +\d+){7} +(\d+)/gm)).filter(([, name]) => name !== "lo");
   if (rows.length === 0) return { received: undefined, sent: undefined };

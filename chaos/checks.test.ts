@@ -1,4 +1,4 @@
-/** That each check of a chaos run finds what it is there for, and nothing else. */
+/** Each check of a chaos run finds the fault it is there for, and no other. */
 import { describe, expect, test } from "vitest";
 import { livesAfterKill, type Promised, type Recovery, twoLives, type WaitedMs, worstRecovery, wrongCalls } from "./checks.ts";
 import type { Fault } from "./faults.ts";
@@ -82,7 +82,7 @@ test("an actor that lives on, or again, after its kill was acknowledged", () => 
   expect(found(witnesses({ startMs: 0, ticksMs: [1005] }))).toEqual([]);
   expect(found(witnesses({ startMs: 0, ticksMs: [2000] }))).toHaveLength(1);
   expect(found(witnesses({ startMs: 0 }, { startMs: 200 }))).toHaveLength(1);
-  // Whom the order cannot reach lives until its node is heard again, or gives up.
+  // An actor out of the order's reach lives until its node is heard again, or gives up.
   expect(found(witnesses({ startMs: 0, ticksMs: [2000] }), [fault("cut node", 50, 1500)])).toEqual([]);
   expect(found(witnesses({ startMs: 0 }, { startMs: 200 }), [fault("cut node", 50, 1500)])).toHaveLength(1);
   expect(found(witnesses({ startMs: 0, ticksMs: [30_000] }), [fault("cut node", 50, 1500)])).toHaveLength(1);
@@ -154,7 +154,7 @@ describe("waits for a processor", () => {
   test("before and after it do not count", () => {
     const looks = [look(0), look(100, [1, 50]), look(400, [1, 60]), look(500, [1, 99])];
     expect(waitedBetween(looks, [1], time)).toBe(10);
-    // Of an interval that is in it partly, no more than that part.
+    // An interval that lies in the window partly counts for that part at most.
     expect(waitedBetween(looks, [1], { fromMs: 395, toMs: 420 })).toBe(5 + 20);
   });
 });

@@ -1,14 +1,14 @@
 /**
- * What must hold of a chaos run's actors, as problems found in what they wrote down and in what the driver was told.
+ * Checks a chaos run's actors: returns the problems found in their logs and in the facts that the driver was told.
  *
- * Pure: logs and facts in, sentences out, so that each of them is seen to fail on a log that is wrong (`checks.test.ts`). The driver's facts are what it was
- * promised: calls that were answered, actors that were killed, actors whose calls may run once.
+ * Pure: logs and facts in, sentences out, so that `checks.test.ts` sees each check fail on a wrong log. The driver's facts are promises:
+ * answered calls, killed actors, actors whose calls may run once.
  */
 import type { Fault } from "./faults.ts";
 import { DRIVER } from "./processor-waits.ts";
 import type { Incarnation, Witnesses } from "./witness.ts";
 
-/** What a stopped process does in the moment in which it goes on, before it looks at the time: a timer that is due. */
+/** A resumed process runs due timers first, before it looks at the time. */
 const RESUMED_MS = 200;
 /** A worker that is told to end by a daemon that has much to do. */
 const KILLED_WITHIN_MS = 1000;
@@ -89,18 +89,19 @@ export function livesAfterKill(witnesses: Witnesses, { killedMs }: Promised, fau
 
 export interface Recovery {
   readonly actor: string;
-  /** Without what the machine took. */
+  /** Less the delay caused by the machine. */
   readonly ms: number;
-  /** What the machine took from the processes that had to do with it. */
+  /** Time that the machine took from the processes concerned. */
   readonly waitedMs: number;
   readonly count: number;
 }
 
-/** What processes waited for a processor in a time. */
+/** Returns how long processes waited for a processor in a time. */
 export type WaitedMs = (pids: readonly number[], fromMs: number, toMs: number) => number;
 
 /**
- * From the death of a node to the first answer of each of its actors elsewhere, or to its beginning for those that nobody calls. Infinite for one that has not come back.
+ * Returns the longest time from a node's death to the first answer of an actor that moved, or to its beginning where nobody calls the
+ * actor. Infinite where an actor has not come back.
  */
 export function worstRecovery(
   witnesses: Witnesses,

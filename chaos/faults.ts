@@ -1,6 +1,6 @@
 /**
- * What goes wrong in a chaos run, one thing after another, drawn from the seed: kills and pauses of workers, daemons, machines, the head and NATS, cuts of the network, full
- * stores, and two of these at once.
+ * Faults of a chaos run, one after another, drawn from the seed. They are kills and pauses of workers, daemons, machines, the head and
+ * NATS, cuts of the network, full stores, and pairs of these.
  *
  * Each fault is healed before the next begins, and what it did is written down with its time. The driver hangs on the first node, so that one is not killed, and stopped or cut
  * off only for as long as a node may be.
@@ -11,7 +11,7 @@ import { nowMs } from "./clock.ts";
 import type { ChaosNats } from "./nats.ts";
 import { clusterProcesses, signal } from "./processes.ts";
 
-/** What is hurt: two faults at once are of two of these. */
+/** Groups of victims: a double fault takes two of them. */
 const GROUPS = {
   "kill worker": "worker",
   "stop worker": "worker",
@@ -39,7 +39,7 @@ export const FAULT_KINDS: readonly FaultKind[] = Object.keys(GROUPS) as FaultKin
 export interface Fault {
   readonly kind: FaultKind;
   readonly beginMs: number;
-  /** When what was stopped went on, or was there again. */
+  /** When the stopped process went on, or its successor was up. */
   readonly endMs: number;
   /** Process ids of the daemons that it was about. */
   readonly daemons: readonly number[];
@@ -62,7 +62,7 @@ interface FaultOptions {
   readonly addNode: () => Promise<TestNode>;
   /** Makes more on a node than its store holds. */
   readonly fillStore: (node: TestNode) => Promise<void>;
-  /** What the machine took from the run's processes since then. */
+  /** Time that the machine took from the run's processes since then. */
   readonly waitedMs: (fromMs: number, toMs: number) => number;
 }
 
@@ -77,7 +77,7 @@ const SHORT_MAX_MS = 1500;
 const HOME_AWAY_MAX_MS = 1500;
 const HEAD_AWAY_MAX_MS = 2000;
 const NODE_LOST_WITHIN_MS = 30_000;
-/** Until the actors of a killed node must have been back: what comes earlier would be in their way. */
+/** Time for the actors of a killed node to come back: an earlier fault would be in their way. */
 const RECOVERED_WITHIN_MS = 5500;
 /** On a machine that has too much to do somebody waits for a processor all the time. */
 const WAITED_MAX_MS = 3000;

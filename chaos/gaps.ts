@@ -1,8 +1,9 @@
 /**
  * How long calls and gets take while something is wrong elsewhere: one after the other without a pause, between processes that live.
  *
- * A machine that is short of processors stands still, too. What the processes that a call goes through waited for one meanwhile (`processor-waits.ts`) is not held against it, nor what two
- * processes that have nothing to do with Shoal were late by at the same time, whichever is more. Who was not well when the fault began (its process had just been killed by another fault) is not asked about it; how many were is reported.
+ * A machine that is short of processors stands still, too. A gap is reduced by the time that the processes of the call waited for a
+ * processor (`processor-waits.ts`), or by the delay of two processes that have nothing to do with Shoal, whichever is more. An asker that
+ * was not well when the fault began, since another fault had just killed its process, does not count; how many were is reported.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { WaitedMs } from "./checks.ts";
@@ -10,7 +11,7 @@ import { nowMs } from "./clock.ts";
 
 const PAUSE_MS = 15;
 const PAUSE_AFTER_FAILURE_MS = 100;
-/** Its process is gone for good. */
+/** The asker's process is gone for good. */
 const FAILURES_MAX = 300;
 /** An answer is never older than this where all is well, but for a machine that stands still. */
 const WELL_MS = 200;
@@ -27,12 +28,12 @@ interface Sample {
   readonly endMs: number;
 }
 
-/** What one asker has heard: when answers came, which of them took long, and when there was an error instead. */
+/** Record of one asker: times of answers, slow answers, and errors. */
 export class Heard {
   readonly answersMs: number[] = [];
   readonly slow: Sample[] = [];
   readonly failuresMs: number[] = [];
-  /** Of the question that has no answer yet. */
+  /** When the unanswered question was asked. */
   openMs: number | undefined;
   /** The processes that a question goes through. */
   readonly through: () => readonly number[];
@@ -63,7 +64,7 @@ export class Heard {
     return this.failuresMs.some((atMs) => atMs > fromMs && atMs < toMs);
   }
 
-  /** Waits in the time, of those that began in it or before, the longest first; what comes after it may be the next fault's. */
+  /** Returns the waits that began by the end of the window, the longest first; later ones may belong to the next fault. */
   waits(fromMs: number, toMs: number): Sample[] {
     const asked = this.slow.filter(({ beginMs, endMs }) => endMs > fromMs && beginMs < toMs);
     const { openMs } = this;
@@ -116,9 +117,9 @@ interface Gap {
   readonly beginMs: number;
   /** How many were asked. */
   readonly watched: number;
-  /** Those who got an error. */
+  /** Askers that got an error. */
   readonly failed: readonly string[];
-  /** What the machine itself was late by. */
+  /** Delay of the machine itself. */
   readonly machineMs: number;
 }
 
@@ -145,7 +146,7 @@ export class Gaps {
     this.#series.set(name, new Series(ask, through));
   }
 
-  /** Of all, less what the machine itself was late by. */
+  /** Returns the longest gap of all, less the delay of the machine itself. */
   worst(fromMs: number, toMs: number, waitedMs: WaitedMs = () => 0): Gap {
     const heard = Array.from(this.#series, ([name, series]) => [name, series.heard] as const);
     return worstGap(new Map(heard), { fromMs, toMs, waitedMs });

@@ -1,9 +1,11 @@
 /**
- * How long the processes of a cluster stood still for want of a processor, as Linux counts it for each thread: ready to run, and not running. And how long the whole machine did:
- * what its hypervisor took from its processors, and what processes waited for the disk or for memory, as one whose code has fallen out of the page cache does.
+ * Measures how long the processes of a cluster stood still for want of a processor: Linux counts for each thread the time ready to run, but
+ * not running. Also measures how long the whole machine stood still. That is the time taken by the hypervisor, and the time in which
+ * processes waited for the disk or for memory, as one does whose code has left the page cache.
  *
- * Ten times a second the main threads of all daemons, workers and heads, and this one, are asked. What has to be done within a time is done by a few of them, one after the other,
- * so what they all waited between two looks, and never more than the time between the looks, is what the machine took from it. A kernel that does not count gives zero.
+ * Ten times a second the main threads of all daemons, workers and heads, and this one, are sampled. A few of them do the work of a limited
+ * time, one after the other. So the machine took the sum of their waits between two samples, and never more than the time between the
+ * samples. A kernel that does not count gives zero.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { nowMs } from "./clock.ts";
@@ -14,7 +16,7 @@ const LOOK_EVERY_MS = 100;
 const TICK_MS = 10;
 /** So often is a process looked at closely before it is taken for somebody else's: between fork and exec it has what its parent had. */
 const CLOSE_LOOKS = 3;
-/** This thread, among process ids. */
+/** Stands for this thread among process ids. */
 export const DRIVER = 0;
 
 export interface Look {
@@ -29,7 +31,7 @@ export class ProcessorWaits {
   readonly #looks: Look[] = [];
   readonly #mark: string;
   #ours = new Set<string>();
-  /** Of each process that did not look like the cluster's, how often. */
+  /** How often each process did not look like one of the cluster's. */
   #others = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
 
@@ -39,12 +41,12 @@ export class ProcessorWaits {
     this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
   }
 
-  /** What these waited in that time, all in all. */
+  /** Returns the sum of the waits of these processes in a time. */
   of(pids: readonly number[], fromMs: number, toMs: number): number {
     return waitedBetween(this.#looks, pids, { fromMs, toMs });
   }
 
-  /** What all of them waited. */
+  /** Returns the sum of the waits of all processes in a time. */
   ofAll(fromMs: number, toMs: number): number {
     const pids = new Set(this.#looks.flatMap(({ atMs, waitedMs }) => (atMs >= fromMs ? Array.from(waitedMs.keys()) : [])));
     return waitedBetween(this.#looks, Array.from(pids), { fromMs, toMs });
@@ -92,7 +94,10 @@ function readWaitedMs(process: string): number {
   return Number(waitedNs) / 1e6;
 }
 
-/** What the hypervisor took from all processors, and the time in which some process waited for the disk or for memory; 0 where this kernel does not count. */
+/**
+ * Reads the time that the hypervisor took from all processors, and the time in which some process waited for the disk or for memory. 0
+ * where this kernel does not count.
+ */
 function readStalledMs(): number {
   const stolen = /^cpu +(?:\d+ ){7}(\d+)/.exec(readIfThere("/proc/stat"))?.[1] ?? 0;
   const waitedUs = ["io", "memory"].map((name) => /^some .*total=(\d+)/.exec(readIfThere(`/proc/pressure/${name}`))?.[1] ?? 0);

@@ -1,8 +1,8 @@
 /**
- * One chaos run: a cluster, a driver's work and faults from a seed, and what must hold afterwards.
+ * Runs one chaos run: a cluster, a driver's work and faults from a seed, then the checks.
  *
- * What is checked of actors is read from their own files (`witness.ts`); what is left behind is looked for in the machine (`processes.ts`). Nothing is
- * believed because Shoal says so, but for what a user's program sees: its values and errors.
+ * Checks of actors read the actors' own files (`witness.ts`), and leftovers are looked for in the machine (`processes.ts`). Shoal's own
+ * word is not believed, except for the values and errors that a user's program sees.
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
@@ -45,7 +45,7 @@ const GONE_WITHIN_MS = 10_000;
 /** The bars. */
 const GAP_MAX_MS = 250;
 const RECOVERY_MAX_MS = 5000;
-/** What calls notice of a head that is away, they notice within this after it, too. */
+/** Calls notice a missing head until this long after its return. */
 const AFTERMATH_MS = 500;
 const RUN = "SHOAL_CHAOS_RUN";
 /** Faults of which calls between nodes that are not part of them must notice nothing. */
@@ -78,7 +78,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   process.env[RUN] = folder;
   const logs = join(folder, "witnesses");
   mkdirSync(logs);
-  // It travels to the nodes, so nothing may change in it meanwhile.
+  // The folder travels to the nodes, so nothing may change in it meanwhile.
   const program = join(folder, "program");
   mkdirSync(program);
   const random = new Random(settings.seed);
@@ -165,7 +165,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   }
 }
 
-/** Calls from the driver to an actor of each node, and from there to one of the next node, and gets of what they made. */
+/** Calls from the driver to an actor of each node, from there to one of the next node, and gets of their results. */
 class Probes {
   readonly #gaps: Gaps;
   readonly #home: () => number;
@@ -178,7 +178,7 @@ class Probes {
   }
 
   add({ nodeId, pid }: TestNode): void {
-    // One that waits for the box of a node that is gone must not keep others waiting.
+    // A call that waits for the box of a dead node must not delay others.
     const box = remote(Box)
       .options({ numCpus: 0, maxConcurrency: 16, maxRestarts: -1, schedulingStrategy: { nodeId, soft: false } })
       .remote();
@@ -200,7 +200,7 @@ class Probes {
       const { ref } = await box.make.remote(value);
       if ((await ref) !== value) throw new Error("a wrong value");
     };
-    // Its creation is the head's business and may wait for it; what runs may not.
+    // Creating a box needs the head and may wait for it; a running box may not.
     call().then(
       () => {
         this.#gaps.watch(`calls to ${pid}`, call, through);

@@ -1,8 +1,8 @@
 /**
  * The actors of a chaos run, and what they write down: a file for each incarnation, with its process, its beginning, and the begin and end of each call.
  *
- * Times are of `process.hrtime`, which is one clock for all processes of a machine. A line is in the kernel before the call goes on, so it survives whatever kills the
- * process. What is read here after the run does not depend on anything that Shoal says about itself.
+ * Times are of `process.hrtime`, which is one clock for all processes of a machine. A line is in the kernel before the call goes on, so it
+ * survives a SIGKILL. The logs that are read here after the run do not depend on anything that Shoal says about itself.
  */
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

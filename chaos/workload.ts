@@ -1,9 +1,10 @@
 /**
- * What a driver does while its cluster is hurt: actors on all nodes that are called one call after another, named actors that outlive everything or are killed, tasks, large
- * objects that travel or are kept, chains of tasks that need what is scarce, streams and placement groups.
+ * Work of a driver while its cluster is hurt. It calls actors on all nodes, one call after another, and named actors that outlive
+ * everything or are killed. It runs tasks, chains of tasks that need a scarce resource, streams and placement groups, and moves or keeps
+ * large objects.
  *
- * Each piece of work ends with its right value, with an error that a fault explains, or as a problem: work that may be tried again as often as it takes fails for no fault. A few are
- * under way at a time, so that the machine has time for the faults. What the driver was promised is kept for the checks afterwards.
+ * Each piece of work ends with its right value, with an error that a fault explains, or as a problem: work with unlimited retries fails for
+ * no fault. A few run at a time, so that the machine has time for the faults. Promises to the driver are kept for the checks afterwards.
  */
 import {
   type ActorHandle,
@@ -31,14 +32,14 @@ import { nowMs } from "./clock.ts";
 import { Witness } from "./witness.ts";
 
 const ACTORS = 6;
-/** Whose calls may run once only. */
+/** Number of the actor whose calls may run once only. */
 const ONCE = 3;
 const NAMED_MAX = 12;
 const KEPT_MAX = 8;
 const IN_FLIGHT = 6;
 const LARGE_BYTES = 1_500_000;
 const CALL_PAUSE_MS = 20;
-/** What is asked when everything is healed. */
+/** Time for each question after everything is healed. */
 const FOUND_WITHIN_MS = 20_000;
 
 /** Scarce resources of a node. Values that are lost with the node come back only if no task that waits for them holds these resources. */
@@ -47,7 +48,7 @@ const NEEDS = [{ numGpus: 1 }, { numGpus: 0.5 }, { resources: { tenth: 0.4 } }, 
 /** How long a chain lies there before its end is read. */
 const CHAIN_LIES_MS = 1000;
 
-/** What the death of a process or a node may do to a call that is not tried again. */
+/** Possible errors of a call without retries when a process or a node dies. */
 const EXPLAINED = new Set(["ActorDiedError", "ActorUnavailableError", "NodeDiedError", "WorkerCrashedError"]);
 /** Bytes of a full store: more than a node of the run has. */
 const FILLING = 20;
@@ -117,7 +118,7 @@ export class Workload {
     return { answered: this.#answered, killedMs: this.#killedMs, once };
   }
 
-  /** Makes more on a node than its store holds, and reads all of it. */
+  /** Puts more into a node's store than fits, and reads all of the objects. */
   fillStore({ nodeId }: TestNode): Promise<void> {
     return this.#track("filling a store", async () => {
       const there = fill.options({ schedulingStrategy: { nodeId, soft: true } });
@@ -126,7 +127,7 @@ export class Workload {
     });
   }
 
-  /** Begins nothing more, and waits for what is under way. @returns what had not ended in time */
+  /** Begins nothing more, and waits for the work under way. @returns the work that had not ended in time */
   async finish(withinMs: number): Promise<string[]> {
     this.#isStopped = true;
     let timer: NodeJS.Timeout | undefined;
@@ -248,7 +249,7 @@ export class Workload {
     return ["a named actor", () => this.#name()];
   }
 
-  /** Each of its tasks wants what those before it want, which may have to run again. */
+  /** Each task of the chain needs the same resource as the tasks before it, which may have to run again. */
   async #scarce(byte: number): Promise<void> {
     const need = this.#random.pick(NEEDS);
     const copying = copy.options(need);

@@ -1,8 +1,8 @@
 /**
  * A daemon that only pretends: a real link to a head, a registration, reports and signs of life as a real node's, and actors and leases that are there at once.
  *
- * Hundreds of them fit into one process, so a head can be shown a cluster that no single machine could run. What the head tells is counted, as a check that it told everybody. Used by
- * the scale runs and by their test; of `node/` it has the heartbeat alone.
+ * Hundreds of them fit into one process, so a head can be shown a cluster that no single machine could run. Messages of the head are
+ * counted, as a check that it told everybody. Used by the scale runs and by their test; the heartbeat is the only part taken from `node/`.
  */
 import { type ActorId, newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/runtime/base/ids.ts";
 import { resourceVector } from "../src/runtime/base/resources.ts";
@@ -42,7 +42,9 @@ interface FakeDaemonOptions {
   readonly numCpus: number;
   /** Where it can be called: the head asks there whether a node has ended that it hears nothing of. Default: nowhere. */
   readonly address?: string;
-  /** Does not read who the other nodes are: ten thousand that read of ten thousand are no longer about the head. */
+  /**
+   * Does not read the lists of other nodes: with ten thousand readers of ten thousand entries, the run would no longer measure the head.
+   */
   readonly isDeaf?: boolean;
   /** Gives signs of life only where `beat` is called, for a head whose clock stands still. */
   readonly isStill?: boolean;
@@ -134,7 +136,7 @@ export class FakeDaemon {
     this.#tell("processGone", id);
   }
 
-  /** A question of one of its processes; resolves with the header of the answer. */
+  /** Asks as one of the node's processes; resolves with the header of the answer. */
   ask(type: number, header: unknown, from: ProcessId = this.driver): Promise<unknown> {
     this.#number += 1;
     const number = this.#number;
@@ -144,7 +146,7 @@ export class FakeDaemon {
     });
   }
 
-  /** Resolves when it is alive, with what it takes on all sides. */
+  /** Resolves when the actor is alive; the answers of all sides are sent, too. */
   createActor(actorId: ActorId, options: { name?: string; definition?: string } = {}): Promise<void> {
     const header: ActorCreateHeader = {
       actorId,
@@ -228,7 +230,7 @@ export class FakeDaemon {
     return { nodeId: this.nodeId, sequence: this.#sequence, free, total, freeOfActors: free, settled };
   }
 
-  /** What was placed here is there: the next report says so. */
+  /** The placed workers run now: the next report says so. */
   settle(placement: number): void {
     if (placement !== 0) this.#settled.push(placement);
     this.#reportTimer ??= setTimeout(() => {
@@ -316,7 +318,7 @@ export class FakeDaemon {
       case "processGone":
         this.heard.processesGone += args.length;
         return;
-      // Of no account to one that pretends.
+      // A fake daemon ignores the rest.
       default:
     }
   }

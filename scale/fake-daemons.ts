@@ -1,6 +1,6 @@
 /**
- * A real head and a real nats-server under a cluster of fake daemons: how long it takes to take them all in, what it costs to have them, how fast it answers meanwhile, what becomes of it
- * when many die at once, and how it bears many actors.
+ * Puts a cluster of fake daemons on a real head and a real nats-server. Measures how long all take to join, how much they cost at rest, how
+ * fast the head answers meanwhile, how it copes with many deaths at once, and how it bears many actors.
  *
  * The daemons share this process (`fake-daemon.ts`), whose own work is in the latencies. Throws where the head is wrong, and not only slow: a node that is not told, a death that was none.
  */
@@ -21,7 +21,7 @@ interface FakeDaemonsPlan {
   readonly deaths: number;
   readonly actors: number;
   readonly restMs: number;
-  /** Of each kind, one after the other. */
+  /** How many questions of each kind are asked, one after the other. */
   readonly questions: number;
   /** Where the head keeps its tables; undefined for its memory. */
   readonly nats: Pick<ScaleNats, "access" | "pid"> | undefined;

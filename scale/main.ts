@@ -79,7 +79,7 @@ const report = new Report();
 const RUNS: Record<Part, (sizes: Sizes) => Promise<void>> = {
   async head({ nodes }) {
     const rows = [];
-    // What is compiled while it runs is nobody's.
+    // Warms up the compiler: the cost of compilation belongs to no figure.
     await headCurvePoint(100);
     for (const size of nodes) rows.push(rowOf(await headCurvePoint(size)));
     report.add("the head with virtual nodes: microseconds for an event (messages to nodes)", rows);

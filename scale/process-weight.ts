@@ -1,4 +1,7 @@
-/** What a process of this machine takes, from the kernel's accounts: memory and processor time. Linux only: elsewhere all of it is NaN. */
+/**
+ * Reads the memory and the processor time of a process of this machine from the kernel's accounts. Linux only: elsewhere all figures are
+ * NaN.
+ */
 import { readFileSync } from "node:fs";
 
 /** The kernel counts processor time in these, on every machine that Node runs on. */

@@ -1,4 +1,4 @@
-/** The figures of a scale run: a table for people while it runs, and all of it as JSON for whoever compares. */
+/** Prints the figures of a scale run: a table for people while it runs, and everything as JSON for programs that compare. */
 import { writeFileSync } from "node:fs";
 
 export type Row = Readonly<Record<string, string | number>>;
@@ -22,7 +22,7 @@ export class Report {
   }
 }
 
-/** One figure a line. */
+/** Turns an object of figures into one row for each. */
 export function facts(figures: Row): Row[] {
   return Object.entries(figures).map(([figure, value]) => ({ figure, value }));
 }

@@ -1,8 +1,10 @@
 /**
- * A head under virtual nodes, all in this process: what each event costs it, and what each node takes of its memory, for clusters that no machine here could run.
+ * Runs a head under virtual nodes, all in this process, for clusters that no machine here could run. Measures the cost of each event for
+ * the head, and the memory of each node in it.
  *
- * The head is the real one with its server, journal and links, over a store in memory; the nodes are fake daemons at the other end of connections that are queues. What the nodes' side
- * spends is measured and taken off. Counts of messages do not depend on the machine: the tests hold those.
+ * The head is the real one with its server, journal and links, over a store in memory; the nodes are fake daemons at the other end of
+ * connections that are queues. The time spent on the nodes' side is measured and subtracted. Counts of messages do not depend on the
+ * machine: the tests hold those.
  */
 import { type ActorId, newNodeId, newProcessId } from "../src/runtime/base/ids.ts";
 import { HeadServer } from "../src/runtime/head/nodes/head-server.ts";
@@ -29,9 +31,9 @@ const TOKEN = "token of the scale run";
 interface HeadCurvePoint {
   readonly nodes: number;
   readonly megabytesPerNode: number;
-  /** What it spends where nothing happens, of a second: links make sure that they are up. */
+  /** Time that the head spends in a second without events: links check that they are up. */
   readonly atRestUsPerSecond: number;
-  /** What the head spent, and the messages that nodes got, for each event. */
+  /** Time of the head, and messages to nodes, for each event. */
   readonly events: Readonly<Record<string, { readonly us: number; readonly messages: number }>>;
 }
 
@@ -91,7 +93,7 @@ class VirtualCluster {
   /** Whether anything but acknowledgements is on its way, or has just arrived. */
   #isSaid = false;
   #nodesSpentUs = 0;
-  /** Taken off from what is measured after it. */
+  /** Subtracted from later measurements. */
   restUsPerMs = 0;
 
   async start(): Promise<HeadServer> {
@@ -109,7 +111,7 @@ class VirtualCluster {
       isConnected: () => true,
       mayAnswer: () => true,
       refuses: () => Promise.resolve(undefined),
-      // Nobody is silent for long where no time passes: what ten thousand nodes say each second would be taken for a part of whatever is measured.
+      // Time stands still, so that no node seems silent: else the heartbeats of ten thousand nodes would be measured with each event.
       nowMs: () => 0,
     });
   }
@@ -138,7 +140,7 @@ class VirtualCluster {
     this.restUsPerMs = (us * times) / (performance.now() - beganMs);
   }
 
-  /** What the head spends until nothing is on its way any more. */
+  /** Returns the time that the head spends until no message is on its way any more. */
   async cost(times: number, act: () => void, quietMs: number = QUIET_MS): Promise<{ us: number; messages: number }> {
     const beganMs = performance.now();
     const framesBefore = this.#frames();
@@ -179,7 +181,7 @@ class VirtualCluster {
   }
 }
 
-/** What is written waits in a queue until whoever runs the world delivers it. */
+/** A transport whose chunks wait in a queue until the world delivers them. */
 class QueuedTransport implements Transport {
   readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};

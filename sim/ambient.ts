@@ -1,13 +1,14 @@
 /**
- * What a simulated process finds around it in place of the system: timers, the clock, the collector, `process.exit`, and "the" runtime.
+ * Stands in for the system around a simulated process: timers, the clock, the collector, `process.exit`, and "the" runtime.
  *
- * The code of Shoal is not changed for the simulation: the globals that it uses look up which simulated process is running (an async context that follows
- * every await) and go to that process; outside of any, they are what they always were. So a timer of a process that was killed never fires, and each
- * process has a runtime of its own although all share one heap. Must be imported before anything of `src`: some of it makes finalizers when it is loaded.
+ * Shoal's code runs unchanged. The globals that it uses look up the running simulated process, by an async context that follows every
+ * await, and go to that process. Outside of any simulated process they are the originals. So a timer of a killed process never fires, and
+ * each process has its own runtime although all share one heap. Must be imported before anything of `src`, since some modules make
+ * finalizers when they are loaded.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What the globals need of a simulated process; `world.ts` has the rest. */
+/** The part of a simulated process that the globals need; `world.ts` has the rest. */
 export interface AmbientProcess {
   readonly name: string;
   readonly isAlive: boolean;
@@ -25,7 +26,7 @@ export function currentProcess(): AmbientProcess | undefined {
   return running.getStore();
 }
 
-/** Runs code as a process, with nothing of the async context of whoever calls. */
+/** Runs code as a process, without the caller's async context. */
 export function runAs<T>(process: AmbientProcess, body: () => T): T {
   return running.run(process, body);
 }

@@ -1,9 +1,10 @@
 /**
- * What the simulated programs run in workers, and what is known there of right and wrong.
+ * The tasks and actors that simulated programs run in workers, and the checks that they make.
  *
- * Tasks and actors here are real ones of the public API, but they look at the whole world: which of them run at the same time, how often each began, who hosts an actor.
- * So each call checks, from outside of Shoal's own books, that no resource is given twice, no actor lives twice, no call runs more often than it may, and that what
- * comes back is what was computed. Shared by all processes of a run; `driver-program.ts` decides what is called.
+ * Tasks and actors here are real ones of the public API, but they look at the whole world: which of them run at the same time, how often
+ * each began, who hosts an actor. So each call checks from outside of Shoal's own books. No resource may be given twice, no actor may live
+ * twice, no call may run more often than its limit, and each answer must be the computed value. Shared by all processes of a run;
+ * `driver-program.ts` decides what is called.
  */
 import { type ActorOptions, get, type ObjectRef, put, remote, type TaskOptions, wait } from "../src/index.ts";
 import { currentProcess } from "./ambient.ts";
@@ -12,14 +13,14 @@ import { Rests } from "./rests.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
 export interface TaskSpec {
-  /** Unique per submission: an attempt of a parent gives its children keys of its own. */
+  /** Unique per submission: each attempt of a parent names its children anew. */
   readonly key: string;
   readonly ms: number;
   readonly cpu: number;
   readonly resources: Readonly<Record<string, number>>;
   readonly maxRetries: number;
   readonly children: readonly TaskSpec[];
-  /** What becomes of the children's refs. */
+  /** The fate of the children's refs. */
   readonly after: "get" | "wait" | "forget" | "return";
   readonly size: "small" | "large";
   /** Throws at its end. */
@@ -28,11 +29,11 @@ export interface TaskSpec {
   readonly line: readonly string[];
   /** The bundle that it runs in, and how much that has. */
   readonly bundle?: { readonly key: string; readonly cpu: number };
-  /** What its runtime environment sets. */
+  /** The variable that its runtime environment sets. */
   readonly setting?: string;
   /** Memory that it has while it runs. */
   readonly usesBytes?: number;
-  /** What it asks for of GPUs and of memory. */
+  /** Demand for GPUs and for memory. */
   readonly gpus?: number;
   readonly memoryBytes?: number;
   /** A process takes so many calls of this kind and no more. */
@@ -57,11 +58,11 @@ interface Busy {
   readonly process: SimulatedProcess;
   readonly spec: TaskSpec;
   readonly sinceMs: number;
-  /** When this use of its resources began. */
+  /** When it began to use its resources this time. */
   readonly usesSinceMs: number;
 }
 
-/** A task that awaits something else than a ref for so long may be overtaken by others of its worker (runtime/worker/executor.ts). */
+/** A task that awaits anything but a ref for so long may be overtaken by other tasks in the same worker (runtime/worker/executor.ts). */
 const OVERTAKEN_AFTER_MS = 100;
 const UNDER_WAY_MS = 50;
 /** After its caller is gone a task that goes on is given up (runtime/worker/open-calls.ts). */
@@ -142,14 +143,14 @@ export function isOutcome(value: Outcome, n: number): boolean {
 
 export class Application {
   readonly world: World;
-  /** What the smallest machine has: what wants no more fits everywhere. */
+  /** Resources of the smallest machine: a demand within them fits everywhere. */
   readonly total: Readonly<Record<string, number>>;
   readonly #machines: ReadonlyMap<string, Readonly<Record<string, number>>>;
   readonly #busy = new Set<Busy>();
   readonly #begun = new Map<string, Attempt[]>();
   readonly #callsBegun = new Map<string, number>();
   readonly actors = new Map<string, Host>();
-  /** Keys of calls that were cancelled: what is left of them is nobody's. */
+  /** Keys of calls that were cancelled: leftovers of these are nobody's. */
   readonly cancelled = new Set<string>();
   /** Whether a worker goes on without a CPU, as none came free in time. */
   isOverdrawn: (process: SimulatedProcess) => boolean = () => false;
@@ -205,7 +206,7 @@ export class Application {
     return this.total["CPU"] ?? 1;
   }
 
-  /** What a task gives, unless it fails. */
+  /** Returns the value of a task that does not fail. */
   expected(spec: TaskSpec, inputs: readonly number[]): number {
     const children = spec.after === "get" ? spec.children.map((child) => this.expected(child, [])) : [];
     return mix(plainKey(spec.key), [...inputs, ...children]);
@@ -247,7 +248,7 @@ export class Application {
       return { n, bytes: spec.size === "large" ? bytesOf(n) : undefined, refs: returned };
     } finally {
       this.#tasksIn.set(process, (this.#tasksIn.get(process) ?? 1) - 1);
-      // The collector would find them some time later. What is returned is encoded after this function has ended.
+      // The collector would find them some time later. The returned value is encoded after this function has ended.
       if (held.length > 0) process.schedule(50, () => held.forEach((ref) => ref[Symbol.dispose]()));
     }
   }
@@ -330,7 +331,7 @@ export class Application {
     return put<Outcome>({ n, bytes: size === "large" ? bytesOf(n) : undefined, refs: [] });
   }
 
-  /** Uses what the task was given for some time. */
+  /** Uses the task's resources for some time. */
   async #use(spec: TaskSpec, process: SimulatedProcess, sinceMs: number): Promise<void> {
     const busy = { process, spec, sinceMs, usesSinceMs: this.world.nowMs };
     this.#busy.add(busy);
@@ -376,13 +377,13 @@ export class Application {
   #isOvertaken(busy: Busy): boolean {
     const { nowMs } = this.world;
     if (nowMs - busy.sinceMs < OVERTAKEN_AFTER_MS) return false;
-    // One that goes on and waits again at once is not seen to do so.
+    // A task that goes on and waits again at once is not noticed.
     if (nowMs - busy.usesSinceMs >= OVERTAKEN_AFTER_MS && (this.#tasksIn.get(busy.process) ?? 0) > 1) return true;
     const last = this.#turns.get(busy.process);
     return last !== undefined && (last.key === busy.spec.key ? last.beforeMs : last.atMs) > busy.sinceMs;
   }
 
-  /** From now on the one knows nothing of what it has sent to the other. */
+  /** From now on the one cannot know which of the messages to the other have arrived. */
   connectionBroke(one: SimulatedProcess, other: SimulatedProcess): void {
     this.#broken.set(`${one.name} ${other.name}`, this.world.nowMs);
     this.#broken.set(`${other.name} ${one.name}`, this.world.nowMs);
@@ -393,13 +394,13 @@ export class Application {
       if (far.name === far.machine) this.#cutOff.add(end.name);
   }
 
-  /** Nobody waits for it any more, so its worker may run others beside it. */
+  /** A call without a waiting caller: its worker may run others beside it. */
   #isOrphan({ spec, process, sinceMs }: Busy): boolean {
     const chain = [...spec.line, process.name];
     if (chain.some((name) => this.#cutOff.has(name))) return true;
     for (let index = 1; index < chain.length; index += 1) {
       const brokenMs = this.#broken.get(`${chain[index]} ${chain[index - 1]}`);
-      // One that began a moment after had been under way; what its parent submits until it is given up is as much nobody's.
+      // A call that began a moment after the break had been under way. Calls that its parent submits until it is given up are orphans, too.
       const withinMs = index === chain.length - 1 ? UNDER_WAY_MS : GIVEN_UP_AFTER_MS;
       if (brokenMs !== undefined && sinceMs < brokenMs + withinMs) return true;
     }
@@ -448,7 +449,7 @@ export class Application {
     if (plan.maxTaskRetries >= 0 && begun > plan.maxTaskRetries + 1)
       this.world.violate(`call ${call.key} of ${plan.key} began ${begun} times with maxTaskRetries ${plan.maxTaskRetries}`);
     const last = host.lastBySender.get(call.sender) ?? -1;
-    // One that is sent again after its connection broke may have run, and others behind it, too.
+    // A call that is sent again after its connection broke may have run, and later calls, too.
     if (call.number <= last && begun === 1)
       this.world.violate(`call ${call.key} of ${plan.key} runs after number ${last} of the same sender`);
     host.lastBySender.set(call.sender, Math.max(last, call.number));

@@ -1,8 +1,8 @@
 /**
  * Shoal's own books in a run, to look into: the ledgers and the lease manager that the daemon keeps to itself.
  *
- * They are found where they are called: the first call of one of their methods tells which object it is, and the process that runs whose it is. Nothing of what they
- * do changes, unless a run has a mutation, which breaks one of them on purpose so that the simulation can show that it notices (`mutations.ts`).
+ * Each book is found at the first call of a method, and belongs to the process that runs then. The books behave as always, unless a run has
+ * a mutation, which breaks one of them on purpose to show that the simulation notices (`mutations.ts`).
  */
 import { type AmbientProcess, currentProcess } from "./ambient.ts";
 import { LeaseManager } from "../src/runtime/node/leases/lease-manager.ts";
@@ -21,14 +21,14 @@ interface Books {
 }
 
 let books = new Map<AmbientProcess | undefined, Books>();
-/** What sees each event of the lease manager, and may change it or withhold it. */
+/** Sees each event of the lease manager, and may change or withhold it. */
 let tap: LeaseTap = {};
 
 export interface LeaseTap {
   onLeaseEvent?: (event: LeaseEvent, effects: readonly LeaseEffect[]) => void;
   /** @returns the event that is handled instead; undefined for none */
   changeLeaseEvent?: (event: LeaseEvent) => LeaseEvent | undefined;
-  /** What the ledger of refs is told. */
+  /** Sees each change of the ledger of refs. */
   onCount?: (change: Parameters<RefLedger["add"]>[0]) => void;
   changeCount?: (change: Parameters<RefLedger["add"]>[0]) => Parameters<RefLedger["add"]>[0] | undefined;
 }
@@ -43,7 +43,7 @@ export function openBooks(options: LeaseTap): void {
   tap = options;
 }
 
-/** Those of a daemon. */
+/** Returns the books of a daemon. */
 export function booksOf(node: AmbientProcess): Readonly<Books> {
   return books.get(node) ?? emptyBooks();
 }

@@ -1,5 +1,6 @@
 /**
- * What goes wrong between the machines of a run: machines that die or stand still, networks that are cut for a time, connections that break; drawn from the seed.
+ * Faults between the machines of a run, drawn from the seed: machines that die or stand still, networks that are cut for a time,
+ * connections that break.
  *
  * Beside `faults.ts`, which ends single processes. Of several machines the first never dies, as its driver's results must come; the head's process is no victim.
  */
@@ -10,7 +11,7 @@ import type { SimulatedProcess, World } from "./world.ts";
 interface ClusterFaultPlan {
   /** How many machines die at most. */
   readonly deaths: number;
-  /** How many daemons end alone: drivers of theirs live on. */
+  /** How many daemons end alone, while their drivers live on. */
   readonly daemons: number;
   readonly cuts: number;
   readonly breaks: number;
@@ -21,7 +22,7 @@ interface ClusterFaultPlan {
 
 export const NO_CLUSTER_FAULTS: ClusterFaultPlan = { deaths: 0, daemons: 0, cuts: 0, breaks: 0, pauses: 0, rate: 0 };
 
-/** Longer ones count as deaths for whoever waits. */
+/** A longer cut counts as a death. */
 const CUT_MAX_MS = 1500;
 
 export function drawClusterFaults(random: Random, nodeCount: number): ClusterFaultPlan {
@@ -106,7 +107,7 @@ export class ClusterFaults {
         if (victims.length === 0) return undefined;
         const node = random.pick(victims);
         node.killDaemon();
-        // Its driver lives, and nobody attends to what that had submitted elsewhere.
+        // The daemon's driver lives, but calls that it had submitted to other machines are orphans.
         for (const other of this.#world.processes)
           if (other.isAlive && other.machine === node.process.machine) this.#onBroken(other, node.process);
         return `the daemon of ${node.process.machine} dies, with its workers`;

@@ -1,8 +1,8 @@
 /**
- * The nodes of a run and what joins them: one machine whose daemon hosts the head, or several with the head in a process of its own.
+ * Builds the nodes of a run and their connections: one machine whose daemon hosts the head, or several with the head in a separate process.
  *
- * Of several nodes the code of `src` that runs is also the head's server, the links between daemons and to the head, and how messages are passed on between nodes, over
- * connections between simulated machines.
+ * With several nodes the head's server, the links between daemons and to the head, and the forwarding of messages between nodes run as code
+ * of `src`, too, over connections between simulated machines.
  */
 import { join } from "node:path";
 import { newJobId, newNodeId, newProcessId, type ProcessId } from "../src/runtime/base/ids.ts";

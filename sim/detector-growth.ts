@@ -4,8 +4,9 @@
  *   node sim/detector-growth.ts                     100, 300, 1,000, 3,000 and 10,000 nodes
  *   node sim/detector-growth.ts --nodes 1000 --minutes 10 --seed 7
  *
- * Prints, for each size, what a heartbeat costs (with its share of the ticks), how long deaths take to be noticed, and how many nodes were suspected or declared dead that
- * were alive. `src/runtime/head/nodes/failure-detector.test.ts` runs it with small sizes and holds what must not depend on the size.
+ * Prints, for each size, the cost of a heartbeat (with its share of the ticks), how long deaths take to be noticed, and how many nodes were
+ * suspected or declared dead that were alive. `src/runtime/head/nodes/failure-detector.test.ts` runs it with small sizes and holds the
+ * figures that must not depend on the size.
  */
 import { parseArgs } from "node:util";
 import type { NodeId } from "../src/runtime/base/ids.ts";
@@ -20,7 +21,7 @@ interface GrowthOptions {
 
 interface GrowthResult {
   readonly heartbeats: number;
-  /** Of the detector's own code, ticks included, in microseconds. */
+  /** Time in the detector's own code, ticks included, in microseconds. */
   readonly microsecondsPerHeartbeat: number;
   readonly tickMicroseconds: number;
   readonly killedNoticedMs: readonly number[];

@@ -1,8 +1,8 @@
 /**
- * The random program of one driver: what it submits, awaits, hands on and drops, drawn from the seed.
+ * The random program of one driver: submits, awaits, hands on and drops, as drawn from the seed.
  *
- * Every result is compared with what the model says, and every failure must be one that the faults of the run explain: what has retries without end and depends on
- * nothing that can be lost must succeed. At its end the program drops everything it has. Decides nothing about faults (`faults.ts`).
+ * Every result is compared with the model, and every failure must be one that the faults of the run explain. A call with unlimited retries
+ * that depends on nothing losable must succeed. At its end the program drops everything it has. Decides nothing about faults (`faults.ts`).
  */
 import type { Random } from "../soak/random.ts";
 import { get, kill, type ObjectRef, wait } from "../src/index.ts";
@@ -24,9 +24,9 @@ interface Held {
   readonly ref: ObjectRef<Outcome>;
   readonly key: string;
   readonly n: number;
-  /** Whatever processes die, it succeeds as long as this driver lives, if what it depends on does. */
+  /** Succeeds whatever processes die, as long as this driver lives and its inputs are sure, too. */
   readonly isSure: boolean;
-  /** It throws by itself. */
+  /** Throws by itself. */
   readonly fails: boolean;
   readonly inputs: readonly Held[];
   readonly actor: HeldActor | undefined;
@@ -42,7 +42,7 @@ interface HeldActor {
   isKilled: boolean;
 }
 
-/** What failures a run may show, besides those that a program asks for. */
+/** Failures that a run may show, besides those that a program asks for. */
 interface Expectations {
   /** Processes or connections end by fault in this run. */
   readonly hasFaults: boolean;
@@ -53,7 +53,7 @@ interface Expectations {
 interface DriverProgramOptions {
   readonly random: Random;
   readonly expects: Expectations;
-  /** What it uses besides tasks, actors and objects, and from where these parts draw. */
+  /** Features in use besides tasks, actors and objects, and the random source of these parts. */
   readonly parts: readonly string[];
   readonly partRandom: Random;
 }
@@ -70,7 +70,7 @@ export class DriverProgram {
   readonly #partRandom: Random;
   #next = 0;
   isOver = false;
-  /** What it waits for, for the report of one that never ends. */
+  /** Open waits, for the report of a program that never ends. */
   readonly waiting = new Set<string>();
 
   constructor(app: Application, driver: Driver, options: DriverProgramOptions) {
@@ -157,7 +157,7 @@ export class DriverProgram {
       key,
       ms: random.next() < 0.5 ? random.next() * 2 : random.next() * 50,
       cpu: Math.min(random.pick([1, 1, 1, 1, 1, 2, 0.5, 0]), this.#app.total["CPU"] ?? 1),
-      // What is no CPU stays with a task that waits: a child that wants the only one would wait for ever, as in Ray.
+      // A task that waits keeps every resource but its CPUs: a child that wants the only one would wait for ever, as in Ray.
       resources: depth === 0 && random.next() < 0.15 ? { slot: 1 } : {},
       maxRetries: random.pick([0, 1, 3, 3, -1, -1, -1]),
       children,
@@ -177,7 +177,7 @@ export class DriverProgram {
     for (let count = random.below(3); count > 0 && this.#held.length > 0; count -= 1) {
       const input = random.pick(this.#held);
       const isDirect = random.next() < 0.6;
-      // One that keeps the only slot while it waits must wait for nothing that needs it.
+      // A task that keeps the only slot while it waits must wait for nothing that needs the slot.
       const reads = isDirect || (random.next() < 0.7 && Object.keys(spec.resources).length === 0);
       given.push(isDirect ? input.ref : { ref: input.ref, reads });
       if (!reads) continue;

@@ -1,8 +1,8 @@
 /**
  * Addresses in a simulated world: stands for `src/runtime/os/network/endpoint.ts`, which `hooks.ts` replaces by it.
  *
- * Whoever listens or connects is the process that runs. A connection between machines that are cut off from each other is made when they are not any more. Owns which
- * process listens where; an address ends with its process.
+ * The running process is the one that listens or connects. A connection across a cut is made when the cut ends. Owns which process listens
+ * where; an address ends with its process.
  */
 import { currentProcess } from "./ambient.ts";
 import type { Listener, Transport } from "../src/runtime/os/network/transport.ts";
@@ -21,7 +21,7 @@ export function newInProcessAddress(): string {
   return `simulated:${nextNumber}`;
 }
 
-/** With `:0` at its end an address of its own is chosen. */
+/** An address that ends with `:0` gets a free port. */
 export function listen(address: string, onTransport: (transport: Transport) => void): Promise<Listener> {
   const process = currentProcess() as SimulatedProcess;
   const path = address.endsWith(":0") ? newInProcessAddress() : address;

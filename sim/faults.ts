@@ -1,8 +1,9 @@
 /**
- * What goes wrong in a run: processes that die, when, and how often; drawn from the seed.
+ * Faults of a run, drawn from the seed: processes that die, when, and how often.
  *
- * A fault falls right after an event of its victim, maybe between two writes of that turn, so that every place of the protocol is met sooner or later. Faults stop at
- * a given number, and then everything that can end has to end. One driver is never a victim: what it waits for must come.
+ * A fault falls right after an event in its victim, maybe between two writes of that turn: sooner or later a fault meets every place in
+ * the protocol. Faults stop at a given number, and then everything that can end has to end. One driver is never a victim: its waits must
+ * end.
  */
 import type { Random } from "../soak/random.ts";
 import type { Cluster } from "./cluster.ts";

@@ -1,7 +1,8 @@
 /**
- * What can be taken out of the protocol that `fencing-world.ts` models, so that a run without it has to break the invariant, and the proofs that its node accepts.
+ * Parts of the protocol in `fencing-world.ts` that a run can leave out, so that it has to break the invariant, and proofs that its node
+ * accepts.
  *
- * One row for each part. A mutant that no seed finds is a part that is not needed, or a model that is too kind.
+ * A row for each part. A mutant that no seed finds is a part that is not needed, or a model that is too kind.
  */
 export type FencingMutation =
   | "none"

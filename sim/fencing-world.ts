@@ -1,9 +1,10 @@
 /**
  * A model of one node, two heads, their links, the bus and the store, in which everything between them can be cut, delayed and stopped.
  *
- * What decides is the real code: `FailureDetector` in each head, `SelfFence` in the node. The model's part is what the shells around them have to do: who answers a
- * heartbeat and when it may (a head that has lately proven to the store that it leads), how a suspicion is committed before it counts, what proof a node accepts when nobody
- * answers, and that workers stop by themselves when their daemon has not told them to go on. The invariant: when the death of the node is committed, none of its workers runs.
+ * Real code decides: `FailureDetector` in each head, `SelfFence` in the node. The model plays the shells around them. It decides which head
+ * answers a heartbeat and when it may: a head that has lately proven to the store that it leads. It commits a suspicion before the
+ * suspicion counts, picks the proof that a node accepts when nobody answers, and stops workers whose daemon has not told them to go on. The
+ * invariant: when the death of the node is committed, no worker of the node runs.
  */
 import type { NodeId } from "../src/runtime/base/ids.ts";
 import { CLOSED_AFTER_MS, DEAD_AFTER_MS, HEARTBEAT_EVERY_MS, PROOF_GOOD_MS, WORKER_GRACE_MS } from "../src/runtime/base/limits.ts";
@@ -19,7 +20,7 @@ import { SeededNumbers, VirtualTime } from "./virtual-time.ts";
 
 const NODE = "n" as NodeId;
 const INCARNATION = "1";
-/** Both sides of a connection learn of its end within this. */
+/** Both sides of a connection learn of the end within this. */
 const CLOSING_MS = 400;
 
 interface StoreState {
@@ -70,7 +71,10 @@ export class FencingWorld {
     return !this.#cuts.has(`${a} ${b}`) && !this.#cuts.has(`${b} ${a}`);
   }
 
-  /** Handed over later; when the way is cut by then, only what is past the cut. Links and the bus keep no order here, which only makes it harder. */
+  /**
+   * Delivers later; when the path is cut by then, delivers only messages that are past the cut. Links and the bus keep no order here, which
+   * only makes the task harder.
+   */
   send([from, to, way]: [Place, Place, Way], run: () => void): void {
     if (!this.isOpen(from, to, way)) return;
     const delayMs = this.random.between(0.2, this.delayMs);
@@ -88,7 +92,7 @@ export class FencingWorld {
     });
   }
 
-  /** One misfortune, which ends after a while or never. */
+  /** Begins a misfortune, which ends after a while or never. */
   misfortune(): void {
     const { random, time } = this;
     const lengthMs = random.between(500, 40_000);
@@ -104,7 +108,7 @@ export class FencingWorld {
     else this.#cut(lengthMs);
   }
 
-  /** One head stays with the node, the other one with the store: it will lead, and the node cannot hear of it. */
+  /** A split leaves one head with the node and the other one with the store: the latter will lead, and the node cannot hear it. */
   #split(lengthMs: number): void {
     this.time.after(this.random.between(3_000, 20_000), () => this.outages?.begin());
     const [near, far] = this.random.isLucky(0.5) ? ["head0", "head1"] : ["head1", "head0"];
@@ -129,7 +133,8 @@ export class FencingWorld {
         this.#isBusSplit = false;
       });
     }
-    // One that swallows packets is noticed by nobody. A daemon that stands still and loses its connections on top of it is one fault more than is promised.
+    // A cut that swallows packets closes nothing. A daemon that stands still and also loses its connections is one fault more than is
+    // promised.
     if (!random.isLucky(0.5) || this.node.isStopped) return;
     this.node.noticeClosed();
     for (const head of this.heads) head.noticeClosed();
@@ -167,7 +172,7 @@ class ModelNode {
   #term = 0;
   #isPaused = false;
   #isFenced = false;
-  /** What the workers were told last, on the machine's clock, which they share with the daemon. */
+  /** How long the workers may run, by the last word that they heard, on the machine's clock, which they share with the daemon. */
   #workersUntilMs = DEAD_AFTER_MS;
 
   constructor(world: FencingWorld) {
@@ -200,12 +205,12 @@ class ModelNode {
     return this.#world.time.nowMs < this.#stoppedUntilMs;
   }
 
-  /** Its process ended, so its address refuses connections. */
+  /** Whether the process has ended, so that its address refuses connections. */
   get hasEnded(): boolean {
     return this.#isFenced;
   }
 
-  /** What listens and answers is the daemon; a stopped one keeps its connections. */
+  /** Whether the daemon listens and answers; a stopped one keeps its connections. */
   get #isAwake(): boolean {
     return !this.#isFenced && !this.isStopped;
   }
@@ -253,7 +258,7 @@ class ModelNode {
           const { answer, term, provenAgoMs } = head.hear();
           if (answer === undefined) return;
           world.send([head.place, "node", way], () => {
-            // What a head says that was replaced since counts no more.
+            // The word of a head that was replaced since does not count.
             if (!this.#isAwake || term < this.#term) return;
             this.#term = term;
             answers += 1;
@@ -298,7 +303,7 @@ class ModelNode {
     });
   }
 
-  /** Nobody answers: a transaction on the record of this node tells whether anybody may declare it dead. */
+  /** No head answers: a transaction on the record of this node tells whether a head may declare it dead. */
   #askStore(): void {
     const world = this.#world;
     const sentMs = this.clockMs;
@@ -325,7 +330,7 @@ class ModelNode {
         if (this.#isPaused) this.pauses += 1;
       }
     }
-    // Stopped workers cannot look at what they were told; the daemon that stopped them kills or continues them.
+    // Stopped workers cannot look at their deadline; the daemon that stopped them kills or continues them.
     if (this.#fence.runsUntilMs > 0) this.#workersUntilMs = this.#fence.runsUntilMs;
   }
 }
@@ -369,7 +374,7 @@ class ModelHead {
     return this.#world.time.nowMs >= this.#stoppedUntilMs;
   }
 
-  /** Whether who asks its address is answered as by a head. */
+  /** Whether its address answers as a head does. */
   get isHeard(): boolean {
     return this.isAwake && this.#detector !== undefined;
   }

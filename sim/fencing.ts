@@ -1,5 +1,5 @@
 /**
- * One run of `fencing-world.ts`: misfortunes at random times for as long as it lasts, and what came of them.
+ * Runs `fencing-world.ts` once, with misfortunes at random times, and returns the result.
  *
  * The same seed is the same run. Called by the tests of the node's fence.
  */

@@ -1,11 +1,12 @@
 /**
- * A model of a cluster around the real head, journal and recovery: nodes that start workers for actors, drivers that make and kill them, a store that answers when
- * the schedule says so, and heads that die at any line.
+ * A model of a cluster around the real head, journal and recovery. Nodes start workers for actors, drivers make and kill them, a store
+ * answers when the schedule says so, and heads die at any line.
  *
- * A head dies before its commit was applied, after it was but before the answer, or after some of the messages of an event were out and others not. What nodes had to say and was
- * not acknowledged is said again to the next head, after the node's registration, as links do it. Checked all the time: never two started workers of one actor. Checked at the
- * end, when all has settled: no acknowledged actor, name or group is lost, every live actor has its one worker, no node runs what nobody knows. Some actors may be on one node only,
- * which a head that has just begun may not have met: none is refused while its node lives.
+ * A head dies before its commit was applied, after it was but before the answer, or after some of the messages of an event were out and
+ * others not. Unacknowledged messages of a node are sent again to the next head, after the node's registration, as links do it. Checked all
+ * the time: never two started workers of one actor. Checked at the end, when all has settled: no acknowledged actor, name or group is lost,
+ * every live actor has its one worker, no node runs an unknown actor. Some actors may be on one node only, which a head that has just begun
+ * may not have met: none is refused while its node lives.
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../src/runtime/base/ids.ts";
 import { type NodeView, resourceVector } from "../src/runtime/base/resources.ts";
@@ -26,7 +27,7 @@ import { SeededNumbers } from "./virtual-time.ts";
 
 type RecoveryMutation =
   | "none"
-  /** Messages go out before what they tell is kept. */
+  /** Messages go out before the change that they tell is kept. */
   | "effectsFirst"
   /** Nodes do not say what they run. */
   | "emptyDigests"
@@ -52,7 +53,7 @@ class SteppedStore extends MemoryStore {
     return this.#open !== undefined;
   }
 
-  /** Applies what was asked for; without `answers` nobody hears of it. */
+  /** Applies the next commit; without `answers` the head never hears of the result. */
   async step({ answers }: { answers: boolean }): Promise<void> {
     const open = this.#open;
     this.#open = undefined;
@@ -73,7 +74,7 @@ interface HeadParts {
   readonly kept: HeadTables;
 }
 
-/** One life of a head. */
+/** A single life of a head. */
 class ModelHead {
   readonly kept: KeptHead;
   readonly store: SteppedStore;
@@ -151,7 +152,7 @@ class ModelNode {
     { actorId: ActorId; worker: WorkerFactsHeader; incarnation: number | undefined; isReported: boolean }
   >();
   readonly #wanted = new Set<ActorId>();
-  /** What the head has not acknowledged, and whether it was sent to the head that there is now. */
+  /** Messages that the head has not acknowledged, and whether each was sent to the present head. */
   readonly outbox: { say: ToHead; isSent: boolean }[] = [];
   /** The head has committed the node's record. */
   isKept = false;
@@ -190,7 +191,7 @@ class ModelNode {
     head.add(this);
   }
 
-  /** In order; acknowledged when what it changed is kept. */
+  /** Delivers in order; acknowledges a message when its change is kept. */
   deliver(): boolean {
     const next = this.outbox.find(({ isSent }) => !isSent);
     const head = this.#head;
@@ -331,7 +332,7 @@ class HeadWorld {
   readonly #groups = new Map<number, string>();
   readonly acknowledgedActors = new Map<ActorId, { name: string | undefined }>();
   readonly acknowledgedGroups = new Set<string>();
-  /** By whom: what a node that died had to say may be lost with it. */
+  /** Actors that were killed, each with the node that reported so: the words of a node that died may be lost with it. */
   readonly killed = new Map<ActorId, ModelNode>();
   readonly removed = new Map<string, ModelNode>();
   readonly deadNodes = new Set<string>();
@@ -485,7 +486,7 @@ async function ensureHead(world: HeadWorld): Promise<void> {
   for (const nodeId of world.deadNodes) world.head?.kept.nodeGone(nodeId as NodeId, KILLED);
 }
 
-/** One thing that happens next. */
+/** Lets one more event happen. */
 async function happen(world: HeadWorld): Promise<void> {
   const { random } = world;
   const chance = random.next();
@@ -530,7 +531,7 @@ async function settle(world: HeadWorld): Promise<void> {
     await world.turn();
     if (!isQuiet || !head.isIdle || !world.live.every(({ isSettled }) => isSettled)) continue;
     if (Array.from(head.tables.actors.all()).every(({ phase }) => phase !== "restarting")) return;
-    // One that died in its constructor is started again after a while, by a timer.
+    // An actor that died in its constructor is started again after a while, by a timer.
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   world.violations.push("it did not settle");

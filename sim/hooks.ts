@@ -1,5 +1,5 @@
 /**
- * What the simulation changes of the modules that it loads: where processes listen and connect, and, in a run of a mutant, a piece of their text.
+ * Changes modules as the simulation loads them: where processes listen and connect, and, in a run of a mutant, a piece of their text.
  *
  * Must be imported before anything of `src`. `mutants.ts` has the texts; one that is not found ends the run, as a mutant that changes nothing proves nothing.
  */

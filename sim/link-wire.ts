@@ -1,8 +1,8 @@
 /**
  * Wires for tests of node links: connections whose bytes move, and break, when the test says so, time that does too, and the ends of a link on them.
  *
- * Stands for sockets and timers below the real `NodeLink`; opens no socket and sleeps never. Used by tests that plan each step and by those that a seed decides. Invariant: what
- * was handed to a receiver is overwritten at once, as a socket's memory is.
+ * Stands for sockets and timers below the real `NodeLink`; opens no socket and sleeps never. Used by tests that plan each step and by those
+ * that a seed decides. Invariant: a chunk is overwritten right after its receiver has read it, as a socket's memory is.
  */
 import type { NodeId, ProcessId } from "../src/runtime/base/ids.ts";
 import { loopbackPair, type Transport } from "../src/runtime/os/network/transport.ts";
@@ -113,7 +113,7 @@ class PipeEnd implements Transport {
   }
 
   end(): void {
-    // What was written before still arrives.
+    // Chunks written before still arrive.
     this.#pipe.deliver(this.#pipe.ends[0] === this ? 1 : 0);
     this.destroy();
   }
@@ -125,7 +125,7 @@ class PipeEnd implements Transport {
   setKeepsProcessAlive(): void {}
 }
 
-/** One end: what it received, and how others reach it. */
+/** An end of a link: its received messages, and the address where peers reach it. */
 export class End {
   readonly received: unknown[] = [];
   readonly ups: boolean[] = [];
@@ -172,7 +172,7 @@ interface LinkPair {
   readonly a: End;
   readonly b: End;
   readonly connect: () => Promise<Transport>;
-  /** Whom A reaches from now on. */
+  /** Sets the end that A reaches from now on. */
   readonly setTarget: (end: End) => void;
 }
 

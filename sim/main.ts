@@ -1,7 +1,8 @@
 /**
  * `npm run sim`: runs the deterministic simulation of Shoal's processes, many seeds or one. `--help` tells the options.
  *
- * Exit code 1 when an invariant broke; the seed is printed and replays it. What is simulated and what is real is told in `cluster.ts`, what must hold in `simulation.ts`.
+ * Exit code 1 when an invariant broke; the seed is printed and replays it. `cluster.ts` says which parts are real, `simulation.ts` which
+ * invariants hold.
  */
 import { OptionError, runTool, type ToolValues, wholeNumber } from "../scripts/tool.ts";
 import { realNowMs } from "./ambient.ts";

@@ -1,7 +1,8 @@
 /**
  * Defects to put into a run on purpose: each has to make the simulation fail, or it would not find the real one either.
  *
- * They change what reaches the state machines, not their code, so they need no rebuilt copy: an event that is lost, a count that is forgotten.
+ * Mutations change the events that reach the state machines, not their code, so they need no rebuilt copy: an event is lost, a count is
+ * forgotten.
  */
 import type { LeaseTap } from "./books.ts";
 

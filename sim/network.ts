@@ -1,5 +1,5 @@
 /**
- * What joins simulated nodes: the head's process, and each daemon's membership of the cluster.
+ * Joins simulated nodes: the head's process, and each daemon's membership of the cluster.
  *
  * Does what `entry/head.ts` and `entry/daemon.ts` do. Owns the head's process; decides nothing.
  */
@@ -34,7 +34,7 @@ export class ClusterNetwork {
     const processId = newProcessId(randomHex, nodeId);
     this.head = world.spawn("head", "head");
     this.head.run(() => {
-      // What it keeps is kept at once: this world's head never dies (`head-world.ts` has those that do).
+      // Every change is kept at once: this world's head never dies (`head-world.ts` has heads that do).
       const journal = new Journal({ commit: () => Promise.resolve(), onLost: () => {} });
       const tables = new RecordedTables();
       const kept = new KeptHead({ journal, tables, kept: tables.restore([]), nowMs: () => world.nowMs });
@@ -74,7 +74,7 @@ export class ClusterNetwork {
       onRegistered: () => node().daemon.headUp(),
       onDraining: () => {},
       refuses: refusesAt,
-      // This world's workers do not stop one by one; its processes do.
+      // Workers of this world do not stop one by one; processes do.
       onFence: ({ kind }) => {
         if (kind === "fence") process.exit(1);
       },

@@ -1,10 +1,11 @@
 /**
  * A real node in a simulated world: its daemon, the drivers on it, and the workers that the daemon starts.
  *
- * What runs is the code of `src`: daemon, lease manager, ref ledger, store ledger, and in drivers and workers the whole runtime with its submitter, actor clients,
- * lineage and executor, joined by the real connections and messages. Modelled are: the operating system's processes, sockets and timers (`world.ts`, `ambient.ts`), the
- * collector (handles end when programs dispose of them, and all at the end), functions (they run as they are, uncaptured), the disk of spilled objects, the builder of
- * environments, the memory of the machine, and the native part of the store, which is off: large values are written to real files and copied from them.
+ * Real code of `src` runs: daemon, lease manager, ref ledger, store ledger. In drivers and workers the whole runtime runs, with its
+ * submitter, actor clients, lineage and executor, joined by the real connections and messages. Six things are modelled. Processes, sockets
+ * and timers of the operating system are in `world.ts` and `ambient.ts`. The collector ends handles when programs dispose of them, and all
+ * at the end. Functions run as they are, uncaptured. The disk of spilled objects, the builder of environments and the memory of the machine
+ * are models, too. The native part of the store is off: large values are written to real files and copied from them.
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -45,14 +46,14 @@ export interface NodeOptions {
   readonly hasGuards: boolean;
 }
 
-/** What the nodes of a run share. */
+/** State that the nodes of a run share. */
 export interface NodeContext {
   readonly world: World;
   readonly jobId: JobId;
   readonly nodeId: NodeId;
   readonly daemonId: ProcessId;
   readonly randomHex: (byteCount: number) => string;
-  /** Of all nodes: whichever process made a function has it, as functions are not sent. */
+  /** Runtimes of all nodes: the process that made a function keeps it, as functions are not sent. */
   readonly runtimes: Runtime[];
   readonly newWorkerName: () => string;
   readonly onSpawned: (id: ProcessId, worker: SimulatedProcess) => void;
@@ -64,7 +65,7 @@ export interface NodeContext {
 
 /** The token of all simulated sessions. */
 export const TOKEN = "simulated";
-/** Of each simulated machine. */
+/** Memory of each simulated machine. */
 const MACHINE_BYTES = 1e9;
 
 type SharedOptions = Pick<
@@ -87,7 +88,7 @@ export interface Driver {
   readonly process: SimulatedProcess;
   readonly runtime: Runtime;
   readonly node: SimulatedNode;
-  /** Its daemon has ended, or the connection to it: nothing that it waits for comes any more. */
+  /** Whether its daemon or the connection to it has ended: no wait on the node ends any more. */
   hasLostNode: boolean;
 }
 
@@ -297,7 +298,7 @@ export class SimulatedNode {
       localFunction: (id) => this.#functionOf(id),
       outboxes: hasOutboxes ? new SimulatedOutboxes(process) : undefined,
       guard: hasGuards ? new SimulatedGuard(process) : undefined,
-      // As a worker process does (entry/worker.ts): what it has answered is with the system two turns later.
+      // As in a worker process (entry/worker.ts): the system has its answers two turns later.
       exit: () => setImmediate(() => setImmediate(() => process.exit(0))),
     });
     this.#context.runtimes.push(process.runtime as Runtime);

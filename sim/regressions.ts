@@ -1,13 +1,14 @@
 /**
- * Seeds that meet a defect which was repaired, with what it was, and the mutant that puts it back.
+ * Seeds that meet a repaired defect, with a description, and the mutant that puts the defect back.
  *
- * Each runs in every test run, twice: as the code is, where it must find nothing, and with its mutant, where it, or one of the seeds behind it, must find something: a
- * seed means what it meant only as long as programs, faults and messages are what they were. `npm run sim -- --mutant NAME` searches for another.
+ * Each seed runs twice in every test run. With the code as it is, the run must find nothing. With the mutant, this seed or one of the next
+ * must find the defect: a change of programs, faults or messages changes the meaning of a seed. `npm run sim -- --mutant NAME` searches for
+ * another.
  */
 interface Regression {
   readonly seed: number;
   readonly steps: number;
-  /** Parts of its programs; none at first. */
+  /** Parts of the programs; none at first. */
   readonly parts?: "drawn" | readonly string[];
   /** How many machines; one at first. */
   readonly nodes?: number;

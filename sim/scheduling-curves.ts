@@ -1,8 +1,8 @@
 /**
  * `node sim/scheduling-curves.ts [--nodes 100,1000,10000] [--task-ms 1000] [--load 0.8] [--seconds 3]`: how scheduling grows with the number of nodes.
  *
- * First what one decision costs at several loads, then the whole of it in virtual time (`scheduling.ts`). All figures but the cost of a decision come from the model and are
- * the same in each run.
+ * Measures first the cost of one decision at several loads, then whole clusters in virtual time (`scheduling.ts`). All figures but the cost
+ * of a decision come from the model and are the same in each run.
  */
 import { parseArgs } from "node:util";
 import type { NodeId, ProcessId } from "../src/runtime/base/ids.ts";

@@ -1,10 +1,10 @@
 /**
  * Scheduling over many nodes in virtual time: the cluster scheduler, the spillback and the lease manager of each node as they are, drivers and the network as a model.
  *
- * A discrete-event simulation. Every message takes `latencyMs`, the head serves one after the other and needs `headCostMs` for each; tasks arrive at the drivers
- * by a Poisson process and take `taskMs`. A driver behaves as `core/calls/task-submitter.ts` does: it tells its backlog, uses a lease while it has tasks and returns it
- * when it has been idle. What comes out are waiting times, how many leases came from other nodes, and how much the head had to do, as functions of the number
- * of nodes. `checkBooks` holds that no node ever grants more than it has.
+ * A discrete-event simulation. Every message takes `latencyMs`, the head serves one after the other and needs `headCostMs` for each; tasks
+ * arrive at the drivers by a Poisson process and take `taskMs`. A driver behaves as `core/calls/task-submitter.ts` does: it tells its
+ * backlog, uses a lease while it has tasks and returns it when it has been idle. The results are waiting times, the leases from other
+ * nodes, and the head's load, as functions of the number of nodes. `checkBooks` holds that no node ever grants more than it has.
  */
 import { type NodeId, nodeTagOf, type ProcessId } from "../src/runtime/base/ids.ts";
 import { resourceVector } from "../src/runtime/base/resources.ts";
@@ -50,7 +50,7 @@ interface SchedulingResult {
 
 const LEASE_IDLE_MS = 10;
 const TICK_MS = 50;
-/** What all nodes together may report in a second, and how soon one does at the earliest. */
+/** Reports of all nodes together in a second, and the shortest time between two of one node. */
 const REPORTS_PER_SECOND = 20_000;
 const REPORT_AFTER_MS = 50;
 const SHAPE = resourceVector({ CPU: 1 }).key;
@@ -140,7 +140,7 @@ export class SchedulingSimulation {
     for (const driver of this.#drivers.values()) this.#arriveLater(driver, betweenMs);
     this.#at(this.#nowMs + TICK_MS, () => this.#headTick());
     this.#events.runUntil(durationMs, (time) => this.#passed(time));
-    // No more tasks come: what waits has to be served, or somebody was forgotten.
+    // No more tasks come: waiting tasks must be served, or the scheduler has forgotten one.
     this.#isArriving = false;
     const tasks = this.#waits.length;
     this.#events.runUntil(durationMs + 20 * taskMs + 5000, (time) => this.#passed(time));
@@ -373,7 +373,7 @@ export class SchedulingSimulation {
 
   // ---- the head
 
-  /** It serves one message after the other. */
+  /** The head serves one message after the other. */
   #toHead(event: () => SchedulerEvent): void {
     this.#sent(() => {
       const startMs = Math.max(this.#nowMs, this.#headFreeMs);
@@ -416,7 +416,7 @@ export class SchedulingSimulation {
   }
 }
 
-/** A binary heap of what is to happen; of equal times the first added comes first. */
+/** A binary heap of future events; of equal times the first added comes first. */
 class EventQueue {
   readonly #heap: { timeMs: number; order: number; run: () => void }[] = [];
   #order = 0;

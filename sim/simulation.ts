@@ -1,5 +1,5 @@
 /**
- * One run of the simulation: a seed, a cluster, programs, faults, and what must hold.
+ * Runs the simulation once: a seed, a cluster, programs, faults, and the checks.
  *
  * After each event: nobody holds more than there is, and whatever `application.ts` saw. At the end, when the faults have stopped: every
  * program ends, and once everything has been dropped all resources are free, nobody waits, and no ref, value or stored byte is left. The same seed gives the same run.
@@ -30,9 +30,9 @@ interface SimulationOptions {
   readonly seed: number;
   /** Steps of each driver's program. */
   readonly steps: number;
-  /** What programs use besides tasks, actors and objects: drawn from the seed, or these (`parts/index.ts`). */
+  /** Parts of the programs besides tasks, actors and objects: drawn from the seed, or these (`parts/index.ts`). */
   readonly parts: "drawn" | readonly string[];
-  /** How many machines there are; one needs no head of its own. */
+  /** Number of machines; a single one needs no separate head. */
   readonly nodes: number;
   readonly mutation: string | undefined;
   /** With the events and effects of the lease manager in the trace. */
@@ -55,7 +55,10 @@ interface SimulationResult {
 const END_WITHIN_MS = 120_000;
 /** Idle leases, empty arenas and collections take seconds. */
 const QUIET_WITHIN_MS = 30_000;
-/** A dead process has no lease any more: its node is told at once, others when they hear of its node's death, cuts and pauses included. */
+/**
+ * A dead process has no lease any more: its own node learns so at once, others when they hear of the node's death, cuts and pauses
+ * included.
+ */
 const LEASE_OF_DEAD_WITHIN_MS = 10_000;
 const EVENTS_MAX = 400_000;
 const PART_SEED = 0x5eed;
@@ -116,7 +119,7 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
     ...(options.isVerbose ? { onCount: (change) => world.say("refs", leaseLine(change, [], names)) } : {}),
   });
   const random = world.random.fork();
-  // The parts draw from elsewhere: what a seed meant without them it means still.
+  // The parts have a separate random source, so that a seed means the same with and without them.
   const partRandom = new Random(options.seed ^ PART_SEED);
   const parts: readonly string[] =
     options.parts === "drawn"
@@ -127,7 +130,7 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const resources = { CPU: random.pick([1, 2, 2, 4]), slot: 1, ...(parts.includes("memory") ? { memory: 1e9 } : {}), ...scarce };
   const plan = drawFaults(random);
   const failedStarts = plan.kills > 0 ? random.pick([0, 0, 0.3]) : 0;
-  // What is ended for its memory, or with force, takes along what waits in the same worker and must not be run twice.
+  // A worker that is ended for its memory, or with force, takes along waiting calls that must not run twice.
   const endsWorkers = ["memory", "cancellations", "outbox"].some((part) => parts.includes(part));
   const watchesMemory = parts.includes("memory");
   const nodes = Array.from({ length: options.nodes }, (_, index) =>
@@ -257,7 +260,7 @@ function leftOn(node: SimulatedNode): string[] {
   return found;
 }
 
-/** Everything has been dropped: what the daemon has to give back comes back. */
+/** Everything has been dropped: the daemon's last returns arrive. */
 async function quieten(world: World, cluster: Cluster): Promise<void> {
   const left = (): string[] => {
     const found = cluster.liveNodes.flatMap((node) => leftOn(node));
@@ -269,7 +272,7 @@ async function quieten(world: World, cluster: Cluster): Promise<void> {
   };
   const endMs = world.nowMs + QUIET_WITHIN_MS;
   for (let round = 0; round < 30 && world.violations.length === 0; round += 1) {
-    // What tasks left behind is collected, as it would be some time.
+    // Leftovers of tasks are collected, as the real collector would do some time.
     for (const process of world.processes) if (process.isAlive) process.run(() => process.finalizers.collectAll());
     await settle();
     const untilMs = world.nowMs + 1000;

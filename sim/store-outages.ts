@@ -1,8 +1,9 @@
 /**
  * The store of a fencing model, which can be killed or stand still, and the node's looks at it: what decides there is the real `StoreAbsence`.
  *
- * What a killed one is sent is refused, and sent again; what one that stands still is sent is applied when it goes on; after either it greets for a while before it keeps anything, as servers that elect a leader do. A node may also be where a
- * firewall refuses in the store's place. Made by `fencing-world.ts`.
+ * A killed server refuses requests, which are sent again. A server that stands still applies its requests when it goes on. After either it
+ * greets for a while before it keeps anything, as servers that elect a leader do. A node may also be behind a firewall that refuses in the
+ * store's place. Made by `fencing-world.ts`.
  */
 import { StoreAbsence, type StoreWord } from "../src/runtime/node/membership/store-absence.ts";
 import type { FencingMutation } from "./fencing-mutations.ts";
@@ -19,7 +20,7 @@ const SPEAKS_WITHIN_MS = 1_500;
 const NOBODY_ANSWERED_MS = 4_000;
 
 export class StoreOutages {
-  /** Whether it refuses the node, whatever it does. */
+  /** Whether the firewall refuses the node for good. */
   readonly isFirewalled: boolean;
   #state: "up" | "killed" | "stopped" | "electing" = "up";
   #untilMs = 0;
@@ -74,14 +75,14 @@ export class StoreOutages {
 
 interface StoreLooksOptions {
   readonly mutation: FencingMutation;
-  /** Hears what the store has to say, or never. */
+  /** Hears the store's word, or never. */
   readonly ask: (hear: (word: StoreWord) => void) => void;
   /** Not in a process that is stopped. */
   readonly after: (ms: number, run: () => void) => void;
   readonly onAway: (provenMs: number) => void;
 }
 
-/** What a node knows of the store by looking at it, as `StoreWatch` does it. */
+/** A node's knowledge of the store from looking at it, as `StoreWatch` looks. */
 export class StoreLooks {
   readonly #absence = new StoreAbsence();
   readonly #options: StoreLooksOptions;

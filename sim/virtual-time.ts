@@ -1,5 +1,5 @@
 /**
- * Virtual time for models that are no processes: what is to happen is kept in a heap by its time, and happens in that order.
+ * Virtual time for models that are no processes: future events are kept in a heap by their time, and happen in that order.
  *
  * The simulation of Shoal's own processes has `world.ts`, which also knows who runs; models of the control plane (`fencing-world.ts`, `detector-growth.ts`) need
  * no more than this. Invariant: two events of the same time happen in the order in which they were planned, so that a seed always gives the same run.

@@ -1,9 +1,10 @@
 /**
  * The simulated machine: virtual time, a queue of events, processes that die at any point, and the bytes under way between them.
  *
- * Everything that happens is an event of a process; the order of events follows from the seed alone. A connection keeps the order of its chunks, each with a delay of
- * its own. A process that is killed runs no further event. What it had written before is delivered, as a kernel would; a kill can fall between two
- * writes of one turn. Owns time, queue and trace; decides nothing about Shoal. Invariant: no event runs for a process that is dead.
+ * Everything that happens is an event of a process; the order of events follows from the seed alone. A connection keeps chunks in order,
+ * but delays each by another time. A process that is killed runs no further event. Chunks written before are delivered, as a kernel would;
+ * a kill can fall between two writes of one turn. Owns time, queue and trace; decides nothing about Shoal. Invariant: no event runs for a
+ * process that is dead.
  */
 import { Random } from "../soak/random.ts";
 import type { UnreadFrames } from "../src/runtime/base/outbox.ts";
@@ -19,14 +20,14 @@ interface Scheduled {
 
 /** How chunks travel and what else goes wrong, drawn per run. */
 interface Weather {
-  /** Longest delay of a chunk; most take a tenth of it. */
+  /** Longest delay of a chunk; most take a tenth. */
   readonly delayMaxMs: number;
   /** Part of the chunks that arrive in two pieces. */
   readonly splits: number;
 }
 
 const TRACE_LINES = 4000;
-/** What a worker has that runs nothing. */
+/** Memory of a worker that runs nothing. */
 const BASE_BYTES = 30e6;
 
 export class World {
@@ -56,7 +57,7 @@ export class World {
     this.weather = weather(this.random.fork());
   }
 
-  /** @param machine on which it runs: what goes from one to another can be cut */
+  /** @param machine on which it runs: connections from one machine to another can be cut */
   spawn(name: string, machine = ""): SimulatedProcess {
     const process = new SimulatedProcess(this, name, machine);
     this.processes.push(process);
@@ -77,7 +78,7 @@ export class World {
     return this.scheduleAt(process, this.nowMs + Math.max(0, delayMs), action);
   }
 
-  /** What is to keep its order names the same moment: a delay until then, counted from another now, is rounded to another one. */
+  /** Events that must keep their order name the same moment: a delay until then, counted from another now, is rounded to another moment. */
   scheduleAt(process: SimulatedProcess, atMs: number, action: () => void): { cancel(): void } {
     const scheduled: Scheduled = { atMs, order: this.#order, process, action };
     this.#order += 1;
@@ -130,7 +131,7 @@ export class World {
     return [near, far];
   }
 
-  /** Nothing comes through between two machines until then; what is sent meanwhile arrives after it, as TCP sends it again. */
+  /** Cuts two machines off from each other until then; chunks sent meanwhile arrive afterwards, as TCP sends them again. */
   cut(one: string, other: string, untilMs: number): void {
     this.#cuts.set(pairOf(one, other), untilMs);
   }
@@ -229,11 +230,11 @@ export class SimulatedProcess implements AmbientProcess {
   isAlive = true;
   /** When it ended. */
   diedMs: number = Number.POSITIVE_INFINITY;
-  /** The node has ended it: for a cancellation, for memory, or because whoever it worked for is gone. */
+  /** The node has ended it: for a cancellation, for memory, or because its caller is gone. */
   wasEndedByNode = false;
   /** Memory that the program in it has taken. */
   usedBytes = 0;
-  /** What its runtime environment sets; undefined in the default one. */
+  /** The variable that its runtime environment sets; undefined in the default one. */
   setting: string | undefined;
   runtime: unknown = undefined;
   /** Called once, after the process has ended. */
@@ -397,7 +398,7 @@ export class SimulatedProcess implements AmbientProcess {
     return this.#ends.size;
   }
 
-  /** Breaks one of its connections, or one of those to other machines. @returns to which process; undefined when there is none */
+  /** Breaks a connection to a process, or to one on another machine. @returns that process; undefined when there is none */
   breakConnection(options: { toOtherMachines: boolean; sparesNode: boolean }): SimulatedProcess | undefined {
     const isNode = ({ name, machine }: SimulatedProcess): boolean => name === machine;
     const ends = Array.from(this.#ends).filter(({ peerProcess }) => {
@@ -462,7 +463,7 @@ class SimulatedTransport implements Transport {
     this.#process.passes();
   }
 
-  /** Nothing is written any more; what the peer had written still comes, until it has closed its end. */
+  /** Writes nothing any more; chunks of the peer still come, until the peer has closed its end. */
   end(): void {
     if (this.#isClosed || this.#isEnded) return;
     this.#isEnded = true;
@@ -476,7 +477,7 @@ class SimulatedTransport implements Transport {
     this.#tellPeer();
   }
 
-  /** Its process is dead. */
+  /** The end of a dead process. */
   abandoned(): void {
     this.#isClosed = true;
     this.#tellPeer();

@@ -34,7 +34,7 @@ export class Faults {
       process.kill(this.#random.pick(workers), "SIGKILL");
       this.kills += 1;
     } catch {
-      // It ended by itself in between.
+      // The process ended by itself in between.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What the soak looks at from outside: processes, their memory, and the session's folders. Linux, by /proc. */
+/** Looks at processes, their memory, and the session's folders from outside. Linux, by /proc. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";

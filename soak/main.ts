@@ -1,9 +1,10 @@
 /**
  * `npm run soak`: ten minutes of work under random faults, and what has to hold all the while.
  *
- * Tasks of many kinds run at a steady number in flight while workers and actors are killed with SIGKILL. Every ref must end, with its right value or with an error that
- * the faults explain; memory of driver and daemon must stay flat; at the end no process, file or shared memory may be left. Exit code 1 where anything of
- * this does not hold. The seed decides what is submitted and killed; the machine decides what that meets.
+ * Tasks of many kinds run at a steady number in flight while workers and actors are killed with SIGKILL. Every ref must end, with its right
+ * value or with an error that the faults explain. Memory of driver and daemon must stay flat. At the end no process, file or shared memory
+ * may be left. Exit code 1 where anything of this does not hold. The seed decides what is submitted and killed; the machine decides what
+ * that meets.
  */
 import { init, shutdown } from "shoal";
 import { OptionError, runTool, type ToolValues, wholeNumber } from "../scripts/tool.ts";

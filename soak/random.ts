@@ -23,7 +23,7 @@ export class Random {
     return items[this.below(items.length)] as T;
   }
 
-  /** A generator of its own, so that what one part draws does not depend on how often another does. */
+  /** Returns a separate generator, so that the draws of one part do not depend on how often another draws. */
   fork(): Random {
     return new Random(this.below(2 ** 32));
   }

@@ -1,5 +1,5 @@
 /**
- * What the soak submits: tasks, chains, nested tasks, large objects, streams, actors and cancellations, each with what it must give.
+ * Work of the soak: tasks, chains, nested tasks, large objects, streams, actors and cancellations, each with its expected value.
  *
  * A call's promise ends in one of three ways: with the value that is right, with an error that a kill or a cancellation explains, or with a problem. The number in flight is
  * kept steady by `step`, which waits while there are enough.
@@ -11,7 +11,7 @@ const IN_FLIGHT = 200;
 const LARGE_BYTES = 300_000;
 const ACTORS = 3;
 
-/** What a kill or a cancellation may do to a call. */
+/** Possible errors of a call after a kill or a cancellation. */
 const EXPLAINED = new Set([
   "WorkerCrashedError",
   "ActorDiedError",
@@ -78,7 +78,7 @@ export class Workload {
     await Promise.race(this.#open);
   }
 
-  /** Waits for what is open. @returns how many had not ended in time */
+  /** Waits for open calls. @returns how many had not ended in time */
   async finish(withinMs: number): Promise<number> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {

@@ -3,7 +3,7 @@
 import os
 import sys
 
-# In a folder of its own, so that no module of the user's that is called as this file is hidden by it.
+# In a separate folder, so that this file hides no module of the user with the same name.
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from shoal._zygote import main  # noqa: E402

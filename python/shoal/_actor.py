@@ -107,7 +107,7 @@ class Actor:
             job.answer_error(RuntimeError("the call was meant for incarnation %s of the actor, this is %d" % (facts.get("incarnation"), self.incarnation)))
             return
         if self._is_closed:
-            # What comes after the last call is answered by the actor's end.
+            # Calls after the last one are answered by the actor's end.
             return
         if job.target.id == TERMINATE_METHOD:
             self._last = job

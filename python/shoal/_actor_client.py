@@ -99,7 +99,7 @@ class ActorClient:
 
         def opened(connection, number, _error):
             if connection is None:
-                # Its process is gone again, and the next state says what follows; or it has not answered in time.
+                # The process has ended already, and the next state tells how to go on; or the process has not answered in time.
                 if self._is_current(state):
                     self._worker.pump.after(delay, retry)
                 return

@@ -71,7 +71,7 @@ def mixed(tables, rows, seed):
     held = deque()
     count = 0
     for table in tables:
-        # A table that is larger than the buffer is mixed in pieces, so that what is mixed at a time does not depend on how rows lie in blocks.
+        # A table larger than the buffer is shuffled in pieces, so that the size of a shuffle does not depend on the blocks.
         start = 0
         while start < table.num_rows:
             part = table.slice(start, room - count)

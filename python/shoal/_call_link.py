@@ -138,7 +138,7 @@ class CallLink:
             header["stream"] = call.stream.header()
         if held:
             header["held"] = self._held
-        # Holds are known before what they are for.
+        # Holds are sent before the messages that rely on them.
         refs.flush()
         self._worker.daemon.flush()
         parts = [part for sent in (payload, *deps) for part in sent.parts()]
@@ -259,13 +259,13 @@ class CallLink:
         self._is_finished = True
         is_rest_read = False
         for outbox, start, data in self._rest:
-            # Another connection to the same worker has a rest of its own.
+            # A second connection to the same worker has its own rest.
             if outbox == self.connection.outbox:
                 is_rest_read = self.connection.read_rest(start, data)
                 if not is_rest_read:
                     break
         self._rest = []
-        # Of a process of this node all that it had written is read, whether or not it closed the connection.
+        # A process on this node: everything written has been read, whether or not the process closed the connection.
         self.is_whole = (self._is_here() or self.connection.is_whole or is_rest_read) and self.connection.is_between_messages
         unanswered = list(self.in_flight.values())
         self.in_flight.clear()

@@ -55,7 +55,7 @@ class CallServer:
     def _receive(self, frame):
         kind, flags, call_id, number, header, body = frame
         if self.is_retired:
-            # What it refers to is given back, as it was not read.
+            # The refs in the call are given back, as the call was not read.
             return
         if kind == message.TASK_CALL or kind == message.ACTOR_CALL:
             self._call(kind, flags, call_id, number, header, body)

@@ -19,7 +19,7 @@ from .values import Undefined
 
 #: The end of an actor, as a call that comes after all others.
 TERMINATE_METHOD = "\0terminate"
-# Of an actor that called exit_actor(), for its node.
+# The end of an actor that called exit_actor(), as its node is told.
 EXITED = {"ending": "exited", "reason": "it called exit_actor()"}
 
 
@@ -159,7 +159,7 @@ class Job:
             return codec.decode_plain(self.body)
         wait = partial(self.worker.actor.await_arguments, self) if self.is_actor_call else None
         args = self.worker.decode_arguments(self.args, self.deps, wait)
-        # What was read holds itself what it needs.
+        # The decoded values hold their own references.
         self.args = None
         self.deps = ()
         return args

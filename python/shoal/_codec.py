@@ -336,7 +336,7 @@ class Codec:
         in_band, buffers, refs = self.encode(value)
         if len(in_band) + sum(map(len, buffers)) >= STORE_FROM_BYTES:
             return Payload(b"", (), False, False, refs, None, self._store.write(in_band, buffers, owner))
-        # The user may change what the buffers show.
+        # The user may change the memory behind the buffers.
         return Payload(in_band, [bytes(buffer) for buffer in buffers], False, False, refs, None, None)
 
     def error_payload(self, error):
@@ -378,7 +378,7 @@ class Codec:
         text = message_of(error)
         name = type(error).__qualname__
         at = "" if place is None else " at %s" % place
-        # What another task raised says already which one that was.
+        # The error of another task names that task already.
         said = text if isinstance(error, TaskError) else name + (": " + text if text else "")
         text = _brief("Task %s%s failed: %s" % (task, at, said))
         stack = traceback_text(error)

@@ -76,20 +76,20 @@ class Coroutines:
             return self._run_parked(awaitable, job)
         interrupts = self._worker.interrupts
         task = self._task_of(job, _whole(awaitable))
-        # What came before it leaves before it waits.
+        # Answers from before the await are sent before the task waits.
         self.loop.stop()
         task.add_done_callback(lambda _task: self.loop.stop())
         is_interrupted = False
         while not task.done():
             try:
                 if self.waits:
-                    # What can go on goes on, and then it is seen whether all that is left is to wait.
+                    # Runs every callback that is ready, then checks whether waiting is all that is left.
                     self.loop.call_soon(self.loop.stop)
                 timer = self._stop_at_timer()
                 self.loop.run_forever()
                 if timer is not None:
                     timer.cancel()
-                # Nothing interrupts what belongs to the worker.
+                # Nothing interrupts the worker's own code.
                 marked = interrupts.pause()
                 self._pump.turn(0)
                 self._pump.flush()

@@ -47,7 +47,7 @@ def _run(function, options, origins, blocks):
     pyarrow = library("pyarrow", options["name"])
     # A block without rows comes only where there are none, and may have no columns.
     filled = [(block, origin) for block, origin in zip(blocks, origins) if block["rowCount"] > 0]
-    # What was read as bigint stays so where the function gives a column of the same name.
+    # A column read as bigint stays bigint where the function returns a column of the same name.
     wide = {name for block, _ in filled for name, vector in zip(block["names"], block["vectors"]) if vector["type"].get("as") == "bigint"}
     rows = RowPlaces([(block["rowCount"], origin) for block, origin in filled])
     start = 0

@@ -166,7 +166,7 @@ class DataIterator:
             for piece in source.pieces():
                 start, end = piece["from"], piece["to"]
                 block = get(piece["ref"])
-                # What shows the block's memory keeps it.
+                # Values that show the block's memory keep the memory alive.
                 piece.clear()
                 source.ask_ahead()
                 yield table_of_block(pyarrow, block if prepare is None else prepare(block)).slice(start, end - start)

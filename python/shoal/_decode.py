@@ -235,7 +235,7 @@ class Reader:
                     raise DecodeError("Cannot read a value: a marker stands where none may")
                 append(item)
             return found
-        # The type of an extension stands behind its length: a marker is known before anything of it is read.
+        # An extension's type follows its length, so a marker is recognized before its content is read.
         type_at = self.at + (1 if first_tag >= 0xD4 else (2, 3, 5)[first_tag - 0xC7])
         if 16 <= data[type_at] < 0x80:
             return self._marked(value(depth + 1), count - 1, depth, shared)

@@ -368,7 +368,8 @@ class Writer:
             self._extension(tags.DATE, _f64(math.nan))
 
     def _datetime(self, value, depth):
-        # One without a time zone is a local time, as Python itself takes it. Whole milliseconds are kept, as the time's own fields are: none is rounded up into the next year.
+        # A time without a zone is local time, as in Python. Whole milliseconds are cut as the time's own fields are, so no time is rounded
+        # up into the next year.
         try:
             seconds = value.replace(microsecond=0).timestamp()
         except (ValueError, OverflowError, OSError):
@@ -401,13 +402,13 @@ class Writer:
         self._array_header(len(payload))
         exact = self.exact
         for index, part in enumerate(payload):
-            # What a user gave keeps its types; parts that the form itself has are what they are.
+            # Values from the user keep their types; the parts of the form itself are written plainly.
             if not exact or kind in _OF_USER or (kind == tags.KIND_EXACT and index == 0):
                 self.write(part, depth)
             else:
                 self._plainly(part, depth)
 
-    # ---- what keeps its type in Python
+    # ---- values that keep their type in Python
 
     def _plainly(self, value, depth):
         exact, writers = self.exact, self.writers
@@ -479,7 +480,7 @@ class Writer:
         """The plain form of an instance of another class, and beside it what Python makes the instance of."""
         rare = self._rare()
         if rare.errors_open:
-            # What hangs on an exception is not pickled.
+            # The attributes of an exception are not pickled.
             write(self, value, depth)
             return
         how, *rest = self.pickling.beside(value)
@@ -577,7 +578,7 @@ class Writer:
     def _exact_error(self, error, depth):
         rare = self._rare()
         identity = id(error)
-        # What a cause leads back to must be known from its beginning.
+        # The target of a circle of causes must be known from the start.
         parts = None if identity in rare.error_circles else self.pickling.error_parts(error)
         if parts is None:
             self._plain_error(error, depth)
@@ -588,7 +589,7 @@ class Writer:
 
     def _plain_error(self, error, depth):
         name = _error_class(error)
-        # The first one's shows the others, which are its causes, too; each with all of its own would be of square length.
+        # The first error's stack shows those of the causes, too. A whole stack for each error would grow with the square of the chain.
         rare = self._rare()
         is_first, rare.has_error = not rare.has_error, True
         hidden = {"stack": _stack_of(error, is_first), "message": message_of(error)}
@@ -667,7 +668,7 @@ class Writer:
         self._reduced(value, (tags.KIND_PYTHON_OBJECT, self.pickling.whole(value)), depth)
 
     def _fields(self, value, depth):
-        # Whoever has an instance of a dataclass has loaded the module: it takes 5 ms, which most workers need not spend.
+        # An instance of a dataclass proves that the module is loaded. Importing the module takes 5 ms, which most workers need not spend.
         from dataclasses import fields
 
         self._dict({field.name: getattr(value, field.name) for field in fields(value)}, depth)

@@ -56,7 +56,7 @@ def items_apart(value):
     function, arguments, state, in_list, in_dict = (*reduced, None, None, None)[:5]
     counts = sys.modules.get("collections").Counter
     if isinstance(value, counts) and kind.__reduce__ is counts.__reduce__:
-        # It names all of its items as an argument.
+        # A Counter passes all items as an argument.
         return function, (), None
     if (in_dict if isinstance(value, dict) else in_list) is None or (in_list is not None and in_dict is not None):
         return None
@@ -134,7 +134,7 @@ def _made_error(function, arguments):
     try:
         made = function(*arguments)
     except Exception:
-        # Its constructor takes other arguments than those that are kept.
+        # The constructor takes other arguments than `args` holds.
         made = function.__new__(function, *arguments)
     if not isinstance(made, BaseException):
         raise TypeError("no exception")

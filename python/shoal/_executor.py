@@ -110,7 +110,7 @@ class Executor:
             self._park_timer = self._pump.after(PARK_AFTER_SECONDS, self._park_if_idle)
 
     def slot_granted(self, shape, is_answer, is_leased):
-        # One that crossed with our question is taken back, and the question answered for itself.
+        # A grant that crossed with our question is taken back; the question gets its own answer.
         if self._slot_asked and not is_answer:
             return
         self._slot_asked = False

@@ -138,7 +138,7 @@ def revive_named(data, targets):
     except Exception as error:  # code of the user's, which may not be here, or fail
         raise not_found("%s.%s" % (place, qualname), error) from error
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        # Its value may be of a type that has another form on the way.
+        # The value may be of a type that has another form on the wire.
         member = kind.__members__.get(data[3])
         return kind(plain) if member is None else member
     if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make"):

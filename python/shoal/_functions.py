@@ -38,7 +38,7 @@ class FunctionHandle:
         self._own = own or {}
         self._options = None
         if own:
-            # What is wrong with them is told at once.
+            # Wrong options raise at once.
             task_options(own)
 
     def __call__(self, *_args, **_kwargs):

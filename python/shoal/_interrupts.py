@@ -68,7 +68,7 @@ class Interrupts:
             self._slot[_SHARED_AT] = 1
 
     def _leave(self):
-        # A forked process that comes here has a copy of its own (`detach`).
+        # A forked process that returns here has its own copy (`detach`).
         self._slot[0:_CALL_SIZE] = _NOTHING
         if self._sharing:
             self._slot[_SHARED_AT] = 0
@@ -76,7 +76,7 @@ class Interrupts:
     def run(self, caller, call_id, body, shared_name=None):
         """``shared_name``: how the task is called, where others wait in this process. @raises TaskInterrupted when it was stopped; otherwise what the body raises"""
         if signal.getsignal(signal.SIGINT) is not self._handler and threading.get_ident() == self._main_thread:
-            # A task before has set one of its own.
+            # An earlier task has installed another handler.
             signal.signal(signal.SIGINT, self._handler)
         name = _call.pack(call_id, caller.encode("ascii"))
         self._running = name

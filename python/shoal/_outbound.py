@@ -168,7 +168,7 @@ class OutboundCalls:
                 self._worker.refs.discard(payload)
             else:
                 self._worker.refs.settle(entry, payload)
-        # Nothing refers to itself in a circle: what nobody needs any more is to end at once, not with the next collection.
+        # No reference circles: an object without users must end at once, not with the next collection.
         call.made = [weakref.ref(entry) for entry in call.results]
         call.results = ()
         call.keeps = None
@@ -201,7 +201,7 @@ class OutboundCalls:
         """
         worker = self._worker
         refs = worker.refs
-        # Somebody else noticed before, and it has a new place or waits for one.
+        # The loss was noticed before: the object has a new place or waits for one.
         if entry.failure is not None or (entry.payload is not None and entry.payload.location != location):
             return
         if entry.payload is None and (entry.maker is not None or entry.is_watched):

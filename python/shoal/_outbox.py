@@ -82,7 +82,8 @@ class Outbox:
         self.id = number
         self._outboxes = outboxes
         self._reader = reader.encode("ascii")
-        # A process of this machine reads all that the system has taken. Of what goes elsewhere the system loses a part where this process dies with something unread.
+        # A reader on this machine gets everything that the system has taken. On the way to another machine the system loses a part where
+        # this process dies with unread bytes.
         self._kept = OUTBOX_KEPT_ELSEWHERE if is_elsewhere else 0
         self._slot_bytes = OUTBOX_SLOT_ELSEWHERE_BYTES if is_elsewhere else OUTBOX_SLOT_BYTES
         #: Where in the stream the slot begins, and how much is in it.

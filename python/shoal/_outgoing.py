@@ -146,7 +146,7 @@ class _Opening:
         try:
             channel = TLS_CHANNEL if self._is_tls else plain_channel(self._socket.getsockname(), self._socket.getpeername())
         except OSError:
-            # It has gone again.
+            # The peer has left again.
             self._socket.close()
             done(None, None, "the connection broke")
             return

@@ -44,7 +44,7 @@ class MarkedStream(io.TextIOBase):
             self._last = source
         self._stream.write(text)
         self._at_line_start = text.endswith("\n")
-        # What a task has printed outlives it, whatever ends the process.
+        # A task's output outlives the task, even where the process is killed.
         if "\n" in text:
             self._stream.flush()
 

@@ -81,7 +81,7 @@ def revive_frame(table):
 
     known = json.loads(facts)
     try:
-        # It is copied: pages of the store cannot be written to.
+        # Copied, because pages of the store are read-only.
         frame = table.to_pandas().copy()
     except ImportError:
         return table

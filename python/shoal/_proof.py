@@ -21,7 +21,7 @@ except ImportError:
     except ImportError:
         from hashlib import sha256
 try:
-    # What hmac shows of it.
+    # The function that hmac exports.
     from _operator import _compare_digest as compare_digest
 except ImportError:
     from hmac import compare_digest

@@ -90,7 +90,7 @@ class Pump:
         try:
             os.write(self._wake_write, b"\0")
         except BlockingIOError:
-            # It is full of wake-ups already.
+            # The pipe is full of wake-ups already.
             pass
 
     def _woken(self):

@@ -81,7 +81,7 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         name = module.__name__
         if name in _SAME:
-            # The machinery of imports takes from here what it returns.
+            # The import system takes the module from `sys.modules`.
             sys.modules[name] = importlib.import_module(_SAME[name])
         else:
             _MADE.get(name, _make_search)(module)

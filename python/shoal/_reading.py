@@ -41,7 +41,7 @@ def read_arguments(worker, args, deps, wait):
         except ObjectLost as problem:
             lost = [(dep, problem), *_lost_among(worker, deps[index + 1 :])]
             raise ArgumentsLost([[one.entry.id, one.location] for one, _problem in lost]) from None
-    # Nobody makes again what came as a value: its owner says so at once.
+    # An inline value is never recomputed, so its loss is reported at once.
     return read_value(worker, args, values, None, wait or _just_wait)
 
 
@@ -101,7 +101,7 @@ def fetch_ahead(worker, ref):
             _fetch(worker, entry, location, keep)
 
     def keep(here, _body, error):
-        # Whoever reads the object meets the same error.
+        # Readers of the object meet the same error.
         if error is None:
             copies.append(CopyHold(worker.refs, here, entry))
 

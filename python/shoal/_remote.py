@@ -162,7 +162,7 @@ def _create(worker, remote_class, args):
     payload, deps = worker.calls.encode(args)
     id_ = worker.new_object_id(worker.new_sequence(), 0)[:-8]
     options = _creation_options(worker, remote_class)
-    # It is held before it is created, and let go of after that.
+    # The actor is held before its creation, and released after that.
     entry = worker.refs.hold_new(id_ + _ACTOR_SUFFIX)
     header = {"actorId": id_, "definition": definition, "options": options}
     creation = _Creation(worker, worker.actor_client(id_, remote_class.__name__, watch=False), header, payload, deps, entry)
@@ -286,7 +286,7 @@ def shape_of(worker, resources, options, environment=None):
         parts["labels"] = _sorted(options["label_selector"])
         fallbacks = [_sorted(item["label_selector"]) for item in options["fallback_strategy"]]
         if [] in fallbacks:
-            # Every node meets it: what is behind it is never looked at.
+            # Every node matches an empty selector, so the selectors behind it are never used.
             fallbacks = fallbacks[: fallbacks.index([]) + 1]
         if fallbacks:
             parts["fallbacks"] = fallbacks

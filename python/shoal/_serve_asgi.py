@@ -106,7 +106,7 @@ class AsgiServer:
             "asgi": dict(_VERSIONS),
             "http_version": "1.1",
             "scheme": scheme,
-            # The path is the one that the client sees: the prefix of the application is part of it.
+            # Path as the client sees it: with the prefix of the application.
             "path": root + unquote_to_bytes(url.path).decode("utf-8", "replace"),
             "raw_path": (root + url.path).encode("latin-1", "replace"),
             "query_string": url.query.encode("latin-1", "replace"),
@@ -146,7 +146,7 @@ class _Exchange:
         self.gone.set()
         self.over()
         if self._failure is not None and not self._has_left and self._is_answered:
-            # Nobody can be told any more. Frameworks answer first and raise then, so that servers can write it down.
+            # The client has its answer already. Frameworks answer first and raise then, so that servers can log the error.
             known = _serve_context.request.get()
             print("Request %s failed in the ASGI application:" % ("" if known is None else known[0]), file=sys.stderr)
             traceback.print_exception(type(self._failure), self._failure, self._failure.__traceback__)

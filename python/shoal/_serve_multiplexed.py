@@ -71,7 +71,7 @@ class _Models:
             if place.done():
                 del self._places[model_id]
                 began = time.perf_counter()
-                # Its last reference, unless a request still works with it.
+                # Drops the last reference, unless a request still uses the model.
                 place = None
                 self._metrics.unloaded(model_id, (time.perf_counter() - began) * 1000)
                 return True

@@ -97,7 +97,7 @@ class Replica:
             status = getattr(error, "status_code", None)
             if not isinstance(status, int) or not 400 <= status <= 599:
                 raise
-            # An error that has a status of its own, such as FastAPI's and Starlette's.
+            # An error with its own status, such as FastAPI's and Starlette's.
             headers = [part for pair in (getattr(error, "headers", None) or {}).items() for part in pair]
             body = answer_of({"detail": getattr(error, "detail", None)})
             return [status, headers + body[1], body[2], 0]

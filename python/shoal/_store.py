@@ -125,7 +125,7 @@ class Store:
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            # Its pages live on in the mapping alone.
+            # The file is gone: the pages live on in the mapping alone.
             return bytearray(view)
         try:
             private = _Mapping(file, len(base), flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=offset)
@@ -203,7 +203,7 @@ class Store:
             end = start + len(buffer)
         location = self._write_memory(pieces, size) or self._write_disk(pieces, size)
         self.written_bytes += size
-        # Pages that were freed may be those that are sealed now: the daemon must hear of it in this order.
+        # Freed pages may be sealed again now, so the daemon must hear of the release first.
         if self._refs.freed:
             self._refs.flush()
         self._refs.sealed.append([location, owner])
@@ -224,7 +224,7 @@ class Store:
                 capacity = self._empty.pop(name)[0]
                 file = os.open(self._memory + "/" + name, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
-            # Somebody cleaned it away.
+            # The arena's file was removed from outside.
             self._daemon.send(message.ARENA_LOST, [name, 0, 0, "memory"])
             return self._write_memory(pieces, size)
         try:

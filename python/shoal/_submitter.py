@@ -163,7 +163,7 @@ class TaskSubmitter:
     def _linked(self, process_id, connection, number):
         grants = self._links.pop(process_id, [])
         if connection is None:
-            # It died before it was reached: the daemon notices that and takes the lease back.
+            # The worker died before it was reached: the daemon notices that and takes the lease back.
             self._linked_for.pop(process_id, None)
             self._ends.pop(process_id, None)
             for grant in grants:
@@ -232,7 +232,8 @@ class TaskSubmitter:
     def _pump(self, group):
         while group.queue:
             if not all(entry.is_settled for entry in group.queue[0].deps):
-                # What it needs was lost since, and is made again: that goes first, and may need what this call would hold.
+                # An argument was lost since and is recomputed. The recomputation goes first and may need the lease that this call would
+                # hold.
                 self._worker.calls.when_settled(group.queue.popleft())
                 continue
             lease = self._lease_for(group, group.queue[0])
@@ -243,7 +244,7 @@ class TaskSubmitter:
 
     def _lease_for(self, group, call):
         best = None
-        # What is sent to this worker itself begins where the code that runs here waits or ends. A coroutine does neither, and nobody knows of other code whether it will.
+        # A call to this worker itself starts once the running code waits or ends. A coroutine does neither, and other code may not.
         is_busy = self._worker.current is not None
         own = self._worker.process_id
         for lease in list(group.leases):
@@ -255,7 +256,7 @@ class TaskSubmitter:
                 best = lease
         if best is None or not best.calls:
             return best
-        # What is sent behind the last call of a worker comes back.
+        # A call behind a worker's last one is returned.
         if group.is_exclusive or call.max_calls == 1 or len(best.calls) >= IN_FLIGHT_MAX:
             return None
         expected = self._means.get(call.target, _UNKNOWN) + CALL_OVERHEAD_SECONDS
@@ -353,7 +354,7 @@ class TaskSubmitter:
             return
         full = facts.get("outOfMemory")
         if call.retries_left != 0 and (full is None or full.get("because") != "machine"):
-            # It was none of its doing when the worker was ended for a cancelled neighbour.
+            # The worker was ended for a cancelled neighbour, so this call is not charged.
             if call.retries_left > 0 and not facts.get("isForCancellation"):
                 call.retries_left -= 1
             self._worker.calls.again(call)
@@ -427,7 +428,7 @@ def parted(unanswered, end, sent, is_whole, caller, made_for):
     if end is None:
         return unanswered, []
     if isinstance(end, int):
-        # What was not read was sent last, and none of it was answered.
+        # Unread calls were sent last, and no unread call was answered.
         at = max(0, len(unanswered) - max(0, sent - end))
         return unanswered[:at], unanswered[at:]
     marks = end.get("begun") or ()

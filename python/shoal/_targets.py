@@ -170,7 +170,8 @@ class Targets:
         name = file[:-3] if file.endswith(".py") else file
         self._add(folder, os.path.dirname(place))
         known = sys.modules.get(name)
-        # What imports a module of the standard library gets that, whatever the file is called (which Python lists since 3.10).
+        # `import NAME` of a module of the standard library gets that module, not a file of the same name (Python lists the names since
+        # 3.10).
         if known is not None or name in getattr(sys, "stdlib_module_names", ()):
             if getattr(known, "__file__", None) == path:
                 self._files.setdefault(known, place)

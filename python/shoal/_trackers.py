@@ -41,7 +41,7 @@ def experiment_id_of(client, name, artifact_location=None):
     try:
         return client.create_experiment(name, artifact_location=artifact_location)
     except Exception:
-        # Another process may have made it in between.
+        # Some other process may have created the experiment in between.
         found = client.get_experiment_by_name(name)
         if found is None:
             raise
@@ -113,7 +113,7 @@ def _mlflow_name(name):
 
 class WandbRuns:
     def __init__(self, options):
-        # Its summaries are for people at a terminal; the driver has its own lines.
+        # W&B's summaries are for people at a terminal; the driver has its own lines.
         os.environ.setdefault("WANDB_SILENT", "true")
         self._wandb = library("wandb", "WandbLoggerCallback")
         self._options = options

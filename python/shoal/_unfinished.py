@@ -45,7 +45,7 @@ class UnfinishedConnections:
         entry = Unfinished(drop, self._entries, self._silent)
         self._entries[entry] = True
         self._silent[entry] = True
-        # Also one that has begun, as unauthenticated callers can: else they would keep out whoever comes behind them.
+        # Drops also a handshake that has begun, as unauthenticated callers can begin one and would keep out later callers.
         if len(self._entries) > UNFINISHED_AT_ONCE_MAX:
             self._drop_first(self._entries)
         self._trim_later()

@@ -202,7 +202,7 @@ class Worker:
             restore_output()
             sock, _ = self._listener.accept()
         except OSError:
-            # It has gone again, or this process has no descriptor for it: the next may have more luck.
+            # The caller has left again, or this process is out of descriptors: the next caller may have more luck.
             return
         unfinished = self._unfinished.begin(sock.close)
         proof = new_proof(self.configuration, unix_channel(self.configuration["address"]))
@@ -213,7 +213,7 @@ class Worker:
         try:
             channel = plain_channel(sock.getpeername(), sock.getsockname()) if node is None else TLS_CHANNEL
         except OSError:
-            # It has gone again.
+            # The caller has left again.
             unfinished.finish()
             sock.close()
             return
@@ -341,7 +341,7 @@ class Worker:
                 lost(entry, len(header) > 2)
                 self._settled()
             return
-        # Its holds are taken over, and given back at once where nobody waits any more.
+        # The holds in the payload are taken over, and released at once where the object has no user left.
         payload = PayloadReader(body, self.refs).next(header[1], holds_stored=False)
         if entry is not None:
             self.refs.settle(entry, payload)
@@ -389,7 +389,7 @@ class Worker:
         return {"what": "call", "state": "waiting", "reason": "it waits for its turn in the worker", "causes": [], "details": {}}
 
     def _tell_daemon(self):
-        # What is stored and held is known before the answer that names it leaves, whenever this process dies.
+        # Stored and held objects are announced before the answer that names them leaves, whenever this process dies.
         self.submitter.flush()
         self.refs.flush()
         self.store.tell_use()
@@ -526,7 +526,8 @@ class Worker:
             job.run()
             self.current = None
             return
-        # What was answered leaves before what may last, or end the process: an actor that has died once may die again, and would lose the same answers each time.
+        # Answers leave before a call that may take long or end the process: a restarted actor may die again, and would lose the same
+        # answers each time.
         if job.target.mean > _FLUSH_BEFORE_SECONDS or self.actor.incarnation > 0:
             self.pump.flush()
         if not job.is_actor_call:
@@ -541,7 +542,7 @@ class Worker:
         if not has_ended:
             if not job.is_actor_call:
                 self.executor.park(job)
-            # There may be room again by now: what was told in between found a job that still ran.
+            # There may be room again by now: a message in between found a job that still ran.
             if not job.stream.is_waiting:
                 self.goes_on(job)
         else:

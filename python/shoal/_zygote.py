@@ -56,7 +56,7 @@ class _Zygote:
         if "fork" in order:
             self._fork(order["fork"], order["socket"])
         elif order["kill"] in self._pids:
-            # It is not reaped, so the number is still its own.
+            # The process is not reaped, so the number is still its own.
             os.kill(self._pids[order["kill"]], order["signal"])
 
     def _fork(self, number, path):
@@ -111,7 +111,7 @@ def _become_worker(parent, number, path):
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        # The rest of an interpreter's end, without what the zygote has to do at its own.
+        # The rest of an interpreter's end, without the zygote's own exit functions.
         import atexit
 
         try:
@@ -132,7 +132,7 @@ def _check_owner(stream):
 def _seed_anew():
     """Workers of one zygote must not draw the same numbers."""
     random.seed()
-    # NumPy imports it at its first use, which takes ten milliseconds; what is imported later draws its own seed.
+    # NumPy imports the module at the first use, which takes ten milliseconds. A module imported later draws its own seed.
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
@@ -152,7 +152,7 @@ def main():
             sys.exit(1)
     sys.stdout.flush()
     sys.stderr.flush()
-    # What is here is kept: a collection in a worker would copy the pages that it looks at.
+    # Objects from before the fork are frozen: a collection in a worker would copy their pages.
     gc.collect()
     gc.freeze()
     _Zygote(rest).run()

@@ -1,8 +1,8 @@
 /**
  * Cancelled calls in simulated programs: by `cancel` with and without force, by a signal, by a time limit, before, while and after they run.
  *
- * Holds that a cancelled ref settles soon, with the cancellation or with what the call gave, and that nobody else pays: workers that are ended for a cancellation use up
- * no retry of what else they ran (`Application` counts).
+ * Holds that a cancelled ref settles soon, with the cancellation or with the call's result, and that no other call pays. A worker that is
+ * ended for a cancellation costs the worker's other calls no retry (`Application` counts).
  */
 import { cancel, get, type TaskOptions } from "../../src/index.ts";
 import { isOutcome, type TaskSpec } from "../application.ts";
@@ -27,7 +27,7 @@ export class CancellationPart implements ProgramPart {
     const options: TaskOptions =
       manner === "signal" ? { signal: controller.signal } : manner === "timeout" ? { timeoutMs: Math.ceil(afterMs) + 1 } : {};
     driver.process.say(`submits ${spec.key}, to be ended by ${manner} after ${afterMs.toFixed(1)} ms`);
-    // From here on anything of it may be an orphan: it counts for nothing.
+    // From here on the call and its children may be orphans, which count for nothing.
     if (manner === "timeout") app.cancelled.add(spec.key);
     const ref = app.submit(spec, [], options);
     track(spec.key, async () => {
@@ -82,7 +82,7 @@ export class CancellationPart implements ProgramPart {
   }
 }
 
-/** It, or a task below it, is not run again when its worker is ended for a cancelled task that it shares the worker with. */
+/** Whether the task, or one below it, is not run again when its worker is ended for a cancelled task in the same worker. */
 function runsOnce(spec: TaskSpec): boolean {
   return spec.maxRetries === 0 || spec.children.some(runsOnce);
 }

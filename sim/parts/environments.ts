@@ -1,7 +1,8 @@
 /**
  * Tasks in runtime environments in simulated programs: built by a builder that takes its time and sometimes fails.
  *
- * Holds that a task runs in a worker of its environment and no other (`Application`), and that a build that failed fails what waited for it and nothing else.
+ * Holds that a task runs in a worker with the same environment and no other (`Application`), and that a failed build fails the tasks that
+ * waited for that build and nothing else.
  */
 import { get } from "../../src/index.ts";
 import { isOutcome, type TaskSpec } from "../application.ts";

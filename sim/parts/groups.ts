@@ -1,14 +1,15 @@
 /**
  * Placement groups in simulated programs: made, waited for, filled with tasks, removed, sometimes before they are ready or while tasks run in them.
  *
- * Each driver has one group at a time and waits in it for nothing outside, so the groups of several drivers cannot block each other for good. Holds that tasks of a
- * bundle never use more than it has (`Application`), that a group that everybody makes room for gets it, and that what runs in it fails for no other reason than its removal.
+ * Each driver has one group at a time and waits in it for nothing outside, so the groups of several drivers cannot block each other for
+ * good. Holds that tasks of a bundle never use more than the bundle has (`Application`). Holds that a group gets its place once the others
+ * make room, and that its tasks fail for no other reason than the group's removal.
  */
 import { get, type ObjectRef, placementGroup } from "../../src/index.ts";
 import { isOutcome, type Outcome, type TaskSpec } from "../application.ts";
 import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf, sleep } from "./part.ts";
 
-/** Others have groups, too, and keep them for some hundred ms each. */
+/** Other drivers have groups, too, and keep them for some hundred ms each. */
 const READY_WITHIN_MS = 60_000;
 
 export class GroupPart implements ProgramPart {

@@ -1,14 +1,14 @@
 /**
  * Tasks that use much memory in simulated programs, on a machine that has not enough for all of them at a time.
  *
- * Holds that all of them end right in the end, as each fits alone and what is ended to make room is run again without end, and that one that may not be run
- * again fails with the reason.
+ * Holds that all of them end right in the end: each fits alone, and a task that is ended to make room has retries without end. A task
+ * without retries fails with the reason.
  */
 import { get } from "../../src/index.ts";
 import { isOutcome, type TaskSpec } from "../application.ts";
 import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf } from "./part.ts";
 
-/** Of 1000 MB, of which 90 % may be used: one or two fit beside the workers. */
+/** Memory of one task. A machine has 1000 MB, of which 90 % may be used: one or two tasks fit beside the workers. */
 const USED_BYTES = 400e6;
 
 export class MemoryPart implements ProgramPart {

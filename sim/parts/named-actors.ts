@@ -1,8 +1,8 @@
 /**
  * Actors with names, lifetimes and concurrency groups in simulated programs: several drivers create, find, call and end the same ones.
  *
- * Holds that a name leads to one living actor at a time, that each group of calls keeps its limit, that calls of an actor that nobody ended and no fault met succeed
- * as long as somebody holds it, and that detached actors outlive their drivers until they are killed.
+ * Holds that a name leads to one living actor at a time, and that each group of calls keeps its limit. Calls of an actor that nobody ended
+ * and no fault met succeed as long as the actor is held. Detached actors outlive their drivers until they are killed.
  */
 import { type ActorOptions, get, getActor, kill, type ObjectRef, remote } from "../../src/index.ts";
 import { currentProcess } from "../ambient.ts";

@@ -1,17 +1,18 @@
 /**
- * What a part of a simulated program is: one feature of Shoal that a driver uses beside its tasks and actors, in steps drawn from the seed.
+ * The interface of a part of a simulated program: one feature of Shoal that a driver uses beside its tasks and actors, in steps drawn from
+ * the seed.
  *
- * Parts draw from a random source of their own, so that programs without them are what they were. Each checks what it gets back itself, and waits only for what it has
- * made: no part holds something that another needs for ever, so that every program ends.
+ * Parts draw from a separate random source, so that programs without parts stay as before. Each part checks its own results, and waits for
+ * its own calls alone. No part keeps for ever a thing that another needs, so every program ends.
  */
 import type { Random } from "../../soak/random.ts";
 import type { Application } from "../application.ts";
 import type { Driver } from "../node.ts";
 
 export interface ProgramPart {
-  /** One more thing is begun. */
+  /** Begins one more piece of work. */
   step(): void;
-  /** Nothing is begun any more: what it keeps between steps is let go of. */
+  /** Begins nothing any more, and releases the things kept between steps. */
   end(): void;
 }
 
@@ -40,7 +41,7 @@ export const CAUSED_BY_FAULTS: ReadonlySet<string> = new Set([
   "NodeDiedError",
 ]);
 
-/** What was thrown at the bottom of the errors that tell where. */
+/** Returns the error at the bottom of the errors that tell where. */
 export function rootOf(error: unknown): Error {
   let cause = error as Error & { cause?: unknown };
   while (cause.name === "TaskError" && cause.cause instanceof Error) cause = cause.cause;

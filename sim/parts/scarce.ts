@@ -1,14 +1,15 @@
 /**
  * Chains of tasks in simulated programs that need what there is little of: a GPU or half of one, memory, parts of a custom resource. Their results are large, so that they are lost with their node.
  *
- * Holds that the end of each chain comes, whatever of it was lost on the way: those that need a lost result and those that make it again want the same resource, and there is just one
- * of it on a node. Nothing here awaits a ref while it has the resource, as that would wait for ever for a lost one, as in Ray.
+ * Holds that each chain ends, whichever results were lost on the way. Tasks that need a lost result and tasks that make it again want the
+ * same resource, and a node has just one. Nothing here awaits a ref while it has the resource, as that would wait for ever for a lost one,
+ * as in Ray.
  */
 import { get, type ObjectRef } from "../../src/index.ts";
 import { isOutcome, type Outcome, type TaskSpec } from "../application.ts";
 import type { PartContext, ProgramPart } from "./part.ts";
 
-/** What each node has of it, besides its CPUs. */
+/** Amounts on each node, besides CPUs. */
 export const SCARCE_RESOURCES: Readonly<Record<string, number>> = { GPU: 1, tenth: 1, memory: 1e9 };
 
 type Need = Pick<TaskSpec, "resources" | "gpus" | "memoryBytes">;

@@ -1,8 +1,8 @@
 /**
  * Streams in simulated programs: generators in workers that are read to the end, in part, or dropped midway.
  *
- * Holds that items come in order, each once and right, whatever dies as long as the stream may be made again; and that a generator whose reader has stopped
- * ends: what is still between two of its items when everything else is over breaks the run (`openStreams`).
+ * Holds that items come in order, each once and right, whatever dies as long as the stream may be made again. Holds that a generator whose
+ * reader has stopped ends: a generator that is still between two items when everything else is over breaks the run (`openStreams`).
  */
 import { type ObjectRefGenerator, remote } from "../../src/index.ts";
 import { currentProcess } from "../ambient.ts";

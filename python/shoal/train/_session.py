@@ -154,7 +154,7 @@ def _ended(session, framework, loop):
             return _failed(error)
         return {"type": "stopped"} if session.is_stopped else {"type": "finished", "value": None}
     except BaseException as error:
-        # A loop that catches StopLoop may fail of it.
+        # A loop that catches StopLoop may raise another error in turn.
         return {"type": "stopped"} if session.is_stopped else _failed(error)
     finally:
         framework.leave()

@@ -66,7 +66,7 @@ class RayDeepSpeedStrategy(_OfRank, _lightning.strategies.DeepSpeedStrategy):
         if self.root_device.type != "cpu":
             super().setup_environment()
             return
-        # Lightning lets DeepSpeed run on GPUs alone: past its check, to what is behind it.
+        # Lightning lets DeepSpeed run on GPUs alone: this skips the check and calls the base class.
         self.parallel_devices = [self.root_device]
         super(_lightning.strategies.DeepSpeedStrategy, self).setup_environment()
 

@@ -95,7 +95,7 @@ class Instances:
         instance, self.instance = self.instance, None
         if instance is None:
             return None
-        # The next trial may have begun already: the instance is still of its own.
+        # The next trial may have begun already; the instance still belongs to the previous one.
         following, _session.current = _session.current, self.trial
         try:
             cleanup = getattr(instance, "cleanup", None)

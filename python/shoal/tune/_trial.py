@@ -100,7 +100,7 @@ class Trial:
             self._tell({"type": "released"} if self._has_left else event)
         except BaseException as error:
             _loop_ends.run(self._has_left)
-            # A function that catches TrialLeft may fail of it.
+            # A function that catches TrialLeft may raise another error because the trial has left.
             if self._has_left:
                 self._tell({"type": "released"})
             else:

@@ -56,6 +56,8 @@ class Targets:
     def __init__(self, places):
         #: Folders of the driver and where they are here.
         self._places = places
+        #: Where relative places start, also once code of the user's works in another folder.
+        self._home = os.getcwd()
         self._found = {}
         #: The files that were named, by the module that each is here; and the folders that were added for them, as the driver names them.
         self._files = {}
@@ -120,20 +122,23 @@ class Targets:
         return getattr(found, "__shoal_function__", found)
 
     def _module(self, place):
-        if place.endswith(".py") or ("/" in place and os.path.isfile(self._here(place))):
+        if place.endswith(".py") or ("/" in place and os.path.isfile(self._absolute(place))):
             return self._file(place)
         folder, slash, name = place.rpartition("/")
         if slash:
             if not all(part.isidentifier() for part in name.split(".")):
                 return self._file(place)
-            self._add(os.path.abspath(self._here(folder)), folder)
+            self._add(self._absolute(folder), folder)
             place = name
         else:
-            self._activate(os.getcwd())
+            self._activate(self._home)
         try:
             return importlib.import_module(place)
         except ModuleNotFoundError as error:
             raise missing_module(error, place) from error
+
+    def _absolute(self, path):
+        return os.path.abspath(os.path.join(self._home, self._here(path)))
 
     def _here(self, path):
         for there, here in self._places:
@@ -162,9 +167,9 @@ class Targets:
         _put_first(folder)
 
     def _file(self, place):
-        path = os.path.abspath(self._here(place))
+        path = self._absolute(place)
         if not os.path.isfile(path):
-            where = "; a relative path is one of the working directory, %s, and new URL(...) names a file beside the caller" % os.getcwd()
+            where = "; a relative path is one of the working directory, %s, and new URL(...) names a file beside the caller" % self._home
             raise FileNotFoundError("there is no file %s%s" % (path, "" if os.path.isabs(place) else where))
         folder, file = os.path.split(path)
         name = file[:-3] if file.endswith(".py") else file

@@ -129,6 +129,7 @@ export { type OutputLines, sendSignal, setSignalSink, takeOutput } from "./outpu
 // Folders of this machine for a while, where all processes have theirs; and folders that the processes of a user share, which nobody else may look into.
 export { newTemporaryFolder, temporaryRoot } from "../runtime/os/files/temporary-folder.ts";
 export { makePrivateFolder } from "../runtime/os/files/private-files.ts";
+export { newProgramFolder } from "../runtime/os/files/program-folder.ts";
 export { removeIfEmpty } from "../runtime/os/files/shared-folder.ts";
 
 // The process that left a record in a file, and whether it still runs.

@@ -31,6 +31,7 @@ test("everything has a default", async () => {
     },
     callbacks: [],
     workerRuntimeEnv: undefined,
+    chdirToRankDir: undefined,
     logLevel: "WARNING",
     stop: undefined,
     overwrite: false,

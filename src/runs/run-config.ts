@@ -92,6 +92,11 @@ export interface RunConfig<Callback = object> {
   callbacks?: readonly Callback[] | undefined;
   /** Train: the environment of the ranks, over that of `python.task` and under `runtimeEnv` of the trainer. Default: none. */
   workerRuntimeEnv?: RuntimeEnv | undefined;
+  /**
+   * Train: whether each rank works in its own folder, `rank-0` and so on in the run's folder. false: in the program's folder. Default: true, unless the ranks'
+   * environment names a `workingDir`.
+   */
+  chdirToRankDir?: boolean | undefined;
   /** Train: the lines about the run on stderr. */
   loggingConfig?: LoggingConfig | undefined;
   /** Tune: when trials stop. */
@@ -135,6 +140,7 @@ export interface ResolvedRunConfig<Callback = object> {
   };
   readonly callbacks: readonly Callback[];
   readonly workerRuntimeEnv: RuntimeEnv | undefined;
+  readonly chdirToRankDir: boolean | undefined;
   readonly logLevel: LogLevel;
   readonly stop: unknown;
   readonly overwrite: boolean;
@@ -239,6 +245,7 @@ const RUN: LibraryOptions = {
   },
   train: {
     workerRuntimeEnv: plainObject('an object such as { python: "venv" } is needed'),
+    chdirToRankDir: flag(undefined as never),
     loggingConfig: plainObject('an object such as { logLevel: "ERROR" } is needed'),
   },
   tune: {

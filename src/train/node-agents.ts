@@ -5,7 +5,7 @@
  * without a notice its ranks end, and the controller handles that as any other failure.
  */
 import { type ActorHandle, getRuntimeContext, kill, type PreemptionInfo, ready, remote } from "../core/index.ts";
-import { followPreemption } from "../core/internal.ts";
+import { followPreemption, newProgramFolder } from "../core/internal.ts";
 import { type CheckpointPart, persistCheckpoint } from "../runs/stored-checkpoints.ts";
 import { removeFolder } from "../storage/places.ts";
 import { AGENT_START_MS } from "./limits.ts";
@@ -25,6 +25,10 @@ export class NodeAgent {
 
   async removeFolder(folder: string): Promise<void> {
     await removeFolder(folder);
+  }
+
+  newRankFolder(): string {
+    return newProgramFolder("shoal-rank-");
   }
 
   /** Yields each notice that the node is to be drained: a later drain has another deadline. */
@@ -64,6 +68,11 @@ export class NodeAgents {
   /** Copies a rank's files to the staging place of a checkpoint. */
   async copyPart(nodeId: string, part: PartRequest): Promise<CheckpointPart> {
     return await (this.#at(nodeId)?.copyPart.remote(part) ?? persistCheckpoint(part));
+  }
+
+  /** Makes a temporary folder for the ranks of a node. The next session on the machine removes it after a kill. */
+  async newRankFolder(nodeId: string): Promise<string> {
+    return await (this.#at(nodeId)?.newRankFolder.remote() ?? newProgramFolder("shoal-rank-"));
   }
 
   /** Removes a folder that a rank has handed over. One that stays is no reason to fail: it was a temporary one. */

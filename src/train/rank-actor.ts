@@ -10,6 +10,7 @@ import type { DataIterator } from "../data/index.ts";
 import type { Checkpoint } from "../runs/checkpoint.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { hostOf } from "../runs/node-address.ts";
+import { makeFolder } from "../storage/places.ts";
 import type { RankContext, RankDecision, RankEvent, RankFacts, RankNotice } from "./rank-protocol.ts";
 import { closeSession, openSession, RankSession, TrainingStopped } from "./rank-session.ts";
 
@@ -47,6 +48,7 @@ export class RankActor {
     checkpoint: Checkpoint | null;
     reported: readonly BestCheckpoint[];
     datasets: Readonly<Record<string, DataIterator>>;
+    folder: string | null;
   }): Promise<void> {
     const session = this.#ready();
     session.checkpoint = request.checkpoint ?? undefined;
@@ -54,6 +56,7 @@ export class RankActor {
     session.datasets = request.datasets;
     let last: RankEvent;
     try {
+      await this.#workIn(request.folder);
       const value = await request.loop(request.config);
       last = { type: "finished", value, operations: session.operations };
     } catch (thrown) {
@@ -62,6 +65,13 @@ export class RankActor {
       last = thrown instanceof TrainingStopped ? { type: "stopped", operations: session.operations } : { type: "failed", error, cause };
     }
     session.send(last);
+  }
+
+  /** In in-process mode all ranks share one folder. */
+  async #workIn(folder: string | null): Promise<void> {
+    if (folder === null || !isWorker()) return;
+    await makeFolder(folder);
+    process.chdir(folder);
   }
 
   async nextEvent(decision: RankDecision<Checkpoint> | null): Promise<RankEvent> {

@@ -17,10 +17,12 @@ import {
 } from "../runs/stored-checkpoints.ts";
 import type { Metrics } from "../runs/metrics.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
+import { RunError } from "../runs/errors.ts";
 import { retryStorage } from "../runs/storage-retries.ts";
 import { joinPath } from "../storage/paths.ts";
 import { STORAGE_RETRY_MS } from "./limits.ts";
 import type { NodeAgents } from "./node-agents.ts";
+import { isRankFolder } from "./rank-folders.ts";
 import type { RankReport } from "./rank-protocol.ts";
 
 interface StoreOptions {
@@ -87,6 +89,10 @@ export class RunStore {
     if (one.uploadMode === "none") return await this.#adopt(one.checkpoint.path, first.metrics);
     const name =
       withFiles.find(({ checkpoint }) => checkpoint.directoryName !== null)?.checkpoint.directoryName ?? checkpointName(this.#nextNumber);
+    if (isRankFolder(name))
+      throw new RunError(`Cannot store a checkpoint: its name is that of a rank's working folder: received ${name}`, {
+        hint: "Choose another checkpointDirName.",
+      });
     this.#nextNumber += 1;
     this.#countFrom(name);
     const to = joinPath(this.#options.folder, name);

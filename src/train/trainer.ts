@@ -230,6 +230,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     const { runConfig, name, folder, signal, checkpoint = store.newest, trialName, torchrun } = place;
     const { scaling, datasets } = this.#settings;
     // A rank that is alone needs no framework to find others.
+    const runtimeEnv = this.#runtimeEnv(runConfig.workerRuntimeEnv);
     const isAlone = scaling.max === 0 && this.#kind.isPython && torchrun === undefined;
     return new TrainingRun({
       name,
@@ -237,7 +238,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
         loop: this.#loop,
         scaling,
         backend: isAlone ? NO_FRAMEWORK : this.#kind.backend(this.#settings, torchrun),
-        runtimeEnv: this.#runtimeEnv(runConfig.workerRuntimeEnv),
+        runtimeEnv,
         startTimeoutMs: runConfig.failureConfig.startTimeoutMs,
         rendezvousTimeoutMs: runConfig.failureConfig.rendezvousTimeoutMs,
         torchrun,
@@ -253,6 +254,8 @@ export abstract class Trainer<Config, M extends object = Metrics> {
       },
       config: this.#config,
       datasets,
+      // In local mode the loop works where its program does.
+      hasRankFolders: scaling.max > 0 && (runConfig.chdirToRankDir ?? runtimeEnv?.workingDir === undefined),
       // torchrun starts all its ranks again where one fails.
       failureConfig:
         torchrun === undefined

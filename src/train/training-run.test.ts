@@ -56,6 +56,7 @@ async function runOf(signal = new AbortController().signal): Promise<{ run: Trai
       group: { scaling, loop: { kind: "typescript" }, context: {} } as never,
       config: {},
       datasets: { datasets: { train: {} as never }, split: "all", equal: false, enableShardLocality: true },
+      hasRankFolders: false,
       failureConfig,
       checkpoint: undefined,
       store: { all: [] } as never,

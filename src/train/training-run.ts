@@ -18,6 +18,7 @@ import { NodeAgents } from "./node-agents.ts";
 import { NoRoomError, roomForMore, shortageOfData } from "./placement.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankDecision, RankReport } from "./rank-protocol.ts";
+import { RankFolders } from "./rank-folders.ts";
 import { placedByRanks } from "./rank-uploads.ts";
 import type { RunStore } from "./run-store.ts";
 import { GroupNotStarted, type GroupRequest, lostRank, WorkerGroup } from "./worker-group.ts";
@@ -29,6 +30,8 @@ interface TrainingRunOptions {
   };
   readonly config: unknown;
   readonly datasets: TrainDatasets;
+  /** Whether each rank works in its own folder. */
+  readonly hasRankFolders: boolean;
   readonly failureConfig: ResolvedRunConfig["failureConfig"];
   readonly checkpoint: Checkpoint | undefined;
   readonly store: RunStore;
@@ -86,6 +89,7 @@ export class TrainingRun {
   #group: WorkerGroup | undefined;
   #shards: DatasetShards | undefined;
   #agents: NodeAgents | undefined;
+  #folders: RankFolders | undefined;
   /** Reports that are being stored. */
   readonly #recording = new Set<Promise<void>>();
   readonly #timers = new Map<TimerName, NodeJS.Timeout>();
@@ -237,10 +241,18 @@ export class TrainingRun {
       if (this.#group !== group || this.#controller.phase !== "rendezvous") return await shards.close();
       this.#shards = shards;
       await Promise.all([group.meet(), this.#agents?.ready()]);
+      await this.#openFolders(group, nodeIds);
     } catch (error) {
       return this.#handle({ kind: "notStarted", attempt, ...reasonOf(error) });
     }
     this.#handle({ kind: "met", attempt });
+  }
+
+  async #openFolders(group: WorkerGroup, nodeIds: readonly string[]): Promise<void> {
+    const agents = this.#agents;
+    if (!this.#options.hasRankFolders || agents === undefined || this.#group !== group) return;
+    this.#folders = new RankFolders({ runPath: this.#options.group.context.runPath, nodeIds, agents });
+    await this.#folders.open();
   }
 
   /** Looks twice, half a second apart where others hold the CPUs, so the ranks do not wait for it. */
@@ -260,6 +272,7 @@ export class TrainingRun {
       checkpoint,
       reported: this.#options.store.all,
       datasets: this.#shards?.byRank ?? [],
+      folders: this.#folders?.byRank ?? [],
       onFailure: (failure) => this.#handle({ kind: "failed", attempt, failure }),
     });
     for (let rank = 0; rank < group.size; rank += 1) void this.#follow({ group, rank, decision: undefined });
@@ -350,7 +363,9 @@ export class TrainingRun {
     const saysGoodbye = gently && !this.#options.signal.aborted;
     await Promise.allSettled([this.#group?.end({ gently: saysGoodbye }), this.#shards?.close()]);
     await Promise.allSettled(this.#recording);
+    await this.#folders?.close();
     await this.#agents?.close();
+    this.#folders = undefined;
     this.#group = undefined;
     this.#shards = undefined;
     this.#handle({ kind: "ended", attempt });

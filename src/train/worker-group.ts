@@ -64,6 +64,8 @@ interface BeginRequest {
   readonly reported: readonly { readonly checkpoint: Checkpoint; readonly metrics: Metrics }[];
   /** By rank. */
   readonly datasets: readonly Readonly<Record<string, DataIterator>>[];
+  /** By rank, where its loop works; empty where the loops stay in the folder in which their processes began. */
+  readonly folders: readonly string[];
   readonly onFailure: (failure: RankFailure) => void;
 }
 
@@ -176,11 +178,12 @@ export class WorkerGroup {
 
   /** Begins the loops. How they end is told by `nextEvent`; a loop that cannot begin is told to `onFailure`. */
   begin(request: BeginRequest): void {
-    const { config, checkpoint, reported, datasets, onFailure } = request;
+    const { config, checkpoint, reported, datasets, folders, onFailure } = request;
     const { loop } = this.#request;
     for (const rank of this.#actors.keys()) {
       const begin = loop.kind === "typescript" ? { loop: loop.fn } : {};
-      const own = { ...begin, config, checkpoint: checkpoint ?? null, reported, datasets: datasets[rank] ?? {} };
+      const ofRank = { datasets: datasets[rank] ?? {}, folder: folders[rank] ?? null };
+      const own = { ...begin, config, checkpoint: checkpoint ?? null, reported, ...ofRank };
       this.#call(rank, "begin", [own], this.#logSource(rank)).catch((error: Error) => onFailure(lostRank(rank, error)));
     }
   }

@@ -67,6 +67,46 @@ test("two ranks know their places, report together, and the result is rank 0's l
   expect((await Result.fromPath(result.path)).metrics).toMatchObject({ epoch: 1, worldRank: 0 });
 });
 
+async function writeBeside(): Promise<void> {
+  const { worldRank } = getContext();
+  if (worldRank === 0) writeFileSync("mine.txt", "of rank 0");
+  await report({ folder: process.cwd(), packages: typeof (await import("vitest/config")).defineConfig });
+}
+
+test("ranks work in folders of the run, which stay where something was written", async () => {
+  const { metrics, path } = await new DataParallelTrainer({
+    trainLoopPerWorker: writeBeside,
+    scalingConfig: TWO,
+    runConfig: config("rank folders"),
+  }).fit();
+  expect(metrics).toEqual({ folder: join(path, "rank-0"), packages: "function" });
+  expect(readFileSync(join(path, "rank-0", "mine.txt"), "utf8")).toBe("of rank 0");
+  expect(existsSync(join(path, "rank-1"))).toBe(false);
+});
+
+const where = async (): Promise<void> => await report({ folder: process.cwd() });
+
+test("ranks work in the program's folder with chdirToRankDir: false, and in the workingDir that they are given", async () => {
+  const stays = new DataParallelTrainer({ trainLoopPerWorker: where, runConfig: config("stays", { chdirToRankDir: false }) });
+  expect((await stays.fit()).metrics).toEqual({ folder: process.cwd() });
+  const workingDir = mkdtempSync(join(folder, "working-"));
+  writeFileSync(join(workingDir, "there.txt"), "yes");
+  const reads = async (): Promise<void> => await report({ there: readFileSync("there.txt", "utf8") });
+  const given = new DataParallelTrainer({ trainLoopPerWorker: reads, runtimeEnv: { workingDir }, runConfig: config("given") });
+  expect((await given.fit()).metrics).toEqual({ there: "yes" });
+  const both = { trainLoopPerWorker: where, runtimeEnv: { workingDir }, runConfig: config("both", { chdirToRankDir: true }) };
+  expect((await new DataParallelTrainer(both).fit()).metrics).toEqual({ folder: join(folder, "both", "rank-0") });
+});
+
+test("a checkpoint cannot have the name of a rank's folder", async () => {
+  const names = async (): Promise<void> => {
+    mkdirSync("own");
+    await report({ step: 1 }, { checkpoint: Checkpoint.fromDirectory("own"), checkpointDirName: "rank-1" });
+  };
+  const error = await failureOf(new DataParallelTrainer({ trainLoopPerWorker: names, runConfig: config("named rank") }).fit());
+  expect(error.message).toContain("Cannot store a checkpoint: its name is that of a rank's working folder: received rank-1");
+});
+
 /** A linear model on 64 rows of which each rank has its part; the gradients are averaged. */
 async function descend({ steps }: { steps: number }): Promise<void> {
   const { worldRank, worldSize } = getContext();

@@ -42,6 +42,14 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     expect(readFileSync(join(path, "rank-1.log"), "utf8").split("\n").slice(0, 2)).toEqual(["rank 1 speaks", "a child speaks"]);
   });
 
+  test("work in folders of their own, and still find modules beside their file", async () => {
+    const { metrics, path } = await trainerOf("python folders", "writes_beside").fit();
+    expect(metrics).toEqual({ folder: join(path, "rank-0") });
+    expect([0, 1].map((rank) => readFileSync(join(path, `rank-${rank}`, "mine.txt"), "utf8"))).toEqual(["0 found", "1 found"]);
+    const kept = await trainerOf("python kept", "writes_beside", { runtimeEnv: { workingDir: PYTHON_FOLDER } }).fit();
+    expect(kept.metrics?.["folder"]).not.toContain("rank-");
+  });
+
   test("wait for others no longer than they are told to", async () => {
     const error = await failureOf(trainerOf("python limited", "waits", { trainLoopConfig: { timeout: 0.3 } }).fit());
     expect(error.message).toContain("not all came within 300 ms: received no call of rank 0");

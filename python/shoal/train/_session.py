@@ -85,7 +85,7 @@ class RankSession:
         session.reported = [(one["checkpoint"], one["metrics"]) for one in options.get("reported") or ()]
         session.datasets = options.get("datasets") or {}
         config = options.get("config")
-        loop = partial(_call, self._loop, config)
+        loop = partial(_call, self._loop, config, options.get("folder"))
         self._thread.begin(lambda: self._exchange.tell(_outcome(session, self._framework, loop)))
 
     async def next_event(self, decision):
@@ -162,7 +162,10 @@ def _ended(session, framework, loop):
         sys.stderr.flush()
 
 
-def _call(loop, config):
+def _call(loop, config, folder):
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
+        os.chdir(folder)
     return loop(config or {}) if _takes_config(loop) else loop()
 
 

@@ -1,5 +1,5 @@
 /**
- * Folders for as long as the program that makes them lives: for test clusters, which remove theirs at their end.
+ * Folders for as long as the program that makes them lives: for test clusters and ranks of training, which remove theirs at their end.
  *
  * If a program ends otherwise (by an uncaught error, or `process.exit`), they are removed as it ends. Folders of a program that was killed
  * are removed by the next session on this machine, which finds their maker dead (`session-sweep.ts`).
@@ -14,8 +14,8 @@ function removeAll(): void {
   for (const folder of folders) removeProgramFolder(folder);
 }
 
-/** Only this user may look into it. @param prefix `shoal-test-`, as the sweep knows them */
-export function newProgramFolder(prefix: "shoal-test-"): string {
+/** Only this user may look into it. @param prefix one that the sweep knows */
+export function newProgramFolder(prefix: "shoal-test-" | "shoal-rank-"): string {
   const folder = newTemporaryFolder(prefix);
   if (folders.size === 0) process.on("exit", removeAll);
   folders.add(folder);

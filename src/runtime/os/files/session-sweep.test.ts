@@ -50,6 +50,7 @@ describe("sweepStaleSessions", () => {
     const stale = [
       session("shoal-000000000001", [dead]),
       session("shoal-spill-000000000002", [dead, dead]),
+      session("shoal-rank-aB3456", [dead]),
       session("shoal-000000000003", [changed(claim, 2, "another-boot")]),
       ...(process.platform === "linux" ? [session("shoal-000000000004", [changed(claim, 1, "12345")])] : []),
     ];

@@ -12,8 +12,8 @@ import { socketRoot, temporaryRoot } from "./temporary-folder.ts";
 
 const SHARED_MEMORY = "/dev/shm";
 const CLAIM_FILE = "owner";
-/** Folders of sessions, and those of test clusters. */
-const SESSION_FOLDER = /^shoal-((spill-)?[0-9a-f]{12}|test-[A-Za-z0-9]{6})$/;
+/** Folders of sessions, of test clusters, and of ranks of training. */
+const SESSION_FOLDER = /^shoal-((spill-)?[0-9a-f]{12}|(test|rank)-[A-Za-z0-9]{6})$/;
 /** An empty folder without a claim is one whose maker died between two lines of code. */
 const UNCLAIMED_FOR_MS = 3_600_000;
 

@@ -1,0 +1,3 @@
+"""Imported by a loop whose rank already works in its own folder."""
+
+WORD = "found"

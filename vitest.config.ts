@@ -1,10 +1,10 @@
 // The test runs of the repository, as Vitest projects.
 //
-// `unit` is everything beside the sources: no sockets, no sleeping, seconds for all of it. `rules` holds the repository's own laws
-// (types, layers, lint, format); the two together are `npm run check`. `apart` is what needs nothing of the machine to itself: the simulations and
-// whole programs, which compute, beside the store and the bus, which mostly wait for times to be over. `waiting` starts Shoal's own processes and waits for
-// limits of time to pass, so some of these files run side by side. `integration` starts Shoal's own processes, one file after another, since two cores are
-// little and much of it is measured against time.
+// `unit` is everything beside the sources: no sockets, no sleeping, seconds in all. `rules` holds the repository's own laws (types, layers,
+// lint, format); the two together are `npm run check`. `apart` is for files that can share the machine: the simulations and whole programs,
+// which compute, beside the store and the bus, which mostly wait for times to be over. `waiting` starts Shoal's own processes and waits for
+// limits of time to pass, so some of these files run side by side. `integration` starts Shoal's own processes, one file after another,
+// since two cores are little and many tests measure time.
 import { relative } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -31,7 +31,9 @@ const RULES = [
 
 const APART = ["test/closures/**/*.test.ts", "test/control-plane/**/*.test.ts", "test/*simulation.test.ts"];
 
-/** Files that need less than half of one processor: the rest of their time they wait. Each has folders, ports and processes of its own. Longest first. */
+/**
+ * Files that need less than half of one processor, since they mostly wait. Each has separate folders, ports and processes. Longest first.
+ */
 const WAITING = [
   "store-away",
   "self-fencing",
@@ -51,7 +53,7 @@ const WAITING = [
   "network-security",
 ].map((name) => `test/integration/${name}.test.ts`);
 
-/** The files of ten seconds and more among those that run side by side, longest first: what begins last is what all others are waited for. */
+/** The files of ten seconds and more among those that run side by side, longest first: the run waits for the file that begins last. */
 const LONGEST = [
   "test/tools.test.ts",
   "test/simulation.test.ts",
@@ -79,7 +81,10 @@ class LongestFirst extends BaseSequencer {
 /** Against programs of others, which are downloaded: `npm run test:systems` runs these alone, and `npm test` does not. */
 const SYSTEMS = ["test/systems/**/*.test.ts"];
 
-/** With each framework that people train, tune and serve with, in environments of its own: `npm run test:frameworks`, which takes long and is no part of CI. */
+/**
+ * Tests with each framework that people train, tune and serve with, in separate environments: `npm run test:frameworks`, which takes long
+ * and is no part of CI.
+ */
 const FRAMEWORKS = ["test/frameworks/**/*.test.ts"];
 
 /** Models in plain form that unit tests compare the product with. */

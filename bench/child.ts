@@ -1,9 +1,8 @@
 /**
- * One measured program as the harness sees it: a process group with a mark in its environment, by which everything
- * that it starts is found again, daemons that left the group included. Both sides run through here, so both are timed,
- * weighed and cleaned up alike.
- * Owns the processes: `close()` ends what is left of the tree and says how many processes that were.
- * Invariant: no child outlives its time limit, and only processes that carry this child's own mark are ever signalled.
+ * Runs one measured program: a process group with a mark in its environment. By the mark everything that it starts is found again, daemons
+ * that left the group included. Both sides run through here, so both are timed, weighed and cleaned up alike. Owns the processes: `close()`
+ * ends the rest of the tree and returns how many processes remained. Invariant: no child outlives its time limit, and only processes that
+ * carry this child's own mark are ever signalled.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -28,13 +27,13 @@ interface ChildExit {
 /** In the environment of a measured program and of all that it starts. */
 export const MARK_VARIABLE = "SHOAL_BENCH_MARK";
 const OUTPUT_TAIL_CHARACTERS = 4000;
-/** Both runtimes let their daemons end after the program itself; what is still there after this was left behind. */
+/** Both runtimes let their daemons end after the program itself; a process that is still there after this was left behind. */
 const LEFTOVER_GRACE_MS = 5000;
 
 /** Children that are not closed yet, for an interrupted harness to end. */
 const openChildren = new Set<Child>();
 
-/** They have process groups of their own, so the terminal's interrupt does not reach them. */
+/** Closes every running child: children have process groups of their own, so the terminal's interrupt does not reach them. */
 export async function closeAllChildren(): Promise<void> {
   await Promise.all([...openChildren].map((child) => child.close()));
 }
@@ -95,7 +94,7 @@ export class Child implements AsyncDisposable {
     return Promise.race([printed, ended]);
   }
 
-  /** Tells a program that waits for the end of its input to finish. */
+  /** Tells a program that waits for its input to close that it should finish. */
   endInput(): void {
     this.#process.stdin?.end();
   }
@@ -107,7 +106,7 @@ export class Child implements AsyncDisposable {
     throw new Error(`The program ${describeExit(exit)}\n${this.outputTail}`);
   }
 
-  /** Ends whatever the program left behind and resolves with the number of such processes. */
+  /** Ends the program's remaining processes and resolves with their number. */
   close(): Promise<number> {
     this.#closing ??= this.#endTree();
     return this.#closing;
@@ -131,7 +130,7 @@ export class Child implements AsyncDisposable {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It ended between the two looks.
+        // The process ended between the two looks.
       }
     }
     return left.length;

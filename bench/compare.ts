@@ -1,8 +1,8 @@
 /**
- * Runs figures on one side or both and turns the rounds into results. The rounds alternate, Shoal then Ray then Shoal,
- * each in processes of its own with a runtime of its own, so that whatever else the machine does meets both sides, and
- * neither idles beside the other. The value of a side is the median of its rounds, each the median of its windows.
- * A side that fails leaves the figure without a value and the reason in the result; the other figures still run.
+ * Runs figures on one side or both and turns the rounds into results. The rounds alternate, Shoal then Ray then Shoal, each in separate
+ * processes with a separate runtime. So other load on the machine meets both sides, and neither idles beside the other. The value of a side
+ * is the median over the rounds, and that of a round the median over the windows. A side that fails leaves the figure without a value and
+ * the reason in the result; the other figures still run.
  */
 import type { Details, Figure, Plan } from "./figure.ts";
 import { median } from "./statistics.ts";
@@ -19,7 +19,7 @@ export interface Result {
   readonly rayRounds: readonly number[];
   readonly shoalDetails: Details;
   readonly rayDetails: Details;
-  /** One sentence and the program's last output, for each round that failed. */
+  /** A sentence and the program's last output, for each round that failed. */
   readonly failures: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * What the figures of compiled graphs share: a graph of actors run compiled, and in turn with it the same by ordinary calls of other actors of the same
- * class, window by window, so that both numbers of a ratio are of one moment. Processor time is that of all processes of the session, the daemon's
- * included. `ray/compiled_graphs.py` is the twin.
+ * Shared by the figures of compiled graphs. A compiled graph of actors and ordinary calls of other actors of the same class take turns,
+ * window by window, so that both numbers of a ratio are from one moment. Processor time is that of all processes of the session, the
+ * daemon's included. `ray/compiled_graphs.py` is the twin.
  */
 import {
   type ActorHandle,
@@ -27,7 +27,7 @@ interface GraphShape {
   readonly lanes?: number;
   /** Executions that are under way at a time. */
   readonly inFlight: number;
-  /** Each stage passes on what it is given; otherwise two bytes go in, and each stage answers with two. */
+  /** Each stage passes on its input; otherwise two bytes go in, and each stage answers with two. */
   readonly input?: Uint8Array;
 }
 
@@ -98,7 +98,7 @@ export async function measureGraph(shape: GraphShape, plan: Plan): Promise<Measu
   };
 }
 
-/** Processor time of an execution, as a share of what the same by calls takes, in percent. */
+/** Processor time of an execution, in percent of the time by ordinary calls. */
 export async function measureGraphCost(shape: GraphShape, plan: Plan): Promise<Measurement> {
   const { calls, compiled } = await measureBoth(shape, plan);
   return {
@@ -140,7 +140,7 @@ function newLanes({ stages, lanes = 1 }: GraphShape): Lane[] {
   return Array.from({ length: lanes }, () => Array.from({ length: stages }, () => StageActorClass.remote()));
 }
 
-/** What a program without graphs does: each call takes the reference of the one before. */
+/** The same chain without a graph: each call takes the reference of the one before. */
 function callThrough(lane: Lane, method: Method, input: Uint8Array): ObjectRef<Uint8Array> {
   let value: Uint8Array | ObjectRef<Uint8Array> = input;
   for (const actor of lane) value = actor[method].remote(value);

@@ -1,6 +1,6 @@
 /**
- * Pipelines of Data, timed and weighed from outside: each in a process of its own that starts its runtime, warms its workers up, says "ready", and runs the pipeline once
- * between "begun" and "finished".
+ * Pipelines of Data, timed and weighed from outside. Each process starts its runtime, warms its workers up, says "ready", and runs the
+ * pipeline once between "begun" and "finished".
  *
  * Owns the input, which both sides read: made once, by Shoal, in a temporary folder that goes with this process. `programs/data-pipelines.ts` and `ray/data_pipelines.py` have
  * the pipelines; what both tell of their results has to agree, or the figure fails. `ray/data_beside.py` runs the same with DuckDB and Polars, in one process without Ray.
@@ -22,17 +22,17 @@ interface DataFigureFacts {
   readonly note?: string;
   /** The pipeline. Default: the name without `data-`. */
   readonly pipeline?: string;
-  /** What the figure is about. Default: time. */
+  /** The measured quantity. Default: time. */
   readonly of?: "time" | "memory";
   /** Whether DuckDB and Polars have such a pipeline, to stand beside in the details. Default: true. */
   readonly beside?: boolean;
-  /** What it reads: the table, or pictures of 640 x 480. Default: the table. */
+  /** The pipeline's input: the table, or pictures of 640 x 480. Default: the table. */
   readonly input?: Input;
 }
 
 type Input = "table" | "images";
 
-/** Of the time of a process that ends in between, the part since the last look is not seen. A look costs processor time, of which both sides get the same. */
+/** The time of a process since the last look is lost when the process ends. A look costs processor time, the same on both sides. */
 const WEIGH_EVERY_MS = 500;
 const ROWS: Readonly<Record<Input, { readonly full: number; readonly quick: number }>> = {
   table: { full: 10_000_000, quick: 1_000_000 },
@@ -42,7 +42,7 @@ const MAKE_WITHIN_MS = 600_000;
 /** Sums of floats in another order differ by about that. */
 const ROUNDING = 1e-9;
 
-/** What a program tells of its result. */
+/** Facts of a program about its result. */
 type Facts = Readonly<Record<string, number>>;
 
 export function dataFigure(facts: DataFigureFacts): HarnessFigure {

@@ -1,14 +1,14 @@
 /**
- * What one line of the benchmark is: its name, its unit, the bars it is held to, and how it is measured.
+ * A line of the benchmark: name, unit, bars, and measurement.
  *
- * A figure is measured in one of two places. "driver" figures run inside a driver that has just called `init()`, in a
- * process of its own (`round.ts` here, `ray/round.py` on the other side): rates and latencies. "harness" figures are
- * watched from outside, because a process cannot time its own start or weigh the daemons around it.
- * Invariant: each `figures/NAME.ts` exports one `figure` whose `name` is NAME, and Ray's side knows the same name.
+ * A figure is measured in one of two places. "driver" figures run inside a driver that has just called `init()` in a separate process
+ * (`round.ts` here, `ray/round.py` on the other side): rates and latencies. "harness" figures are watched from outside, because a process
+ * cannot time its own start or weigh the daemons around it. Invariant: each `figures/NAME.ts` exports one `figure` whose `name` is NAME,
+ * and Ray's side knows the same name.
  */
 import type { Subject } from "./subject.ts";
 
-/** What a result is held to: a ratio to Ray in the same run, a value of our own, or only that it runs to its end. */
+/** The requirement on a result: a ratio to Ray in the same run, a value of our own, or only that it runs to its end. */
 export type Bar =
   | { readonly kind: "ratio"; readonly atLeast: number }
   | { readonly kind: "value"; readonly atMost: number }
@@ -16,7 +16,7 @@ export type Bar =
 
 export type Details = Record<string, number | string>;
 
-/** What one round of one side yields. The samples are in the figure's unit. */
+/** Result of one round of one side. The samples are in the figure's unit. */
 export interface Measurement {
   readonly samples: readonly number[];
   readonly details?: Details;
@@ -41,7 +41,10 @@ interface FigureFacts {
   readonly floor: Bar | null;
   /** Upper limit of rounds, for figures whose one round is long enough to be its own average. */
   readonly roundsMax?: number;
-  /** How long a round of one side may take in each of its modes, the start and the end of its runtime included; then it is stopped and has failed. Default: `subject.ts` decides. */
+  /**
+   * Time limit for a round of one side in each mode, the start and the end of the runtime included. A round past the limit is stopped and
+   * has failed. Default: `subject.ts` decides.
+   */
   readonly limitMs?: number;
   /** A program of others that has to be installed. */
   readonly program?: "wrk";

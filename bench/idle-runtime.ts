@@ -1,8 +1,7 @@
 /**
- * Weighs a runtime that has started and does nothing. Everything that exists because the program called `init` counts,
- * the program's own process included; shared memory is what the processes map or what the file system holds more than
- * before, whichever is larger, so that a store counts once and also when nobody maps it.
- * Called by the two figures of the idle runtime.
+ * Weighs a runtime that has started and does nothing. Everything that exists because the program called `init` counts, the program's own
+ * process included. Shared memory is the mapped memory of the processes or the growth of the file system, whichever is larger. So a store
+ * counts once, and also when no process maps it. Called by the two figures of the idle runtime.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Plan } from "./figure.ts";

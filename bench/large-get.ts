@@ -1,8 +1,7 @@
 /**
- * Reads objects of 100 MB in a process that did not write them, and says what each reading cost: the time until the
- * array is there, and the private memory that the process gained. A copy shows as 100 MB of private (anonymous) memory;
- * a mapping shows as none. It is the kernel's count, so it holds whatever the runtime says of itself.
- * Called by the two figures of large gets; `ray/large_get.py` is the twin.
+ * Reads objects of 100 MB in a process that did not write them, and returns the cost of each: the time until the array is there, and the
+ * private memory that the process gained. A copy shows as 100 MB of private (anonymous) memory; a mapping shows as none. The kernel counts,
+ * so the runtime's own word does not matter. Called by the two figures of large gets; `ray/large_get.py` is the twin.
  */
 import { readFileSync } from "node:fs";
 import { get, type ObjectRef, put, remote } from "shoal";

@@ -1,11 +1,11 @@
 /**
- * Puts the same array of 100 Mi doubles (839 MB) again and again; the rate is in gigabytes per second.
- * Called by the two figures of large puts, which differ only in what the array holds. Each ref is disposed at once, as
- * Ray's reference count frees its own, so that the store holds one object at a time on both sides.
+ * Puts the same array of 100 Mi doubles (839 MB) again and again; the rate is in gigabytes per second. Called by the two figures of large
+ * puts, which differ only in the array's content. Each ref is disposed at once, as Ray's reference count frees its own, so that the store
+ * holds one object at a time on both sides.
  *
- * Every put is a sample, and the value is the median put. A put into pages of shared memory that were never used waits
- * for the kernel to clear them (measured on Ray: 0.4 to 2.5 GB/s against 20), and which put meets some is chance, so a
- * mean over a window says how many it met. The mean over all puts stands beside it, and the first one alone.
+ * Every put is a sample, and the value is the median put. A put into pages of shared memory that were never used waits for the kernel to
+ * clear them (measured on Ray: 0.4 to 2.5 GB/s against 20). Such puts come by chance, so a mean over a window says how many there were. The
+ * mean over all puts stands beside it, and the first one alone.
  */
 import { put } from "shoal";
 import type { Measurement, Plan } from "./figure.ts";

@@ -1,7 +1,8 @@
 /**
- * What a plain TCP connection carries between two processes of this machine: the upper bound for any transfer between nodes.
+ * Measures a plain TCP connection between two processes of this machine: the upper bound for any transfer between nodes.
  *
- * The sender is a process of its own, so that both ends have what two nodes have; it writes the same chunk again and again, the receiver counts.
+ * The sender is a separate process, so that both ends have the same share as two nodes. The sender writes the same chunk again and again,
+ * the receiver counts.
  */
 import { spawn } from "node:child_process";
 import net, { type AddressInfo } from "node:net";

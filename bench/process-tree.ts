@@ -73,12 +73,12 @@ async function threadsMicroseconds(pid: number): Promise<number> {
   return sum;
 }
 
-/** Clock ticks that the kernel counts a second of processor time by, in what it tells of processes: the same on all of Linux. */
+/** The kernel's unit of processor time, in ticks a second: the same on all of Linux. */
 const TICKS_PER_SECOND = 100;
 
 /**
- * Processor time so far of each of these processes, without that of their children. A caller that looks now and then keeps what it saw of those that end: who does not wait
- * for its children, as Ray does not, has no account of their time.
+ * Returns the processor time so far of each of these processes, without their children's. A caller that samples keeps the last value of a
+ * process that ends: a parent that does not wait for its children, as Ray does not, has no account of their time.
  */
 export async function processorSeconds(pids: readonly number[]): Promise<Map<number, number>> {
   const seconds = new Map<number, number>();

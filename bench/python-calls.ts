@@ -1,6 +1,6 @@
 /**
- * What the figures of Python share: the functions and the class that they call, and a Python with NumPy. The shapes are those of `small-calls.ts`, so that Ray's own
- * Python, called from Python, is the other side.
+ * Shared by the figures of Python: the functions and the class that they call, and a Python with NumPy. The shapes are those of
+ * `small-calls.ts`, so that Ray's own Python, called from Python, is the other side.
  */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -26,7 +26,7 @@ export interface RayEnvironment {
   readonly pythonVersion: string;
   readonly rayVersion: string;
   readonly sitePackages: string;
-  /** The program that the fast mode of Ray Serve has in place of its proxy; null where it is not there. */
+  /** The proxy of Ray Serve's fast mode; null where it is not installed. */
   readonly haproxy: string | null;
 }
 
@@ -57,7 +57,7 @@ export async function prepareRay(repositoryRoot: string, say: (line: string) => 
     say(`Building a Python environment with Ray ${RAY_VERSION} (once, about 400 MB to download) ...`);
     await rm(folder, { recursive: true, force: true });
     await mkdir(cache, { recursive: true });
-    // Ignored by its own file, so that the build is safe whatever the repository's ignore list says.
+    // The folder ignores itself, so that the build does not depend on the repository's ignore list.
     await writeFile(join(cache, ".gitignore"), "*\n");
     await step("create a virtual environment", base, ["-m", "venv", folder]);
     await step(`install Ray ${RAY_VERSION}`, python, ["-m", "pip", "install", "--quiet", ...REQUIREMENTS]);

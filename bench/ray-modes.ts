@@ -1,9 +1,9 @@
 /**
- * The two ways in which Ray Serve is run: with its defaults, and in its fast mode, where HAProxy stands before the replicas in place of the proxy in Python, and
- * Ray's own set of options for throughput is on (gRPC between replicas, user code and router on one loop, buffered logs).
+ * Ray Serve is run in two ways: with its defaults, and in its fast mode. There HAProxy stands before the replicas in place of the proxy in
+ * Python, and Ray's own set of options for throughput is on (gRPC between replicas, user code and router on one loop, buffered logs).
  *
- * Ray reads these variables when it is imported, so each mode is a process of its own. Both stand in the details, and the ratios to both under the table. Called by `subject.ts`,
- * and by `report.ts` for those ratios.
+ * Ray reads these variables when it is imported, so each mode is a separate process. Both stand in the details, and the ratios to both
+ * under the table. Called by `subject.ts`, and by `report.ts` for those ratios.
  */
 import { join } from "node:path";
 import type { Details, DriverFigure, Figure, Measurement } from "./figure.ts";

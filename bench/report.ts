@@ -56,7 +56,7 @@ export function resultLine(result: Result): string {
   ]);
 }
 
-/** What does not fit a line: details of both sides, notes, and failures. */
+/** Returns everything that does not fit a line: details of both sides, notes, and failures. */
 export function afterTable(results: readonly Result[]): string {
   const lines: string[] = [];
   for (const { figure, shoal, shoalDetails, rayDetails } of results) {

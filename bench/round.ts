@@ -1,6 +1,6 @@
 /**
- * One round of one "driver" figure on Shoal, in a process of its own: start a runtime, measure, write the measurement
- * to a file, shut down. Started by `subject.ts` as `round.ts FIGURE PLAN RESULT-FILE`; `ray/round.py` is the twin.
+ * Runs one round of one "driver" figure on Shoal, as a separate process: starts a runtime, measures, writes the measurement to a file,
+ * shuts down. Started by `subject.ts` as `round.ts FIGURE PLAN RESULT-FILE`; `ray/round.py` is the twin.
  */
 import { writeFileSync } from "node:fs";
 import { init, shutdown } from "shoal";

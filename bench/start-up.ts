@@ -1,6 +1,6 @@
 /**
- * Times a whole small program from outside: from the start of its process to its first actor's answer, and to its end.
- * Called by the two start-up figures, which take one of the two times each.
+ * Times a small program from outside: from its start to the first actor's answer, and to its end. Called by the two start-up figures, which
+ * use one of the two times each.
  */
 import type { Plan } from "./figure.ts";
 import type { Subject } from "./subject.ts";

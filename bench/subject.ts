@@ -34,7 +34,7 @@ export interface Subject {
   installedSize(): Promise<InstalledSize>;
 }
 
-/** What a subject needs of its context. The scratch folder is the harness's, removed at the end of the run. */
+/** The context of a subject. The harness owns the scratch folder, and removes it at the end of the run. */
 interface SubjectContext {
   readonly repositoryRoot: string;
   readonly scratchDirectory: string;
@@ -73,7 +73,7 @@ export function raySubject(context: SubjectContext, environment: RayEnvironment)
     RAY_USAGE_STATS_ENABLED: "0",
     // For clients that both sides start.
     SHOAL_BENCH_NODE: process.execPath,
-    // Its dashboard leaves temporary folders behind; there they go with the scratch folder.
+    // Ray's dashboard leaves temporary folders behind; there they go with the scratch folder.
     TMPDIR: context.scratchDirectory,
     SHOAL_BENCH_RAY_TEMP: join(context.scratchDirectory, "ray"),
   };
@@ -104,7 +104,7 @@ function limitOf(plan: Plan, { limitMs }: { readonly limitMs?: number } = {}): n
   return limitMs ?? (plan.quick ? QUICK_LIMIT_MS : FULL_LIMIT_MS);
 }
 
-/** The result comes back in a file: both runtimes write what they like to the standard streams. */
+/** The result comes back in a file: both runtimes write freely to the standard streams. */
 async function measureInChild(
   start: (args: readonly string[]) => Child,
   round: { context: SubjectContext; figure: DriverFigure; plan: Plan },

@@ -1,8 +1,8 @@
 /**
- * Measures how often per second an operation completes, in the way Ray's microbenchmark does: warm up, then time
- * windows in which the clock is read once per step of several calls, so that reading it costs nothing.
- * Called by the figures in the driver process. `ray/throughput.py` is its twin; change both or neither.
- * Invariant: a window holds at least one call, and a round of slow calls ends early rather than run for minutes.
+ * Measures how often per second an operation completes, in the way Ray's microbenchmark does: warms up, then times windows. The clock is
+ * read once per step of several calls, so that reading it costs nothing. Called by the figures in the driver process. `ray/throughput.py`
+ * is its twin; change both or neither. Invariant: a window holds at least one call, and a round of slow calls ends early rather than run
+ * for minutes.
  */
 import type { Measurement, Plan } from "./figure.ts";
 

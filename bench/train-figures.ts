@@ -1,5 +1,6 @@
 /**
- * Figures of training: what a loop has timed, in a program of its own that trains once, or twice and counts the second run, as the first one also starts what later ones find.
+ * Figures of training: the times of a loop in a separate program. The program trains once, or twice and counts the second run, as the first
+ * one also starts processes that later ones find.
  *
  * `programs/train.ts` and `ray/train.py` are the two sides; the loops (`ray/train_loops.py`, `ray/ddp_steps.py`) are the same files on both.
  */
@@ -22,7 +23,7 @@ interface TrainFigureFacts {
   readonly loop?: string;
   /** How often the program trains; the last time counts. */
   readonly runs: 1 | 2;
-  /** Default: what the loop has told. */
+  /** Default: the samples that the loop has sent. */
   readonly measure?: (subject: Subject, plan: Plan, facts: TrainingFacts) => Promise<Measurement>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Two nodes on this machine for the figures that are about a cluster: the driver hangs on the first, what is called lives on the second.
+ * Two nodes on this machine for the figures about a cluster: the driver runs on the first, its actors on the second.
  *
  * Both runtimes get the same: one CPU a node, and a resource `second` by which things are placed there. `ray/two_nodes.py` is the twin. On one machine the network is the
  * loopback interface, and both nodes share the cores, on either side.

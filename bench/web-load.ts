@@ -13,13 +13,13 @@ import { promisify } from "node:util";
 import type { Application } from "shoal/serve";
 import type { Measurement, Plan } from "./figure.ts";
 
-/** A round of a figure of Serve, its runtime included; most take a tenth of it. */
+/** Time limit for a round of a figure of Serve, the runtime included; most take a tenth. */
 export const SERVE_LIMIT_MS = 90_000;
 const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 20_000;
 /** How much longer than it was told `wrk` may take. */
 const LOAD_GRACE_MS = 20_000;
-/** Longer than any stream of the figures takes; `wrk` counts what takes more than 2 s as an error otherwise. */
+/** Longer than any stream of the figures; by default `wrk` counts an answer after 2 s as an error. */
 const ANSWER_LIMIT = "60s";
 
 export const JSON_ECHO: string = join(import.meta.dirname, "json-echo.lua");
@@ -35,7 +35,7 @@ interface LoadOptions {
   readonly plan: Plan;
   /** Default: 64. */
   readonly connections?: number | undefined;
-  /** What `wrk` sends, in Lua. Default: GET. */
+  /** The request that `wrk` sends, in Lua. Default: GET. */
   readonly script?: string | undefined;
 }
 
@@ -84,7 +84,7 @@ export async function answerBytes(address: string, last: string): Promise<number
   return answer.byteLength;
 }
 
-/** @throws where it takes longer, with what it was that did */
+/** @throws where it takes longer, with the name of the work */
 export async function within<T>(limitMs: number, doing: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

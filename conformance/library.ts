@@ -1,8 +1,8 @@
 /**
  * The functions and classes that scenarios call by name, on Shoal. `ray_twin.py` has the same in Python, line by line.
  *
- * They are ordinary user code on the public interface. What only one language has (a signal, a symbol) has no place here; files in the scenario's folder
- * are how runs are counted across processes.
+ * Named functions and classes of the scenarios: ordinary user code on the public interface. A feature of one language only (a signal, a
+ * symbol) has no place here; files in the scenario's folder count runs across processes.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { type ActorHandle, get, getActor, getRuntimeContext, type ObjectRef, put, remote } from "shoal";
@@ -232,7 +232,7 @@ class Doomed {
   }
 }
 
-/** Its first life dies in `dieOnce`; the number of lives is counted in a file. */
+/** The first life dies in `dieOnce`; the number of lives is counted in a file. */
 class Phoenix {
   readonly #file: string;
   constructor(file: string) {

@@ -1,5 +1,5 @@
 /**
- * `npm run conformance`: runs every scenario on Shoal and on the real Ray, and compares what came of it.
+ * `npm run conformance`: runs every scenario on Shoal and on the real Ray, and compares the results.
  *
  * A scenario passes when both sides end alike, or when it says that we differ and they do. The last line is `N passed, N failed`; the exit code is 1
  * where one failed. Ray's Python environment is the benchmark's, built once in .bench-cache/.
@@ -131,7 +131,7 @@ function isBroken(result: unknown): result is Broken {
   return typeof result === "object" && result !== null && "broken" in result;
 }
 
-/** As both sides tell it after a passage through JSON: what is undefined is absent. */
+/** Returns the result after a passage through JSON, as both sides report theirs: undefined members are absent. */
 async function resultOf(scenario: Scenario, system: System): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Broken>((resolve) => {

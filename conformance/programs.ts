@@ -1,7 +1,7 @@
 /**
- * What a scenario needs of the driver as a whole (sessions, graphs, pools, queues), as programs that are called by name. `ray_twin.py` has the same in Python.
+ * Programs that need the driver as a whole (sessions, graphs, pools, queues), called by name. `ray_twin.py` has the same in Python.
  *
- * Each is an ordinary piece of a driver on the public interface; what it returns is plain data.
+ * Each is an ordinary piece of a driver on the public interface, and returns plain data.
  */
 import { get, InputNode, init, isInitialized, MultiOutputNode, type ObjectRef, put, remote, wait } from "shoal";
 import { ActorPool, Pool, Queue, QueueEmptyError, QueueFullError } from "shoal/util";

@@ -183,14 +183,14 @@ export class ShoalSystem implements System {
     try {
       return { value: await runSteps(steps, mkdtempSync(join(this.folder, "data-"))) };
     } catch (error) {
-      // Which kind of error it is otherwise is each side's own affair; that there is one is not.
+      // Other kinds of errors differ from side to side; only the fact of an error is compared.
       for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
         if (cause.name === "AppError") return { error: "AppError", message: cause.message };
       return { error: "error" };
     }
   }
 
-  /** Lets go of what a scenario made. */
+  /** Lets go of a scenario's objects and actors. */
   async forget(): Promise<void> {
     for (const kept of this.#kept.values()) (kept as Partial<Disposable>)[Symbol.dispose]?.();
     this.#kept.clear();

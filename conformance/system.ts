@@ -1,9 +1,9 @@
 /**
- * What a scenario may do: the few operations of the programming model that Shoal and the real Ray both have.
+ * Operations of a scenario: the few of the programming model that Shoal and the real Ray both have.
  *
- * A scenario is written once against this interface and run on both sides; `shoal-system.ts` and `ray-system.ts` are the two. Functions
- * and classes are named, because they cannot be shipped from one language to the other: `library.ts` and `ray_twin.py` hold the same ones under the same names.
- * Whatever an operation fails with is an `Outcome` with the kind of the error in Shoal's terms, never an exception.
+ * A scenario is written once against this interface and run on both sides; `shoal-system.ts` and `ray-system.ts` are the two. Functions and
+ * classes are named, because they cannot be shipped from one language to the other: `library.ts` and `ray_twin.py` hold the same ones under
+ * the same names. A failed operation gives an `Outcome` with the kind of the error in Shoal's terms, never an exception.
  */
 
 import type { Step } from "./data-steps.ts";
@@ -69,7 +69,7 @@ export interface System {
   put(value: unknown): Promise<Ref>;
   /** Indices of the ready and of the pending refs. */
   wait(refs: readonly Ref[], options: { numReturns: number; timeoutMs?: number }): Promise<Outcome>;
-  /** Of each ref: how many nodes have it, whether it takes more than 100 KB, whether it was spilled. */
+  /** For each ref: how many nodes have it, whether it takes more than 100 KB, whether it was spilled. */
   locations(refs: readonly Ref[]): Promise<Outcome>;
   cancel(ref: Ref, options?: { force?: boolean; recursive?: boolean }): Promise<Outcome>;
   actor(name: string, args?: readonly unknown[], settings?: Settings): Promise<Handle>;
@@ -94,7 +94,7 @@ export interface System {
   close(): Promise<void>;
 }
 
-/** One scenario: what it shows, which row of the feature table it belongs to, and what is expected of the comparison. */
+/** A scenario: the claim, the row in the feature table, and the expected result of the comparison. */
 export interface Scenario {
   readonly name: string;
   /** Section of the feature table. */

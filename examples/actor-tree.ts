@@ -40,7 +40,7 @@ class Supervisor {
         return await worker.work.remote(limit, attempt);
       } catch (error) {
         if (!(error instanceof ActorDiedError) || attempt === ATTEMPTS_MAX) throw error;
-        // Others that were with it come here too; the first of them makes the new one.
+        // Other calls that had the same worker come here too; the first of them makes the new one.
         if (this.#workers[place] !== worker) continue;
         this.#replaced += 1;
         this.#workers[place] = WorkerActor.remote();

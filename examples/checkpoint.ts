@@ -1,6 +1,6 @@
 /**
- * An actor whose state survives its process: it writes a checkpoint after so many steps, and begins from the last one when it is started again. A step
- * is counted once, however often the process dies: what was done since the checkpoint is done again.
+ * An actor whose state survives its process: it writes a checkpoint after so many steps, and begins from the last one when it is started
+ * again. A step is counted once, however often the process dies: work since the checkpoint is done again.
  *
  *   node examples/checkpoint.ts [STEPS]
  */

@@ -32,7 +32,7 @@ function loadModel(): Model {
   };
 }
 
-/** Lives in a process of its own, once for many batches. */
+/** Lives in a separate process, created once for many batches. */
 class Embedder {
   readonly #model: Model = loadModel();
 

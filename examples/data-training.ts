@@ -19,7 +19,7 @@ interface Example {
   b: number;
   label: number;
 }
-/** Of `a`, of `b`, and what is added. */
+/** Weights for `a`, for `b`, and the constant. */
 type Weights = [number, number, number];
 
 class Trainer {

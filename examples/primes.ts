@@ -1,8 +1,8 @@
 /**
  * The sum of the primes below a limit, computed several times: first in sequence in this process, then as tasks on all cores.
  *
- * An ordinary program on Shoal. `sumPrimes` is called directly in the first part and inside a task in the second; what it uses travels
- * with it. Each task tells an actor how far it is, and this program draws what the actor knows.
+ * An ordinary program on Shoal. `sumPrimes` is called directly in the first part and inside a task in the second; the functions that it
+ * uses travel along. Each task tells an actor how far it is, and this program draws the actor's fractions.
  */
 import { parseArgs } from "node:util";
 import { setImmediate } from "node:timers/promises";
@@ -35,7 +35,7 @@ async function sumPrimes(limit: number, report: (fraction: number) => void): Pro
       if (candidate * candidate < limit) primes.push(candidate);
     }
     report(end / limit);
-    // Between two pieces the process may send what was reported.
+    // Between two pieces the process may send the report.
     await setImmediate();
   }
   return sum;
@@ -50,7 +50,7 @@ function isPrime(candidate: number, primes: readonly number[]): boolean {
   return true;
 }
 
-/** An actor: lives in a process of its own and remembers how far each task is. */
+/** An actor: lives in a separate process and remembers how far each task is. */
 class Progress {
   #fractions: number[];
 
@@ -71,7 +71,7 @@ const sumPrimesTask = remote(async (task: number, limit: number, progress: Actor
   const sum = await sumPrimes(limit, (fraction) => {
     progress.report.remote(task, fraction);
   });
-  // Calls from one process arrive in their order: with this one there, whoever has the sum also finds the task at 100 %.
+  // Calls from one process arrive in order: after this one, a caller with the sum also finds the task at 100 %.
   await progress.report.remote(task, 1);
   return sum;
 });
@@ -121,7 +121,7 @@ interface Choices {
   parallel: boolean;
 }
 
-/** Prints help, or what is wrong with the arguments, and ends the process when there is nothing to run. */
+/** Prints help, or the fault in the arguments, and ends the process when there is nothing to run. */
 function readChoices(): Choices {
   try {
     const { values } = parseArgs({

@@ -26,7 +26,7 @@ class Counter {
 const CounterActor = remote(Counter, { numCpus: 0 });
 const pages = new Queue<string>({ maxSize: 8 });
 const counters = [CounterActor.remote(), CounterActor.remote(), CounterActor.remote()];
-// A pool gathers what the actors have counted; each counts once, all at the same time.
+// A pool gathers the actors' counts; each counts once, all at the same time.
 const pool = new ActorPool(counters);
 for (const _ of counters) pool.submit((counter, input: Queue<string>) => counter.count.remote(input), pages);
 

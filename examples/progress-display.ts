@@ -1,7 +1,7 @@
 /**
  * Shows how far each of several tasks is: bars that are redrawn in place in a terminal, plain lines elsewhere.
  */
-/** What is needed of an output stream; `process.stdout` is one. */
+/** Needed members of an output stream; `process.stdout` is one. */
 export interface Output {
   isTTY?: boolean;
   /** Rows of the terminal; 0 where it does not know. */
@@ -29,7 +29,7 @@ export class ProgressDisplay {
     this.#stepsPrinted = Array.from({ length: tasks }, () => 0);
   }
 
-  /** `fractions` holds for each task how much of it is done, from 0 to 1. */
+  /** `fractions` holds the finished part of each task, from 0 to 1. */
   show(fractions: readonly number[]): void {
     if (this.#output.isTTY) this.#redraw(fractions);
     else this.#printPassedSteps(fractions);

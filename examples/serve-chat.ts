@@ -4,7 +4,7 @@
  *     node examples/serve-chat.ts            starts it, asks it something, ends it
  *     node examples/serve-chat.ts --stay     stays on port 8000: open http://127.0.0.1:8000
  *
- * The model only repeats what it hears. A real one: `engine: serve.llm.upstream({ url: "http://127.0.0.1:11434/v1", model: "qwen3:4b" })`.
+ * The model only repeats its input. A real one: `engine: serve.llm.upstream({ url: "http://127.0.0.1:11434/v1", model: "qwen3:4b" })`.
  */
 import * as serve from "shoal/serve";
 

@@ -41,7 +41,7 @@ class Classifier {
     await this.#session;
   }
 
-  /** One run with sixteen pictures takes hardly longer than with one. */
+  /** A run with sixteen pictures takes hardly longer than with one. */
   classify = serve.batch(
     async (pictures: Float32Array[]): Promise<Answer[]> => {
       const pixels = new Float32Array(pictures.length * SIZE * SIZE);

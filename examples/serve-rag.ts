@@ -4,8 +4,9 @@
  *     node examples/serve-rag.ts            starts it, asks it two questions, ends it
  *     node examples/serve-rag.ts --stay     stays on port 8000: curl 'http://127.0.0.1:8000/?q=how+long+is+the+warranty'
  *
- * The embedder counts words and the model repeats what it is given, so the program needs no download. Real ones take their places without another change: an embedder on transformers.js
- * (docs/serve-models.md), and `engine: serve.llm.upstream({ url: "http://127.0.0.1:11434/v1", model: "qwen3:4b" })`.
+ * The embedder counts words and the model repeats its input, so the program needs no download. Real ones take their places without another
+ * change: an embedder on transformers.js (docs/serve-models.md), and `engine: serve.llm.upstream({ url: "http://127.0.0.1:11434/v1", model:
+ * "qwen3:4b" })`.
  */
 import * as serve from "shoal/serve";
 

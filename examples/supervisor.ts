@@ -1,6 +1,6 @@
 /**
- * A tree of actors: a supervisor makes workers, shares out jobs among them, and makes a worker anew when its process dies. Whoever asks the
- * supervisor notices nothing of it.
+ * A tree of actors: a supervisor makes workers, shares out jobs among them, and makes a worker anew when its process dies. Callers of the
+ * supervisor do not notice.
  *
  *   node examples/supervisor.ts [JOBS]
  */
@@ -17,7 +17,7 @@ class Worker {
   }
 }
 
-/** Its calls overlap, so that it hands out the next job while others are under way. */
+/** Calls of a supervisor overlap, so that it hands out the next job while others are under way. */
 class Supervisor {
   readonly #workers: ActorHandle<Worker>[] = [];
   #replaced = 0;
@@ -34,7 +34,7 @@ class Supervisor {
         return await worker.square.remote(job, attempt);
       } catch (error) {
         if (!(error instanceof ActorDiedError)) throw error;
-        // Others may have seen the same death: the first of them makes the next worker.
+        // Several calls may have seen the same death: the first of them makes the next worker.
         if (this.#workers[place] !== worker) continue;
         this.#workers[place] = remote(Worker).remote();
         this.#replaced += 1;

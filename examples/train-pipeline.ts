@@ -1,8 +1,9 @@
 /**
  * A model in two stages, each an actor with its own layers and gradients: the way to train a model that is too large for one process.
  *
- * A batch is cut into parts. The first stage sends what it makes of a part to the second one, by a reference, and begins the next part; the gradients come back the same way. So both
- * stages work at once, and hold no more of a batch than its parts. After the last part both take a step. The same stages in one process, one after the other, come to the same losses.
+ * A batch is cut into parts. The first stage computes a part, sends the result to the second one by a reference, and begins the next part;
+ * the gradients come back the same way. So both stages work at once, and hold no more of a batch than its parts. After the last part both
+ * take a step. The same stages in one process, one after the other, come to the same losses.
  *
  *   node examples/train-pipeline.ts [EPOCHS]
  */
@@ -65,7 +66,7 @@ class FirstStage {
   }
 }
 
-/** The sum of what the first stage gives, with weights, and the mean square error of a batch. */
+/** The weighted sum of the first stage's outputs, and the mean square error of a batch. */
 class SecondStage {
   readonly #layer = new Layer(HIDDEN);
   #loss = 0;

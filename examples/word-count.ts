@@ -1,6 +1,6 @@
 /**
- * Counts the words in every `.md` and `.ts` file under a folder, as a tree of tasks: a task for each folder, which starts one for each folder
- * inside it. An actor adds up what the tasks find.
+ * Counts the words in every `.md` and `.ts` file under a folder, as a tree of tasks: a task for each folder, which starts one for each
+ * folder inside it. An actor adds up the counts.
  *
  *   node examples/word-count.ts FOLDER
  */

@@ -1,7 +1,9 @@
 /**
- * `npm run tokens`: how large `src` is without its tests, in tokens without comments, a row a folder; with `--against`, beside what it was at a revision of git.
+ * `npm run tokens`: prints the size of `src` without its tests, in tokens without comments, a row a folder. With `--against`, also prints
+ * the size at a revision of git.
  *
- * Tokens and not lines, because lines can be made longer and comments are not what has to be kept small. A file that moved counts where it is; the total does not change by it.
+ * Tokens and not lines, because lines can be made longer and the size of comments does not matter. A file that moved counts where it is;
+ * the total does not change by it.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -18,7 +20,7 @@ Counts the tokens of src, tests and comments left out, by folder and in all.
   --help          prints this
 `;
 
-/** Bands whose folders are as large as other bands: each has a row of its own. */
+/** Bands whose folders are as large as other bands: each folder has its own row. */
 const BANDS_OF_FOLDERS: ReadonlySet<string> = new Set(["runtime", "ops"]);
 
 const NAME_COLUMNS = 24;

@@ -1,2 +1,2 @@
-/** What nats-server.mjs offers to the tests. */
+/** Types of nats-server.mjs for the tests. */
 export declare function natsServerBinary(): string;

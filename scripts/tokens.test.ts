@@ -1,4 +1,4 @@
-/** What counts as a token. */
+/** The rules by which tokens are counted. */
 import { expect, test } from "vitest";
 import { countTokens } from "./tokens.ts";
 

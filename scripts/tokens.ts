@@ -35,7 +35,9 @@ export function countTokens(text: string): number {
   return count;
 }
 
-/** Yields each comment of a TypeScript text with the offset of its first character. @throws Error for a text that is no TypeScript */
+/**
+ * Yields each comment of a TypeScript text with the offset of the comment's first character. @throws Error for a text that is no TypeScript
+ */
 export function* commentsOf(text: string): Generator<{ start: number; text: string }> {
   for (const { kind, start, end } of tokensOf(text, { withTrivia: true }))
     if (COMMENTS.has(kind)) yield { start, text: text.slice(start, end) };
@@ -44,7 +46,7 @@ export function* commentsOf(text: string): Generator<{ start: number; text: stri
 function* tokensOf(text: string, { withTrivia }: { withTrivia: boolean }): Generator<{ kind: SyntaxKind; start: number; end: number }> {
   // With trivia the scanner takes the first line of a program for a fault.
   const scanner = createScanner(!withTrivia, undefined, text.replace(/^#!/, "//"));
-  /** Of each open template, innermost last, the braces that are open in its expression. */
+  /** For each open template, innermost last, the braces that are open in its expression. */
   const templates: number[] = [];
   let previous: SyntaxKind = SyntaxKind.Unknown;
   for (;;) {

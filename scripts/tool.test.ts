@@ -1,4 +1,4 @@
-/** What the repository's tools make of their command lines. */
+/** The command lines of the repository's tools, and what `runTool` makes from them. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { OptionError, runTool, wholeNumber } from "./tool.ts";
 

@@ -1,25 +1,26 @@
 /**
  * How the repository's own tools (`npm run sim`, `soak`, `chaos`, `scale`, `conformance`, `bench`) read their command lines: `--help`, exit codes, and errors without a stack.
  *
- * Exit code 2 for options that a tool does not know or values that it cannot use, said in one line; what it found wrong is its own code, 1. Whatever else a tool throws is a defect of the tool, and keeps its stack.
+ * Unknown options and unusable values end with exit code 2 and one line of text. A tool that finds faults ends with 1. Any other exception
+ * is a defect of the tool, and keeps its stack.
  */
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 
 interface Tool<Options extends ParseArgsOptionsConfig> {
   /** As it is typed: `npm run sim`. */
   readonly command: string;
-  /** What `--help` prints. */
+  /** Text for `--help`. */
   readonly usage: string;
   readonly options: Options;
-  /** What it takes besides options: a list of names of which any number may be given. Default: nothing. */
+  /** Name of the words that a tool takes besides options, of which any number may be given. Default: no words. */
   readonly words?: readonly string[];
-  /** Its exit code. @throws RangeError, TypeError for a value of an option, before it has begun anything */
+  /** Runs the tool; returns the exit code. @throws RangeError, TypeError for a value of an option, before it has begun anything */
   readonly run: (values: ToolValues<Options>, words: readonly string[]) => Promise<number> | number;
 }
 
 export type ToolValues<Options extends ParseArgsOptionsConfig> = ReturnType<typeof parseArgs<{ options: Options }>>["values"];
 
-/** What a tool says of a value that it cannot use. */
+/** An unusable value of an option. */
 export class OptionError extends Error {}
 
 export async function runTool<const Options extends ParseArgsOptionsConfig>(tool: Tool<Options>): Promise<number> {

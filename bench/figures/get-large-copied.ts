@@ -1,6 +1,6 @@
 /**
- * How much of a 100 MB object is copied when another process gets it and reads all of it: nothing, where it is mapped.
- * The limit of 1 MB is what the reading process allocates for other reasons meanwhile (the program's own garbage).
+ * Bytes copied when another process gets a 100 MB object and reads every byte: none, where the object is mapped. The limit of 1 MB allows
+ * for the program's own garbage in the reading process.
  */
 import { type DriverFigure, valueAtMost } from "../figure.ts";
 import { readLargeObjects } from "../large-get.ts";

@@ -1,6 +1,6 @@
 /**
- * How long another process waits for a 100 MB object that it has not seen: the time of `get`, and beside it the time of
- * the first pass over the data, which a mapping defers to.
+ * Time until another process has a 100 MB object that it has not seen. The value is the time of `get`; the details show the first pass over
+ * the data, which pays for a mapping.
  */
 import { type DriverFigure, valueAtMost } from "../figure.ts";
 import { readLargeObjects } from "../large-get.ts";

@@ -1,5 +1,6 @@
 /**
- * Processor time of all processes for an execution of a compiled graph of three actors, one at a time, in percent of what the same takes by ordinary calls.
+ * Processor time of all processes for an execution of a compiled graph of three actors, one at a time, in percent of the same by ordinary
+ * calls.
  */
 import { measureGraphCost } from "../compiled-graphs.ts";
 import { type DriverFigure, valueAtMost } from "../figure.ts";

@@ -1,5 +1,5 @@
 /**
- * Processor time of all processes for an execution of a compiled graph of one actor, one at a time, in percent of what an ordinary call of an actor takes.
+ * Processor time of all processes for an execution of a compiled graph of one actor, one at a time, in percent of an ordinary actor call.
  */
 import { measureGraphCost } from "../compiled-graphs.ts";
 import { type DriverFigure, valueAtMost } from "../figure.ts";

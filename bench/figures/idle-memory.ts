@@ -1,4 +1,4 @@
-/** What those processes weigh: proportional set sizes plus shared memory in use, the program's own process included. */
+/** Memory of those processes: proportional set sizes plus shared memory in use, the program's own process included. */
 import { type HarnessFigure, valueAtMost } from "../figure.ts";
 import { weighIdleRuntime } from "../idle-runtime.ts";
 

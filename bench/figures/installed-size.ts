@@ -1,6 +1,6 @@
 /**
- * What an installation puts on the disk: the package and its production dependencies, without the interpreter, and on
- * Ray's side without pip and without numpy, which only this benchmark needs.
+ * Disk space of an installation: the package and its production dependencies, without the interpreter, and on Ray's side without pip and
+ * without numpy, which only this benchmark needs.
  */
 import { type HarnessFigure, valueAtMost } from "../figure.ts";
 

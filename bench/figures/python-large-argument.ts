@@ -1,6 +1,6 @@
 /**
- * A call of Python with 100 MB that were put before: the argument is a NumPy array over the store's memory. The details count what was mapped for a call, and that
- * the array is NumPy's, so that nothing was copied.
+ * A call of Python with 100 MB that were put before: the argument is a NumPy array over the store's memory. The details count the mapped
+ * bytes for a call, and show that the array is NumPy's, so that nothing was copied.
  */
 import { get, put, python } from "shoal";
 import { type DriverFigure, ratioAtLeast } from "../figure.ts";

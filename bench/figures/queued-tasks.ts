@@ -1,7 +1,6 @@
 /**
- * Many tasks queued at once on one machine: all are submitted before the first result is asked for, then all are
- * gotten. The curve from 10 tasks up shows whether a task costs the same however many wait, and the peak memory of the
- * driver whether the queue is bounded by what is live.
+ * Many tasks queued at once on one machine: all are submitted before the first result is asked for, then all are gotten. The curve from 10
+ * tasks up shows whether a task costs the same however many wait, and the driver's peak memory shows whether live tasks bound the queue.
  */
 import { get } from "shoal";
 import { type Details, type DriverFigure, RUNS, ratioAtLeast } from "../figure.ts";

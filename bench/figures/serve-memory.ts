@@ -1,4 +1,4 @@
-/** What the controller, a proxy and one replica weigh at rest, after a request: proportional set sizes of their three processes. */
+/** Memory of the controller, a proxy and one replica at rest, after a request: proportional set sizes of the three processes. */
 import { setTimeout as delay } from "node:timers/promises";
 import { actors } from "shoal";
 import { deployment } from "shoal/serve";

@@ -1,7 +1,7 @@
 /**
- * Five times what the object store holds goes through it and is read again: objects of 10 MB are put and kept, then each is got in order and one number
- * of every page of it is added up. The rate counts every byte twice, once written and once read.
- * The store is made small for it, so that the round does not depend on the machine's memory; the disk is the one of the temporary folder on both sides.
+ * Five times the object store's size goes through the store and is read again. Objects of 10 MB are put and kept, then each is got in
+ * order, and a number from each page is added up. The rate counts every byte twice, once written and once read. The store is made small
+ * here, so that the round does not depend on the machine's memory; the disk is the one of the temporary folder on both sides.
  */
 import { get, init, type ObjectRef, objectStoreStatistics, put, shutdown } from "shoal";
 import type { DriverFigure } from "../figure.ts";

@@ -1,6 +1,5 @@
 /**
- * The throughput of one driver: 1,000 tasks submitted in a row, then one get of them all. Bound by what the driver
- * spends on a task.
+ * The throughput of one driver: 1,000 tasks submitted in a row, then one get of them all. Bound by the driver's time for a task.
  */
 import { get } from "shoal";
 import { type DriverFigure, ratioAtLeast } from "../figure.ts";

@@ -1,4 +1,4 @@
-/** Processor time of the ranks for a step of DDP, of what the same steps take under `torchrun` right afterwards. A round is a pair. */
+/** Processor time of the ranks for a step of DDP, in percent of the same steps under `torchrun` right afterwards. A round is a pair. */
 import { type HarnessFigure, valueAtMost } from "../figure.ts";
 import { stepsOfTorchrun, trainFigure } from "../train-figures.ts";
 

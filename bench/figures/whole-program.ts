@@ -1,6 +1,5 @@
 /**
- * The same program from the start of its process to its end, so with `shutdown`. It has no bar of its own: it keeps a
- * fast start from being bought with a slow end.
+ * The same program from start to end, so with `shutdown`. Has no bar: the figure shows whether a fast start was bought with a slow end.
  */
 import type { HarnessFigure } from "../figure.ts";
 import { timePrograms } from "../start-up.ts";

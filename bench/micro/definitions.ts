@@ -51,7 +51,7 @@ function median(values: readonly number[]): number {
 }
 
 const count = Number(process.argv[2] ?? 500);
-// The inspector and the parser are loaded once in a process, whatever is captured.
+// The inspector and the parser are loaded once in a process, for any capture.
 await costOf(() => 1);
 const first = await costOf(makeFunction("body 0"));
 const later: Cost[] = [];

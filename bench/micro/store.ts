@@ -1,9 +1,9 @@
 /**
  * The object store by itself, without processes or messages: `node bench/micro/store.ts`, about 5 seconds.
  *
- * Prints how fast an object of 100 MB is put (into fresh pages, into recycled ones; untouched zeros and real data), how long it takes to get it and how many
- * bytes that copies, and what a small put and get cost. Run it with `SHOAL_NATIVE=0` for the figures without the native part. Removes
- * everything that it made.
+ * Measures objects of 100 MB and small ones. Prints the rate of a put, into fresh and into recycled pages, with untouched zeros and with
+ * real data. Prints also the time of a get, the bytes that it copies, and the cost of a small put and get. Run it with `SHOAL_NATIVE=0` for
+ * the figures without the native part. Removes everything that it made.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const inBand = Buffer.from("the in-band bytes of a value");
 
 interface Times {
   medianMs: number;
-  /** What it costs when no other program is in the way. */
+  /** Cost when no other program is in the way. */
   bestMs: number;
 }
 

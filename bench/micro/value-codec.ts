@@ -13,9 +13,9 @@ const hooks = { reduce: (): undefined => undefined, revive: (_: number, payload:
 interface Case {
   name: string;
   value: unknown;
-  /** What encoding and decoding may take together. */
+  /** Limit for encoding and decoding together. */
   atMostNs?: number;
-  /** What encoding may take. */
+  /** Limit for encoding. */
   encodeAtMostNs?: number;
 }
 

@@ -1,7 +1,9 @@
 /**
- * One pipeline of Data, as `data-pipelines.ts PIPELINE INPUT OUTPUT`; or `make-table FOLDER ROWS` and `make-images FOLDER COUNT`, which write the input. `../ray/data_pipelines.py` is the twin.
+ * Runs one pipeline of Data, as `data-pipelines.ts PIPELINE INPUT OUTPUT`; or `make-table FOLDER ROWS` and `make-images FOLDER COUNT`,
+ * which write the input. `../ray/data_pipelines.py` is the twin.
  *
- * It says "ready" and "begun", runs the pipeline, says "finished", and at the end of its input tells what came of it: facts that have to be the same on both sides.
+ * Says "ready" and "begun", runs the pipeline, and says "finished". When its input ends, prints facts about the result, which have to be
+ * the same on both sides.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -130,7 +132,7 @@ if (pipeline === "make-table") {
   process.stdout.write("ready\nbegun\n");
   const tell = await run(pipeline, input, output);
   process.stdout.write("finished\n");
-  // The harness weighs what is there now.
+  // The harness measures the remaining memory now.
   await new Promise((resolve) => process.stdin.once("end", resolve).resume());
   process.stdout.write(`facts ${JSON.stringify(await tell())}\n`);
 }

@@ -1,7 +1,7 @@
 /**
  * Calls `Say` of `echo.proto` again and again, 64 at a time over 8 connections, and prints the rate and the slowest hundredth as JSON: `grpc-load.ts ADDRESS WARM-UP-MS FOR-MS`.
  *
- * A program of its own, as both sides run it.
+ * A separate program, as on Ray's side.
  */
 import * as grpc from "@grpc/grpc-js";
 import { echoService } from "../grpc-calls.ts";

@@ -1,4 +1,4 @@
-/** A runtime that does nothing, until the end of its input: what it weighs is read from outside. */
+/** A runtime that does nothing until its input ends: its weight is read from outside. */
 import { once } from "node:events";
 import { init, shutdown } from "shoal";
 

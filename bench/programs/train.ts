@@ -1,5 +1,6 @@
 /**
- * Trains and tells what the loop has timed: the start of its ranks, a report, a recovery, the wait for data, steps of DDP. Arguments: the loop, a folder, and how often.
+ * Trains and prints the loop's own times: the start of the ranks, a report, a recovery, the wait for data, steps of DDP. Arguments: the
+ * loop, a folder, and how often.
  *
  * The loops are those of Ray's side, unchanged. Those of PyTorch, and that of data, need a Python with it (and with pyarrow), whose path `SHOAL_BENCH_PYTHON` has.
  */

@@ -89,7 +89,7 @@ def main():
     say("ready", "begun")
     tell = run(pipeline, folder, output)
     say("finished")
-    # The harness weighs what is there now.
+    # The harness measures the remaining memory now.
     sys.stdin.read()
     facts = json.dumps(tell())
     say(f"facts {facts}")

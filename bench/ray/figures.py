@@ -260,7 +260,7 @@ def python_start(_plan):
     return {"samples": samples}
 
 
-# What TypeScript calls in Python, Ray calls from Python: the same figures as without that.
+# Calls of Python by Ray from Python: the same figures as without `python-`.
 FIGURES = {
     "python-tasks-sync": tasks_sync,
     "python-tasks-async": tasks_async,

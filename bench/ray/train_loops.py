@@ -55,7 +55,7 @@ def report(config):
             ray.train.report({"step": step}, checkpoint=checkpoint)
             times.append(1000 * (time.perf_counter() - begun))
     if is_first:
-        # The first one sets up what the others find.
+        # The first step sets up the connections of the others.
         _tell(config, samples=times[1:])
 
 

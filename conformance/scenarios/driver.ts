@@ -6,7 +6,7 @@ const CALLS = "1.2 Tasks";
 const GRAPHS = "1.10 DAG and compiled graphs";
 const UTILITIES = "1.11 Utilities";
 
-/** Section, what it shows, and the program. */
+/** Section, the claim, and the program. */
 const PROGRAMS: readonly (readonly [string, string, string])[] = [
   [SESSION, "is initialized", "isInitialized"],
   [SESSION, "a second init is refused", "initAgain"],

@@ -65,7 +65,7 @@ export const scenarios: readonly Scenario[] = [
     run: async (s) => {
       const refs = [await s.put(0), await s.put(1), await s.put(2)];
       const outcome = await s.wait(refs, { numReturns: 2 });
-      // Which of those that are ready is open.
+      // Which of the ready refs is returned is open.
       return "value" in outcome ? (outcome.value as unknown[][]).map((part) => part.length) : outcome;
     },
   },

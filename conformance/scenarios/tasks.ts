@@ -168,7 +168,7 @@ export const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** Which processes run calls that come one after the other. */
+/** Returns the processes that ran calls made one after the other. */
 async function pidsOf(s: System, name: string, { calls, maxCalls }: { calls: number; maxCalls: number }): Promise<number[]> {
   const pids: number[] = [];
   for (let call = 0; call < calls; call += 1) pids.push(valueOf(await s.get(await s.task(name, [], { maxCalls }))) as number);

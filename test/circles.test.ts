@@ -1,8 +1,8 @@
 /**
  * Holds that no files import each other in a circle: under `src`, imports of types included, and in `python/shoal`, imports inside functions included.
  *
- * A failure shows the shortest circle of each file that is in one. Ways out: move a type to where it belongs, pass what is needed as a parameter, or
- * declare what is needed as an interface beside its user.
+ * A failure shows the shortest circle of each file that is in one. Ways out: move a type to where it belongs, pass the dependency as a
+ * parameter, or declare an interface for it beside its user.
  */
 import { expect, test } from "vitest";
 import { type ImportGraph, importCircles } from "./house/circles.ts";

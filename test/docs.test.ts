@@ -1,5 +1,5 @@
 /**
- * Runs every program of the guides in `docs` and compares what it prints with the text that stands below it there.
+ * Runs every program of the guides in `docs` and compares the output with the text below the program.
  *
  * A program is a `ts` block; the `text` block behind it is its standard output. A `ts` block without one would go untested, so each page's blocks are counted.
  * Pages with Python are in `python-docs.test.ts`, and links in `links.test.ts`.
@@ -58,7 +58,10 @@ function programsOf(page: string): Program[] {
   return programs;
 }
 
-/** Programs wait for their processes to start and end, so some run side by side. Each has folders of its own, also as the user's home and for temporary files. */
+/**
+ * Programs wait for their processes to start and end, so some run side by side. Each has separate folders, also for the user's home and for
+ * temporary files.
+ */
 async function runApart(code: string): Promise<ProgramRun & { left: string[] }> {
   // Inside the repository: the programs find the package by its name.
   const folder = await mkdtemp(join(REPOSITORY, "test", "docs-"));

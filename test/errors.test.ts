@@ -18,7 +18,7 @@ test("docs/errors.md names every class of the family with its code", () => {
 });
 
 test("docs/errors.md explains every reason for which an object cannot be made again", () => {
-  // What follows a colon there is the number behind it.
+  // The reason's text goes on with a number after the colon.
   const missing = Object.values(RECONSTRUCTION_REASON).filter((reason) => !text.includes(`| ${reason.split(":")[0]} |`));
   expect(missing).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /**
- * Holds that no header is cast: what came from another process is read by its shape, from a table of messages (docs/decisions/0051-tables-of-messages.md).
+ * Holds that no header is cast: a header from another process is read by its shape, from a table of messages
+ * (docs/decisions/0051-tables-of-messages.md).
  *
  * Found by form, in all of `src`: the records that a head reads back from its store are read so, too.
  */

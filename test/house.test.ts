@@ -22,7 +22,7 @@ const WORDS_OF_UNFINISHED_CODE = /\b(TODO|FIXME|XXX|HACK|not implemented|placeho
 /** Calls of Vitest, Jest and Node's runner that replace modules. */
 const MODULE_MOCKS = /\b(vi|jest)\.(mock|doMock)\(|\bmock\.module\(/;
 
-/** Files whose exports nobody needs to import: their names are what is tested, or a transform keeps them. */
+/** Files whose exports need no importer: their names are tested, or a transform keeps them. */
 const EXPORTS_FOR_THEMSELVES = /\.test\.ts$|\.d\.mts$|^test\/(types|closures\/matrix)\//;
 
 /** URLs that name no files. */
@@ -195,14 +195,14 @@ test.each([
   expect(escapesByHand(line)).toBe(isBreach);
 });
 
-/** `pathname` leaves what a URL escapes as it is, and text put behind `file://` is not escaped. */
+/** `pathname` keeps the escapes of a URL, and text put behind `file://` is not escaped. */
 function escapesByHand(line: string): boolean {
   return /\bpathname\b/.test(line) || /file:\/\/[^"'`\s]*(\$\{|\{\w|%s|["'`]\s*(\+|%|\.\w))/.test(line);
 }
 
 /** Lines with text in the comment that begins the file. */
 function headerLines(text: string): number {
-  // A program's first line names what runs it.
+  // The first line of a program names its interpreter.
   const rest = text.replace(/^#!.*\n/, "");
   const block = /^\/\*\*?([\s\S]*?)\*\//.exec(rest)?.[1] ?? /^(\/\/.*\n)+/.exec(rest)?.[0] ?? "";
   return block.split("\n").filter((line) => /\w/.test(line)).length;

@@ -16,7 +16,7 @@ import { MESSAGE, PROTOCOL_VERSION, STREAMING } from "../src/runtime/wire/messag
 import { limitsIn, pythonLimits, readLimitModules, wantedByPython } from "./house/limits.ts";
 import { readCode, readSources, REPOSITORY } from "./house/source-files.ts";
 
-/** Units, and how often a loop of one file looks, which is its own whatever others do. */
+/** Units, and intervals of a loop that only its own file needs. */
 const NO_LIMIT = /_PER_|^(TICK|LOOK_EVERY|WATCH_EVERY)_MS$/;
 /** Sizes of a form, which are no limits. */
 const OF_A_FORM: readonly string[] = ["CHUNK_HEAD_BYTES"];

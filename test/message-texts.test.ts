@@ -17,7 +17,7 @@ const IN_PYTHON = new RegExp(
   String.raw`\b(?:error|message|reason|refusal|str\(\w+\))(?:\.(?:startswith|endswith|find|index|partition)\(|\s*==\s*(?:["']|[A-Z][A-Z_]+\b))|["']\s+in\s+(?:str\(|error\b|reason\b|refusal\b)`,
 );
 
-/** By file, what it reads that is not ours. */
+/** By file, foreign errors whose texts it reads. */
 const OF_OTHERS: Readonly<Record<string, string>> = {
   "src/runtime/wire/value/limits.ts": "what V8 says of a full stack",
 };

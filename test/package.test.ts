@@ -1,7 +1,7 @@
 /**
  * Packs the package, installs it in an empty folder and runs the README's quick start there, under each Node that is supported.
  *
- * What is run is the first TypeScript block of the README itself, so that the first thing a newcomer tries is what is tested.
+ * Runs the first TypeScript block of the README itself, so that a newcomer's first program is tested.
  */
 import { execFile } from "node:child_process";
 import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -46,7 +46,7 @@ for (let iteration = 0; mean < 60 && iteration < 30; iteration += 1) mean = (awa
 console.log(mean >= 60);
 `;
 
-/** A package of its own, as others would publish one. */
+/** A separate package, as others would publish one. */
 const LIBRARY = `
 import { ShoalError } from "shoal";
 import { count, isWorker, readOptions, registerErrorClass } from "shoal/internal";
@@ -139,7 +139,7 @@ test.each(NODE_MAJORS)("the program shoal is installed and runs under Node %i", 
   expect(JSON.parse(run.stdout)).toMatchObject({ node: expect.stringMatching(`^${major}\\.`) as string });
 });
 
-/** Everything else of the runtime stays as it is: what is held is that nothing is evaluated before the check. */
+/** The rest of the runtime stays as it is: the test holds that nothing is evaluated before the check. */
 const PRETENDED: Record<string, string> = {
   "Node.js 20.20.2": `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.20.2" } });`,
   "Bun 1.3.0": `Object.defineProperty(process, "versions", { value: { ...process.versions, bun: "1.3.0" } });`,
@@ -147,7 +147,7 @@ const PRETENDED: Record<string, string> = {
 };
 
 test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is loaded", async (name) => {
-  // What only newer versions of Node have is gone, too: whoever used it would fail with other words.
+  // Features of newer versions of Node are gone, too: a use of one would fail with other words.
   const pretend = `data:text/javascript,${encodeURIComponent(`${PRETENDED[name]} delete process.getBuiltinModule;`)}`;
   const program = nodes.get(24) ?? "";
   const line = `Cannot load Shoal: it runs on Node.js 22.18 or newer, and not on Bun or Deno: received ${name}. Run the program with Node.js 22.18 or newer.`;

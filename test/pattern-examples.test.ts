@@ -1,4 +1,4 @@
-/** Runs the examples of patterns as a user would, and looks at what they print. */
+/** Runs the examples of patterns as a user would, and checks their output. */
 import { expect, test } from "vitest";
 import { runProgram } from "./house/run-program.ts";
 

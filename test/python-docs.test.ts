@@ -1,5 +1,5 @@
 /**
- * Runs every program of docs/python.md, with the Python files above it, and compares what it prints with the text that stands below it there.
+ * Runs every program of docs/python.md, with the Python files above it, and compares the output with the text below the program.
  *
  * Without Python the programs are skipped, and their titles say why.
  */

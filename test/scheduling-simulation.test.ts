@@ -17,7 +17,7 @@ for (const load of LOADS) {
     }).run();
     expect(result.left).toBe(0);
     expect(result.tasks).toBeGreaterThan(load * 100 * 16 * 2);
-    // Most of a driver's work has to leave its node, which has a tenth of what it needs.
+    // Most of a driver's work has to leave its node, which has a tenth of the resources.
     expect(result.remotePart).toBeGreaterThan(0.8);
     expect(result.waitP50Ms).toBeLessThan(10);
     expect(result.waitP99Ms).toBeLessThan(load < 0.9 ? 20 : 500);

@@ -1,6 +1,6 @@
 /**
- * The deterministic simulation (`sim/main.ts`) on the seeds of every test run, on those that once found something, and with defects put in on purpose, which
- * it has to find: a simulation that cannot fail would prove nothing.
+ * The deterministic simulation (`sim/main.ts`) on the seeds of every test run, on seeds that once found a defect, and with defects put in
+ * on purpose. It has to find these: a simulation that cannot fail would prove nothing.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -65,7 +65,7 @@ test.concurrent.each(["leaseOfDeadProcess", "lostReturn", "forgottenHold", "doub
   },
 );
 
-// Seeds behind it may meet it in its place: what a seed means changes with each message.
+// Later seeds may meet the defect in its place: a seed's meaning changes with each message.
 test.concurrent.each(REGRESSIONS)(
   "seed $seed or one behind it finds the mutant $mutant",
   async ({ seed, steps, parts = [], nodes = 1, mutant }) => {

@@ -1,5 +1,5 @@
 /**
- * Holds what the tools say about the whole repository: types, lint, format, unused files and exports.
+ * Holds the tools' results on the whole repository: types, lint, format, unused files and exports.
  *
  * As tests, so that one runner and one count cover them, on a developer's machine and in CI alike.
  */

@@ -48,11 +48,11 @@ interface Elsewhere {
   packageRoots?: string[];
   packages?: [string, string, string][];
   chosenFolder?: string;
-  /** What is printed of the revived function `shipped`; its own bytes captured again by default. */
+  /** The program's expression on the revived function `shipped`, whose value is printed; captures the function again by default. */
   print?: string;
 }
 
-/** Revives what was captured in a process that has the folder elsewhere; the driver's own folder is gone by then. */
+/** Revives the captured function in a process that has the folder elsewhere; the driver's own folder is gone by then. */
 function elsewhere({ packageRoots = [], packages = [], chosenFolder, print = "await shipped()" }: Elsewhere = {}): string {
   rmSync(here, { recursive: true, force: true });
   cpSync(there, here, { recursive: true, filter: (path) => !path.includes("node_modules") && !path.endsWith(".ignored.ts") });

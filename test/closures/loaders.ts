@@ -32,7 +32,7 @@ export type LoaderName =
   | "tsc, standard decorators"
   | "tsc for older engines, standard decorators";
 
-/** Writes what a loader needs below `folder` and says how to start it. */
+/** Writes a loader's files below `folder` and returns the command that starts it. */
 export async function prepare(loader: LoaderName, folder: string): Promise<Program> {
   const compiled = { SHOAL_MATRIX_COMPILED: "1" };
   switch (loader) {
@@ -105,10 +105,10 @@ export async function outcomesOf(program: Program, node: string): Promise<{ outc
   };
 }
 
-/** What the matrix imports besides Node's own modules. */
+/** Files that the matrix imports besides Node's own modules. */
 const PACKAGES: Readonly<Record<string, string>> = { shoal: ROOT, acorn: path.join(ROOT, "node_modules/acorn") };
 
-/** A copy of the matrix as a package of its own, in a folder where `shoal` is installed. */
+/** Copies the matrix as a separate package into a folder where `shoal` is installed. */
 async function makePackage(folder: string, { name, type }: { name: string; type: "module" | "commonjs" }): Promise<string> {
   const target = path.join(folder, name);
   await fs.cp(MATRIX, target, { recursive: true });

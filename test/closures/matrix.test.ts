@@ -1,5 +1,5 @@
 /**
- * The closure matrix under each way of running TypeScript: every case of `matrix/` in a program of its own, on a real worker process.
+ * The closure matrix under each way of running TypeScript: every case of `matrix/` in a separate program, on a real worker process.
  *
  * One test for a loader; a failure lists the cases that went wrong, with what came instead. Node 22 and 26 run it where the repository's
  * toolchain has them.
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { nodeBinary } from "../../scripts/setup.mjs";
 import { type LoaderName, outcomesOf, prepare, temporaryFolder } from "./loaders.ts";
 
-// Programs that have nothing in common but the folder for what they compile.
+// The programs share nothing but the folder for compiled files.
 vi.setConfig({ maxConcurrency: 2 });
 
 /** Fewer would mean that some theme was not loaded. */

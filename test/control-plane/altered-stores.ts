@@ -34,7 +34,10 @@ export class StoreBefore implements ControlStore {
   }
 }
 
-/** What a network does: every answer takes its time, and of fifty transactions one is not sent, one is applied without an answer, one is lost. */
+/**
+ * Behaves like a network: every answer takes its time, and of fifty transactions one is not sent, one is applied without an answer, one is
+ * lost.
+ */
 export class FaultyStore extends StoreBefore {
   readonly #random: RandomNumbers;
 
@@ -59,7 +62,7 @@ export class FaultyStore extends StoreBefore {
   }
 }
 
-/** Mutation: reads what was true a few changes ago, as a replica that lags behind. */
+/** Mutation: reads the state from a few changes ago, as a replica that lags behind. */
 export class StaleStore extends StoreBefore {
   readonly #before = new Map<string, StoreEntry | undefined>();
 

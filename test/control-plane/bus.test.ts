@@ -1,4 +1,4 @@
-/** What a bus promises, in memory and on a real NATS server. */
+/** Promises of a bus, in memory and on a real NATS server. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { BusRequestError } from "../../src/runtime/control-plane/control-plane-errors.ts";
 import type { Bus } from "../../src/runtime/control-plane/bus.ts";
@@ -29,7 +29,7 @@ eachPlane("a bus", (start) => {
     await other[Symbol.asyncDispose]();
   });
 
-  /** Both are at the server: what is sent now arrives. */
+  /** Both are at the server: messages sent from now on arrive. */
   async function ready(): Promise<void> {
     await bus.flush();
     await other.bus.flush();

@@ -1,7 +1,7 @@
 /**
  * Mutation: a NATS store whose reads any replica may answer, as NATS's own key-value clients have it by default.
  *
- * Changes the stream to allow it, and reads over a connection of its own, so that the replica of another server than the writer's answers.
+ * Changes the stream to allow it, and reads over a separate connection, so that the replica of another server than the writer's answers.
  */
 import { connectNats, type NatsLink } from "../../src/runtime/nats/nats-link.ts";
 import type { NatsSubjects } from "../../src/runtime/nats/nats-subjects.ts";

@@ -1,8 +1,9 @@
 /**
  * Ports for servers that have to know them before they listen.
  *
- * Not those that the system gives away by itself, to whoever listens at port 0 and to every connection that is opened: between the choice and the server's own
- * listening, or while the server is killed, one of these would be somebody else's on a busy machine. Who chooses in the same way tries again.
+ * Leaves out the ports that the system gives to listeners at port 0 and to outgoing connections. On a busy machine another process could
+ * get one between the choice and the server's listening, or while the server is killed. Another chooser of free ports may still take the
+ * same one, and tries again.
  */
 import { createServer } from "node:net";
 

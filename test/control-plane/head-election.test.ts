@@ -1,4 +1,6 @@
-/** Heads that race for the lead, on memory and over real servers: one leads, and when it goes another does, with what the first had kept. */
+/**
+ * Heads that race for the lead, on memory and over real servers: one leads, and when it goes another leads, with the first one's records.
+ */
 import { expect, test } from "vitest";
 import { HeadElection } from "../../src/runtime/head/leadership/head-election.ts";
 import { Journal } from "../../src/runtime/head/tables/journal.ts";
@@ -11,7 +13,7 @@ class Candidate {
   readonly journals: Journal[] = [];
   leadership: Leadership | undefined;
   ends = 0;
-  /** Of what it keeps while it leads. */
+  /** Records that are not kept yet while it leads. */
   readonly #unkept = new Set<(isKept: boolean) => void>();
   readonly #client: Client;
 
@@ -57,7 +59,7 @@ eachPlane("heads", (start) => {
     await using observer = await plane.open();
     const candidates = await Promise.all(["a", "b", "c"].map(async (id) => new Candidate(await plane.open(), id)));
     const leaders = (): Candidate[] => candidates.filter(({ election }) => election.leads);
-    // One that stands still for a second is replaced, and keeps nothing.
+    // A leader that stands still for a second is replaced, and keeps nothing.
     let first = candidates[0] as Candidate;
     await until(async () => {
       [first = first] = leaders();
@@ -70,11 +72,11 @@ eachPlane("heads", (start) => {
     // At once: on a busy machine it may end a term and lead again at any time.
     const [second] = leaders() as [Candidate];
     const { ends } = second;
-    // Its silence is heard within two seconds; a leader that cannot prove that it leads gives up after 13.
+    // Silence is noticed within two seconds; a leader that cannot prove that it leads gives up after 13.
     expect(performance.now() - diedMs).toBeLessThan(10_000);
     expect((await observer.store.get("kept"))?.value[0]).toBe(1);
 
-    // Somebody claims the next term although it lives: its next write is refused, and it steps down.
+    // Another candidate claims the next term although the leader lives: the leader's next write is refused, and it steps down.
     await claimLeadership(observer.store, { id: "usurper" });
     void second.keep("lost");
     await until(() => second.ends > ends, "the replaced head ends its term");

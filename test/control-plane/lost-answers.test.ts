@@ -1,7 +1,7 @@
 /**
  * Transactions whose question or answer is lost on the way: between the client and a real server stands a proxy that swallows one direction.
  *
- * What the caller is told has to agree with what the store holds, and nothing may be applied twice.
+ * The caller's answer has to agree with the stored state, and nothing may be applied twice.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -168,7 +168,7 @@ class Proxy {
     this.#cut();
   }
 
-  /** What was swallowed stays lost: the connections in the middle of which it is missing are cut. */
+  /** Swallowed bytes stay lost: the connections that miss them are cut. */
   heal(): void {
     if (this.#swallowed !== undefined) this.#cut();
     this.#swallowed = undefined;

@@ -1,4 +1,4 @@
-/** What connecting to NATS says when it cannot be used, and what is made of a stream that somebody else made. */
+/** Errors of connecting to an unusable NATS, and streams of the right name that another program made. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ControlPlaneUnavailableError } from "../../src/runtime/control-plane/control-plane-errors.ts";
 import { connectNats } from "../../src/runtime/nats/nats-link.ts";

@@ -1,4 +1,7 @@
-/** A NATS of somebody's own, as `shoal start` is told of it: over TLS that begins after the greeting, with a user and a password, with a file of credentials. */
+/**
+ * A foreign NATS server, as `shoal start` uses it: over TLS that begins after the greeting, with a user and a password, with a file of
+ * credentials.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +45,7 @@ async function start(name: string, { lines = [], authority }: Wanted): Promise<n
   writeFileSync(join(folder, `${name}.conf`), `${config}${lines.join("\n")}\n`);
   server = spawn(natsServerBinary(), ["-c", join(folder, `${name}.conf`)], { stdio: "ignore" });
   expect(existsSync(portsFolder)).toBe(false);
-  // The server creates the file and then writes it: what is read between the two is empty or cut off.
+  // The server creates the file and then writes it: a read between the two finds an empty or cut-off file.
   const written = (): string | undefined => {
     const file = readdirSync(folder).find((entry) => entry.endsWith(`_${server?.pid}.ports`));
     const text = file === undefined ? "" : readFileSync(join(folder, file), "utf8").trimEnd();
@@ -53,7 +56,7 @@ async function start(name: string, { lines = [], authority }: Wanted): Promise<n
   return Number(new URL(nats[0]).port);
 }
 
-/** As a head does it with what the command line has said. */
+/** Opens the control plane as a head does for its command line. */
 async function open(url: string, files: { ca?: string; credentials?: string } = {}): Promise<ControlPlane> {
   const { kind: _kind, ...access } = natsOf({ "nats-url": url, "nats-ca": files.ca, "nats-credentials": files.credentials });
   return await openControlPlane({ ...access, kind: "nats", cluster: "logins", name: "test", connectTimeoutMs: 20_000 });

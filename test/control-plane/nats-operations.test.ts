@@ -1,7 +1,7 @@
 /**
  * The NATS of a head as it runs it: the real server under our supervisor, with the keys of a cluster, TLS, and everything that can be wrong with them.
  *
- * Each test has a folder of its own; that no server is left is checked at the end.
+ * Each test has a separate folder; the end checks that no server is left.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -277,7 +277,7 @@ describeNats("the NATS of a head", () => {
     await plane.store.transaction({ writes: [{ key: "k", value: bytes("1") }] });
     expect(text((await plane.store.get("k"))?.value)).toBe("1");
     await until(() => !left.isConnected(), "the connection with the other credentials ends");
-    // A token is good to the end of its last second.
+    // A token is good until its last second ends.
     const again = async (): Promise<string | undefined> =>
       await connectNats({ servers: [url], name: "late", credentials: () => stale }).then(
         async (link) => {

@@ -1,4 +1,7 @@
-/** A process that owns a NATS server, to be killed by a test: starts it with the settings of its argument, prints the server's process number, and waits. */
+/**
+ * Owns a NATS server, to be killed by a test: starts the server with the settings of its argument, prints the server's process number, and
+ * waits.
+ */
 import { NatsProcess, type NatsProcessOptions } from "../../src/runtime/nats/server/nats-process.ts";
 
 const server = await NatsProcess.start(JSON.parse(process.argv[2] ?? "") as NatsProcessOptions);

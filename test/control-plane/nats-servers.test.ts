@@ -1,4 +1,4 @@
-/** That the servers of tests leave nobody behind who kills by a number which may be another process's by then, and that their own end is noticed. */
+/** Servers of tests leave no process that kills by a number after another process has got the number, and the servers' end is noticed. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { NatsServers, until } from "./nats-servers.ts";
@@ -10,7 +10,7 @@ function processesWith(text: string): number[] {
     try {
       return /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, "utf8").includes(text) ? [Number(name)] : [];
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       return [];
     }
   });

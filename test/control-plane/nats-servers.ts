@@ -13,11 +13,11 @@ import { connectNats } from "../../src/runtime/nats/nats-link.ts";
 import { natsServerConfig } from "../../src/runtime/nats/server/nats-config.ts";
 import { freePorts } from "./free-ports.ts";
 
-/** Of `start`: somebody else listens at a port that was free. */
+/** Error of `start`: another process listens at a port that was free. */
 const TRIES_MAX = 5;
 /**
- * Waits for the server; the end of our pipe is the end of the server. Who waits for the pipe ends with the server: its number is soon another process's, which the end of
- * the test process would kill.
+ * Waits for the server; the end of our pipe is the end of the server. The process that waits for the pipe ends with the server. Its number
+ * soon belongs to another process, which the end of the test process would kill.
  */
 const KEEPER = '"$@" & server=$!; echo $server; (read -r _; kill -9 $server) <&3 & guard=$!; wait $server; kill $guard';
 
@@ -86,16 +86,16 @@ export class NatsServers implements AsyncDisposable {
     return this.#servers.findIndex((server) => server.name === name);
   }
 
-  /** SIGKILL: what was not on disk is lost. */
+  /** SIGKILL: data that was not on disk is lost. */
   async kill(index: number): Promise<void> {
     const server = this.#servers[index] as Server;
     const { keeper } = server;
     if (keeper === undefined) return;
     server.keeper = undefined;
-    // It may have ended by itself.
+    // The server may have ended by itself.
     if (hasEnded(keeper)) return;
     const ended = new Promise((resolve) => keeper.once("exit", resolve));
-    // Who waits for the end of the pipe knows whether the number is still the server's.
+    // The process that waits for the end of the pipe knows whether the number is still the server's.
     keeper.stdio[3]?.destroy();
     await ended;
   }
@@ -129,7 +129,7 @@ export class NatsServers implements AsyncDisposable {
     if (hasEnded(keeper)) throw new Error(`${server.name} ended:\n${this.log(index)}`);
   }
 
-  /** What the server wrote last, for a test that failed. */
+  /** Returns the server's last lines, for a test that failed. */
   log(index: number): string {
     const file = `${(this.#servers[index] as Server).configFile}.log`;
     return existsSync(file) ? readFileSync(file, "utf8") : "";

@@ -1,7 +1,7 @@
 /**
  * The control planes that the suites of this folder run against: the same code on memory and on NATS.
  *
- * A plane is one shared state; every `open` is another client of it, as another process would be.
+ * A plane is one shared state; every `open` makes another client, as another process would be.
  */
 import { randomBytes } from "node:crypto";
 import { describe } from "vitest";
@@ -39,7 +39,7 @@ export function eachPlane(title: string, tests: (start: () => Promise<Plane>) =>
   });
 }
 
-/** Also with three servers: a Raft group has answers of its own, for what is under way in it. */
+/** Also with three servers: a Raft group gives special answers while an operation is under way. */
 export function eachStorePlane(title: string, tests: (start: () => Promise<Plane>) => void): void {
   eachPlane(title, tests);
   describeNats(`${title} on three NATS servers`, () => {

@@ -1,4 +1,4 @@
-/** Which servers keep a store, as a head finds them; and what their addresses say when they live, are killed, or stand still. */
+/** Holds how a head finds the servers that keep a store, and the answers of their addresses when they live, are killed, or stand still. */
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { ControlPlaneUnavailableError } from "../../src/runtime/control-plane/control-plane-errors.ts";

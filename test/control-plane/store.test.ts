@@ -1,4 +1,4 @@
-/** What a control store promises, on memory and on a real NATS server. */
+/** Promises of a control store, on memory and on a real NATS server. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ControlPlaneUnavailableError } from "../../src/runtime/control-plane/control-plane-errors.ts";
 import type { ControlStore } from "../../src/runtime/control-plane/control-store.ts";
@@ -9,7 +9,7 @@ eachStorePlane("a control store", (start) => {
   let one: Client;
   let other: Client;
   let store: ControlStore;
-  /** Keys of one test lie below a word of its own. */
+  /** Keys of one test have a common prefix. */
   let root: string;
   let count = 0;
 

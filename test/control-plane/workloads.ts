@@ -1,8 +1,8 @@
 /**
- * What clients do to a control plane while it is disturbed, and what must be true of it afterwards.
+ * Work of clients on a control plane while it is disturbed, and checks of its state afterwards.
  *
- * Each workload keeps its own record of what was acknowledged to whom and when, by one clock, and `check` compares the record with itself and with what the
- * store holds in the end. Violations are returned as sentences, so that a mutation can be seen to cause the very one that it should.
+ * Each workload records every acknowledgement with its client and time, by one clock. `check` compares the record with itself and with the
+ * store's final state. Violations are returned as sentences, so that a mutation can be seen to cause the very one that it should.
  */
 import { FencedError, UnknownOutcomeError } from "../../src/runtime/control-plane/control-plane-errors.ts";
 import { claimLeadership, type Leadership } from "../../src/runtime/head/leadership/leadership.ts";
@@ -11,9 +11,9 @@ import { sleep } from "./nats-servers.ts";
 import { bytes, text } from "./planes.ts";
 
 export interface Workload {
-  /** One client's work until `isOver`. */
+  /** Runs one client's work until `isOver`. */
   run(client: { store: ControlStore; index: number }, isOver: () => boolean): Promise<void>;
-  /** With the plane calm again. @returns what was violated */
+  /** With the plane calm again. @returns the violations */
   check(store: ControlStore): Promise<string[]>;
   /** So that a run which did nothing does not pass. */
   readonly acknowledged: number;
@@ -93,7 +93,7 @@ export class Registers implements Workload {
   async #change(store: ControlStore, name: string): Promise<void> {
     const writes = this.#writes.get(name) as Write[];
     const startedMs = performance.now();
-    // What was acknowledged before this read began; a read that is older is stale.
+    // Changes that were acknowledged before this read began; a read that is older is stale.
     const newest = writes.filter(({ endedMs }) => endedMs < startedMs).reduce((largest, { revision }) => Math.max(largest, revision), 0);
     const found = await store.get(name);
     if ((found?.revision ?? 0) < newest)
@@ -112,7 +112,7 @@ export class Registers implements Workload {
 const ACCOUNTS = 4;
 const START_BALANCE = 100;
 
-/** Moves between accounts, each over two keys at once: their sum never changes, whatever is refused, lost or unknown. */
+/** Moves between accounts, each over two keys at once: the sum never changes, even where a move is refused, lost or unknown. */
 export class Transfers implements Workload {
   readonly #random: RandomNumbers;
   acknowledged = 0;
@@ -189,7 +189,7 @@ export class Terms implements Workload {
         violations.push(`a commit of term ${term} came after one of a later term: it was not fenced`);
     }
     if (new Set(terms.map(({ term }) => term)).size < terms.length) violations.push("two heads led with the same term");
-    // Each term's last commit that was acknowledged is what the table says, or what a later attempt of the same term put over it.
+    // Each term's last acknowledged commit is in the table, or a later attempt of the same term has replaced it.
     for (const { key, value } of await store.list("term")) {
       const acknowledged = terms.find(({ term }) => key === `term.${term}`)?.revisions.length ?? 0;
       if (Number(text(value)) < acknowledged) violations.push(`${key}: commit ${acknowledged} was acknowledged and is lost`);

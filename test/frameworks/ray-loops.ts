@@ -1,7 +1,7 @@
 /**
  * The files of `ray-loops/`: loops as Ray's users write them, each with the driver that runs it on Ray. Here their loops run on Shoal, unchanged, and the whole files on the real Ray.
  *
- * `recorded.json` has what the real Ray gave (`ray[train]==2.60.0`); `npm run test:frameworks` runs both sides and compares them.
+ * `recorded.json` has the results of the real Ray (`ray[train]==2.60.0`); `npm run test:frameworks` runs both sides and compares them.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

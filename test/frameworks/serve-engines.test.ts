@@ -1,6 +1,6 @@
 /**
- * The engines of models on the real packages: `@huggingface/transformers` on onnxruntime, and `node-llama-cpp` with the binaries that npm brings. The models are tiny and written here:
- * one in ONNX that says the next word of its vocabulary, one in GGUF with random weights.
+ * Model engines on the real packages: `@huggingface/transformers` on onnxruntime, and `node-llama-cpp` with the binaries that npm brings.
+ * The models are tiny and written here: one in ONNX that says the next word in its vocabulary, one in GGUF with random weights.
  */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";

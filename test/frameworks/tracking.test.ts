@@ -1,4 +1,7 @@
-/** Runs that are followed by the real MLflow, Weights & Biases, Comet and Aim, offline, from the driver and from within loops: what they have stored is read with their own code. */
+/**
+ * Runs that the real MLflow, Weights & Biases, Comet and Aim follow, offline, from the driver and from within loops: each library's own
+ * code reads its files.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Frameworks on two ranks of Shoal, each in an environment of its own: what they learn together is what one process learns. */
+/** Frameworks on two ranks of Shoal, each in a separate environment: together the ranks learn the same as one process. */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

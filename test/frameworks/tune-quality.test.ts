@@ -1,9 +1,9 @@
 /**
  * The quality of our searchers beside those of others, with the numbers of seeds that docs/tune-search.md reports: the mean of log10(regret + 1e-6) is at most 0.2 above.
  *
- * Prints the tables of that page; to ask others for their Gaussian processes takes the better part of an hour. SHOAL_TUNE_SEEDS has another number of seeds, SHOAL_TUNE_FIRST_SEED
- * the first of them; no constant was chosen by the seeds from 1,000 on. What others answer is kept beside their packages and not asked again: `-t TPESearch` and the like run
- * a part, and a run that was ended loses nothing.
+ * Prints the tables of that page; the Gaussian processes of other libraries take the better part of an hour. SHOAL_TUNE_SEEDS sets the
+ * number of seeds, SHOAL_TUNE_FIRST_SEED the first of them; no constant was chosen by the seeds from 1,000 on. Answers of other libraries
+ * are kept beside their packages and not asked again: `-t TPESearch` and the like run a part, and a run that was ended loses nothing.
  */
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -32,7 +32,7 @@ beforeAll(() => {
   console.log("| searcher | beside | problem | trials, seeds | ours | theirs | our median | their median | ms ours | ms theirs |");
 }, 900_000);
 
-/** Prints a row of the table: what is compared, on what, and the figures. */
+/** Prints a row of the table: the names of the comparison, and the figures. */
 function note(of: readonly string[], { own, other }: Compared): void {
   const means = [own.mean, other.mean].map((mean) => mean.toFixed(2));
   const medians = [own.median, other.median].map((median) => median.toPrecision(2));
@@ -115,7 +115,7 @@ describe("with as many steps as 40 whole trials, which can be cut short,", () =>
 });
 
 describe.each(["xgboost", "network"] as const)("training %s", (problem) => {
-  // Whole numbers and choices are among what is searched.
+  // The search space has whole numbers and choices, too.
   test.each(SINGLE.filter(({ beside }) => beside === "tpe" || beside === "bayes-opt"))(
     "$name finds hyperparameters as good as those of $besideName",
     { timeout: 3_600_000 },

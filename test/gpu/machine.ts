@@ -2,7 +2,8 @@
  * The GPU that the tests in this folder run on, or why they do not run: `npm run test:gpu`.
  *
  * Under Node's own test runner, so that they run where nothing but Node, Shoal and a Python with torch is installed. `SHOAL_TEST_GPU_PYTHON` names that Python (default: `python3`);
- * `SHOAL_TEST_GPU=pretend` runs the same programs on the CPU, for machines without a GPU. What is worth writing down is printed in lines that begin with `SEEN`.
+ * `SHOAL_TEST_GPU=pretend` runs the same programs on the CPU, for machines without a GPU. Figures worth writing down are printed in lines
+ * that begin with `SEEN`.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -101,7 +102,7 @@ export function gpuTrainer<M extends object>(
   });
 }
 
-/** Runs a loop file as a program under `torchrun`, on one rank. @returns the JSON of its last line of output */
+/** Runs a loop file as a program under `torchrun`, on one rank. @returns the JSON in the last line of output */
 export function underTorchrun(file: string, ...args: readonly string[]): unknown {
   const torchrun = ["-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port"];
   const run = spawnSync(pythonProgram, [...torchrun, String(freePort()), fileURLToPath(loopFile(file)), ...args], {
@@ -117,7 +118,7 @@ function freePort(): number {
   return Number(outputOf(pythonProgram, "-c", "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])"));
 }
 
-/** Prints what is worth writing down. */
+/** Prints a figure worth writing down. */
 export function seen(what: string, value: unknown): void {
   console.log(`SEEN ${what}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
 }

@@ -1,4 +1,4 @@
-/** GPUs as they are shown to tasks and actors that hold all of it or a part, in TypeScript and in Python. */
+/** GPUs as tasks and actors see them that hold a whole GPU or a part, in TypeScript and in Python. */
 import assert from "node:assert/strict";
 import { availableResources, get, getRuntimeContext, kill, python, remote, wait } from "shoal";
 import { device, environment, gpuCount, isPretended, loopFile, onGpu, processesOnGpu, seen, useGpuSession } from "./machine.ts";

@@ -4,7 +4,7 @@
 import { BANDS_OF_ROWS, LAYER_TABLE, type LayerRow, MAY_IMPORT_NODE, PACKAGES, PUBLIC, PUBLIC_FILES } from "./layer-table.ts";
 import type { Import, SourceFile } from "./source-files.ts";
 
-/** One line for each forbidden import, with the set that is allowed. */
+/** Returns a line for each forbidden import, with the allowed set. */
 export function importBreaches(files: readonly SourceFile[]): string[] {
   const known = new Set(files.map((file) => file.path));
   return files.flatMap((file) => {
@@ -37,7 +37,7 @@ function packageBreach(file: SourceFile, { specifier }: Import): string | undefi
   return allowed.includes(folder) ? undefined : `only ${list(allowed)} may import it`;
 }
 
-/** The first folder of the path, or the first two: what has a row. */
+/** Returns the part of the path that has a row: the first folder, or the first two. */
 function folderOf(path: string): string {
   const folders = path.split("/").slice(0, -1);
   return folders.slice(0, BANDS_OF_ROWS.includes(folders[0] ?? "") ? 2 : 1).join("/") || PUBLIC;

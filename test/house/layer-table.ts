@@ -1,8 +1,9 @@
 /**
- * Who may import whom under `src`: the bands and layers of ARCHITECTURE.md in the form that `layers.test.ts` reads.
+ * The allowed imports under `src`: the bands and layers of ARCHITECTURE.md in the form that `layers.test.ts` reads.
  *
- * A folder of `runtime` and `ops` has a row of its own; the other folders are a row each. Every arrow goes down: a row imports rows of lower layers alone.
- * A row that has to grow to make a change possible is a sign that the change is in the wrong folder; say in the commit why it is not.
+ * Each folder of `runtime` and `ops` has a row, and each other folder of `src`. Every arrow goes down: a row imports rows of lower layers
+ * alone. A row that has to grow to make a change possible is a sign that the change is in the wrong folder; say in the commit why it is
+ * not.
  */
 export interface LayerRow {
   layer: number;
@@ -29,7 +30,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   "runtime/base": { layer: 0, mayImport: [] },
   "runtime/os": { layer: 1, mayImport: ["runtime/base"] },
   "runtime/scheduling": { layer: 1, mayImport: ["runtime/base"] },
-  // The store and the bus of heads: what they promise, and the kind in memory.
+  // The store and the bus of heads: the interfaces, and the kind in memory.
   "runtime/control-plane": { layer: 1, mayImport: ["runtime/base"] },
   // Headers name leases by their canonical text.
   "runtime/wire": { layer: 2, mayImport: ["runtime/base", "runtime/scheduling"] },
@@ -38,9 +39,9 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // The store and the bus in NATS, and the servers of NATS that Shoal runs.
   "runtime/nats": { layer: 3, mayImport: ["runtime/base", "runtime/os", "runtime/control-plane", "runtime/wire"] },
   "runtime/objects": { layer: 4, mayImport: LINKS },
-  // What libraries add to the head, to daemons and to workers; those load it and run it.
+  // Extensions by libraries for the head, for daemons and for workers, which load and run them.
   "runtime/extension": { layer: 4, mayImport: ["runtime/base", "runtime/wire", "runtime/rpc"] },
-  // The head's part of it is an extension.
+  // The head's part of events is an extension.
   "runtime/events": { layer: 5, mayImport: ["runtime/base", "runtime/wire", "runtime/extension"] },
   // Records of calls in shared memory, and how rows of state are filtered.
   "runtime/observe": { layer: 5, mayImport: VALUES },
@@ -51,8 +52,8 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   "runtime/environment": { layer: 6, mayImport: PARTS },
   // The programming model. `index.ts` is what users have, `internal.ts` what our own libraries use besides.
   core: { layer: 7, mayImport: RUNTIME, doors: ["core/index.ts", "core/internal.ts"] },
-  // Channels lie in shared memory, so they belong to `objects`; the loop that an actor runs for a graph belongs to `worker`. What begins and
-  // watches a compiled graph is here.
+  // Channels lie in shared memory, so they belong to `objects`; the loop that an actor runs for a graph belongs to `worker`. This folder
+  // begins and watches a compiled graph.
   dag: { layer: 8, mayImport: ["runtime/base", "runtime/objects", "runtime/worker", "core"] },
   // Names Python code; the workers that run it are started by the daemon and live in `python/`, beside `src`.
   python: { layer: 8, mayImport: ["core"] },
@@ -75,10 +76,10 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   tune: { layer: 10, mayImport: ["core", "storage", "python", "progress", "runs"] },
   // Published as `shoal/rl`.
   rl: { layer: 11, mayImport: ["core", "storage", "python", "util", "progress", "runs", "tensor"] },
-  // A process begins here: an entry point wires the parts of its process together, so it imports all of them, the inside of the core too, and
-  // the public modules that user code in its process imports.
+  // Processes begin here. An entry point wires the parts of a process together, so it imports all of them, and the inside of the core, too.
+  // It also imports the public modules that user code in the process imports.
   entry: { layer: 10, mayImport: [...RUNTIME, "core", PUBLIC], mayEnter: ["core"] },
-  // The processes of a cluster, wherever they are started. They name the entry points of what they start.
+  // The processes of a cluster, wherever they are started. They name the entry points of these processes.
   "ops/providers": { layer: 11, mayImport: [...RUNTIME, "entry"] },
   // The process that keeps those of one machine running after `shoal start` has ended.
   "ops/supervisor": { layer: 13, mayImport: [...RUNTIME, "entry", "ops/providers", "ops/connection", "ops/http"] },
@@ -88,8 +89,8 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   "ops/http": { layer: 12, mayImport: [...RUNTIME, "ops/connection", "ops/state"] },
   // Lists and summaries of a cluster. Published as `shoal/state`.
   "ops/state": { layer: 8, mayImport: [...RUNTIME, "core"] },
-  // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `os`, so it imports no `node:*` itself.
-  // Commands of libraries read what those have left in files; they load the libraries by `import()`, so that no other command does.
+  // The program `shoal`. Its uses of Node (the terminal, the words of a command line) are in `os`, so it imports no `node:*` itself.
+  // Commands of libraries read files that those have left; they load the libraries by `import()`, so that no other command does.
   "ops/cli": {
     layer: 14,
     mayImport: [...RUNTIME, "ops/connection", "ops/http", "ops/providers", "ops/state", "ops/supervisor", "runs", "tune"],

@@ -1,13 +1,13 @@
 /**
  * Makes docs/options.md from the declarations that users see in their editor, so that the page and the types say the same.
  *
- * Reads interfaces of options with their comments. Each property needs a comment; what follows "Default:" becomes the column of defaults. Pure;
- * called by `test/options-page.test.ts`.
+ * Reads interfaces of options with their comments. Each property needs a comment; the text behind "Default:" becomes the column of
+ * defaults. Pure; called by `test/options-page.test.ts`.
  */
 
 interface Section {
   readonly title: string;
-  /** What stands between the heading and the table. */
+  /** Text between the heading and the table. */
   readonly text: string;
   /** File below `src`, and the interfaces in it, whose properties go into one table. */
   readonly from: readonly (readonly [file: string, name: string])[];
@@ -159,7 +159,7 @@ function rowOf({ name, type, comment }: OptionDeclaration): string {
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
-/** Types that infer something are said as what is written for them. */
+/** Types that infer another type are printed as a user writes them. */
 function shortType(name: string, type: string): string {
   if (type === "N") return 'number | "streaming"';
   if (name === "methods") return "Record<string, MethodOptions>";

@@ -1,7 +1,8 @@
 /**
  * Makes PROTOCOL.md's tables of messages from their definitions, so that the page and the code say the same.
  *
- * A table is made of a table of shapes, which describe themselves, and of the comments of its lines, which say what its messages mean. What follows "Body:" in a comment becomes the column of bodies. The prose of the page stays: only what stands between markers is replaced.
+ * A table is made of a table of shapes, which describe themselves, and of the comments on its lines, which say what the messages mean. The
+ * text behind "Body:" in a comment becomes the column of bodies. The prose of the page stays: only the text between markers is replaced.
  * Pure; called by `test/protocol-tables.test.ts`.
  */
 import { MESSAGES_TO_CALLER, MESSAGES_TO_WORKER } from "../../src/runtime/wire/call-messages.ts";
@@ -114,7 +115,7 @@ function rowText(number: number, { name, comment }: Row, shape: Shape | undefine
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
-/** What several headers hold, in one table under their names. */
+/** The parts that several headers share, in one table under their names. */
 async function partsTable(read: Read): Promise<string> {
   const rows = [
     ...partRows(await read("messages.ts"), messages),

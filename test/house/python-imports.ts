@@ -1,5 +1,5 @@
 /**
- * What the modules of `python/shoal` import of each other, wherever in a file that stands: an import inside a function only hides a circle.
+ * Finds the imports between the modules of `python/shoal`, wherever in a file they are: an import inside a function only hides a circle.
  *
  * Found by the form of a line, as in `source-files.ts`.
  */
@@ -31,7 +31,7 @@ function importsOf(text: string, known: ReadonlyMap<string, unknown>): string[] 
       groups?.["module"] === undefined ? namesIn(groups?.["names"] ?? "") : groups["module"],
     ),
   );
-  // What is no module of the package is something that `__init__` defines.
+  // A name that is no module is defined by `__init__`.
   return found.map((name) => (known.has(name) ? name : "__init__"));
 }
 

@@ -16,7 +16,7 @@ export interface ProgramOptions {
   env?: Record<string, string>;
   /** A program that hangs is ended by SIGKILL after this long. Default 50,000: before the test that runs it times out. */
   timeoutMs?: number;
-  /** Which program; default the Node that runs the test. */
+  /** Program to run; default the Node that runs the test. */
   program?: string;
   /** Called with the process when it has been started. */
   onStart?: (child: ChildProcess) => void;

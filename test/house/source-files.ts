@@ -42,7 +42,7 @@ export function readSources(options: { tests: boolean } = { tests: false }): Sou
     .sort((left, right) => (left.path < right.path ? -1 : 1));
 }
 
-/** Folders with code that runs; what a folder of theirs installs for itself is nobody's here. */
+/** Folders with code that runs; packages that such a folder installs for itself do not count. */
 const CODE_FOLDERS = ["src", "python", "scripts", "bench", "chaos", "conformance", "examples", "scale", "sim", "soak", "test"];
 const CODE_NAME = /\.(ts|mts|mjs|cjs|js|py)$/;
 

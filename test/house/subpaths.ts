@@ -10,7 +10,7 @@ interface Subpath {
   readonly specifier: string;
   /** The file that it begins with, relative to the repository. */
   readonly source: string;
-  /** What it is compiled to, and the declarations. */
+  /** The compiled file, and the declarations. */
   readonly published: readonly string[];
 }
 

@@ -9,7 +9,7 @@ const EXPORT = /^export (?:declare )?(?:async )?(?:abstract )?(?:const|let|funct
 /** As knip has it: an export with this tag is used in a way that no import shows. */
 const PUBLIC_TAG = /@public\b(?:(?!\*\/)[\s\S])*\*\/\n$/;
 
-/** One line for each export of `files` that none of `users` imports, `files` among them. */
+/** Returns a line for each export of `files` that none of `users` imports, `files` among them. */
 export function unusedExports(files: readonly SourceFile[], users: readonly SourceFile[]): string[] {
   const used = new Set<string>();
   for (const { target, names } of users.flatMap(({ imports }) => imports)) {

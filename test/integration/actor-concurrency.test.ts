@@ -158,7 +158,7 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
       let released = 0;
       while (released < 2) released += await other.release.remote();
     });
-    // Another process has a limit of its own; in one process all share it.
+    // A separate process has a separate limit; in one process all share it.
     if (mode === "process") {
       await elsewhere.remote(desk);
       expect(await get(blocked)).toEqual(["released", "released"]);

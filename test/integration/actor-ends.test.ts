@@ -1,5 +1,5 @@
 /**
- * Ends that an actor chooses, what it does last, and actors that outlive whoever made them.
+ * Ends that an actor chooses, its last work, and actors that outlive their makers.
  */
 import { appendFileSync } from "node:fs";
 import { ActorDiedError, type ActorHandle, actors, exitActor, get, getActor, kill, ready, remote, terminate } from "shoal";

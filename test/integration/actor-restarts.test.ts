@@ -1,5 +1,5 @@
 /**
- * What becomes of calls when their actor dies and comes back: order, repetition, counts, and how fast it comes back.
+ * Calls whose actor dies and comes back: order, repetition, counts, and how fast the actor comes back.
  */
 import { appendFileSync } from "node:fs";
 import { ActorDiedError, actors, ActorUnavailableError, get, getRuntimeContext, kill, remote } from "shoal";

@@ -34,7 +34,7 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
   test("calls that may run again all end, in each caller's order", async () => {
     const log = new Log(folder);
     const ledger = remote(Ledger, { maxRestarts: -1, maxTaskRetries: -1 }).remote(log.file);
-    // One that is being made is left alone by a kill with a restart.
+    // A kill with a restart does not touch an actor that is being made.
     await ready(ledger);
     const call = remote(async (target: ActorHandle<Ledger>, caller: string) => {
       const refs = Array.from({ length: 150 }, (_, entry) => target.addSlowly.remote(caller, entry));

@@ -1,4 +1,4 @@
-/** What is left in a program's hands after its session: handles, pools, ends that were asked for. None of it may hang. */
+/** Things left in a program's hands after its session: handles, pools, awaited ends. None of them may hang. */
 import { init, isInitialized, kill, ready, remote, shutdown, terminate } from "shoal";
 import { Pool } from "shoal/util";
 import { describe, expect, test } from "vitest";

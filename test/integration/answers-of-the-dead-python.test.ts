@@ -1,4 +1,7 @@
-/** The same as answers-of-the-dead.test.ts of code in Python: what has ended when its process ends reaches its caller, and Python as a caller gets it, too. */
+/**
+ * As answers-of-the-dead.test.ts, for code in Python: answers from before a process's end reach the caller, and Python as a caller gets
+ * them, too.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python } from "shoal";

@@ -1,6 +1,6 @@
 /**
- * What has ended when its process ends reaches its caller, however the process ends: answers of tasks and actors, items of streams, objects. Nothing that had ended fails or
- * runs again.
+ * Answers from before a process's end reach the caller, however the process ends: answers of tasks and actors, items of streams, objects.
+ * Nothing that had ended fails or runs again.
  */
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -123,7 +123,7 @@ describe("calls of an actor, the 501st of which is its end", () => {
       Array.from({ length: 500 }, (_, index) => index),
     );
     expect([...runs(file)].filter(([, times]) => times > 1)).toEqual([]);
-    // What nobody catches ends the process in the next tick: by then the others may have run.
+    // An uncaught error ends the process in the next tick: by then the others may have run.
     if (way !== "uncaught") expect((await failureOf(calls[500] as PromiseLike<unknown>)).code).toMatch(/ACTOR_DIED|OUT_OF_MEMORY/);
   });
 
@@ -145,7 +145,7 @@ describe("a stream whose process ends", () => {
       function* (): Generator<number> {
         for (let index = 0; index < 100; index += 1) yield index;
         end();
-        // What nobody catches ends the process in the next tick.
+        // An uncaught error ends the process in the next tick.
         yield 100;
         yield 101;
       },

@@ -1,5 +1,5 @@
 /**
- * Calls begin while their caller computes: what was submitted leaves before the caller's event loop turns again.
+ * Calls begin while their caller computes: submitted calls leave before the caller's event loop turns again.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,6 @@
 /**
- * Cancellation where a nested call runs on the worker of its own parent, which is always so with one CPU: while it computes, the worker hears nothing.
+ * Cancellation where a nested call runs on the same worker as the parent, which is always so with one CPU: while it computes, the worker
+ * hears nothing.
  *
  * And of streams: a generator that computes, or awaits, between two items holds the one CPU, too.
  */
@@ -144,7 +145,7 @@ test("a generator that awaits something for long gives its CPU back when nobody 
     expect(value).toBe(1);
     break;
   }
-  // Only then what it awaits comes: it holds the CPU until it is given back.
+  // The generator holds the CPU until it is returned; only then the awaited call runs.
   expect(await add.remote(1, 2)).toBe(3);
   writeFileSync(go, "");
   await until(() => driverRuntime().cancellation.pursuedCount === 0, "the generator to end");

@@ -282,7 +282,7 @@ describe("a worker that does not let go", () => {
     const begun = newMark();
     const log = new Log(folder);
     const { file } = log;
-    /** What it calls runs in the same process while it waits, and ignores its end. */
+    /** The child runs in the same process while the parent waits, and ignores its end. */
     const parent = remote(
       async () => {
         appendFileSync(file, `${process.pid}\n`);
@@ -562,7 +562,7 @@ describe("a call of an actor", () => {
     const { failure } = await failureInTime((timeoutMs, begun) => worker.pause.options({ timeoutMs }).remote(begun));
     expect(failure).toBeInstanceOf(TaskTimeoutError);
     expect(await failureOf(worker.note.options({ signal: AbortSignal.abort() }).remote("never"))).toBeInstanceOf(TaskCancelledError);
-    // Of those whose time was over too early some may have begun just then.
+    // Some of the calls whose time was over too early may have begun just then.
     expect(new Set(await worker.get.remote())).toEqual(new Set(["aborted"]));
   });
 });
@@ -632,7 +632,7 @@ describe("a task that computes without a pause", () => {
         try {
           for (;;) Math.random();
         } catch {
-          // Whatever it is.
+          // Goes on in spite of any interruption.
         }
       }
     },

@@ -1,6 +1,6 @@
 /**
- * A program that writes checkpoints until it is killed: each has files that are all of one letter, so that a mixed or half written one is seen. Tells the number of each that is
- * complete on a line of its own.
+ * Writes checkpoints until it is killed. All files of a checkpoint hold one letter, so that a mixed or half-written one shows. Prints the
+ * number of each complete checkpoint on a line.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Heads of `shoal start --head --ha` that take over from each other, as if each were on a machine of its own; and what is refused. */
+/** Heads of `shoal start --head --ha` that take over from each other, as if each were on another machine; and refusals. */
 import { expect, test } from "vitest";
 import { NatsServers } from "../control-plane/nats-servers.ts";
 import { describeNats } from "../control-plane/planes.ts";

@@ -1,4 +1,4 @@
-/** A head of `shoal start` on NATS: what it knows outlives it, the server under it, and a stop. */
+/** A head of `shoal start` on NATS: its records outlive the head, the server under it, and a stop. */
 import { once } from "node:events";
 import { execFileSync } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";

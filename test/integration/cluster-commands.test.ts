@@ -65,7 +65,7 @@ await shutdown();
 console.log("null");
 `);
     await until(() => existsSync(held), "the actor to live");
-    // What a node has free is told when it changes, and not before an actor answers.
+    // A node reports its free resources when they change, and not before an actor answers.
     await until(async () => (await shoal("status")).stdout.includes("CPU 1/3"), "the head to hear that the CPU is in use");
     const { stdout, stderr } = await shoal("status");
     expect(stderr).toBe("");
@@ -203,7 +203,7 @@ await never.remote();
     const refused = await shoal("start", "--address", head.address, "--token", token);
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toContain("it was revoked at");
-    // Who has joined stays.
+    // Nodes that have joined stay.
     expect((JSON.parse((await shoal("status", "--json")).stdout) as { nodes: unknown[] }).nodes).toHaveLength(2);
     expect((await shoal("token", "revoke", "0000000000")).stderr).toContain("no token of the cluster begins with 0000000000");
     expect((await shoal("token", "create", "--expires-after", "soon")).exitCode).toBe(2);
@@ -244,7 +244,7 @@ console.log(JSON.stringify(CPU));
     expect((await shoal("stop", "--address", "127.0.0.1:1")).stderr).toContain("nothing of it runs on this machine");
     const { exitCode, stdout } = await shoal("stop", "--address", second.address);
     expect([exitCode, stdout]).toEqual([0, `Ended the head and the node of the cluster at ${second.address}.\n`]);
-    // One is left, and meant.
+    // A single cluster is left, so no address is needed.
     expect(await program(CONNECT)).toEqual([42, 1]);
     expect((await shoal("stop", "--all")).stdout).toContain(first.address);
   });

@@ -1,5 +1,6 @@
 /**
- * What a dead node had made is had from the copies that other nodes have of it, without being made again; what nobody has a copy of is made again, or lost.
+ * Objects made on a dead node are taken from the copies on other nodes, without being made again; an object without a copy is made again,
+ * or lost.
  *
  * The nodes are real daemons that are killed; runs are counted in a file, which is one for all nodes of this machine.
  */
@@ -29,14 +30,14 @@ class Reader {
     const value = await box.ref;
     return [value.length, value[value.length - 1] as number];
   }
-  /** It owns what the task makes, and so does its node's daemon once it has told others of it. */
+  /** The worker owns the task's result, and so does its node's daemon once the ref has gone to another process. */
   call(nodeId: string, file: string): { ref: ObjectRef<Uint8Array> } {
     const made = remote(make).options({ schedulingStrategy: { nodeId, soft: true } });
     return { ref: made.remote(file, 4) };
   }
 }
 
-/** Owns what it calls for or puts until it has given it away. */
+/** Owns the results of its calls and its puts until it has given them away. */
 class Giver {
   several(nodeId: string, file: string): ObjectRef<Uint8Array>[] {
     const several = remote(makeThree).options({ numReturns: 3, maxRetries: 1, schedulingStrategy: { nodeId, soft: true } });

@@ -1,5 +1,5 @@
 /**
- * Whose terminal the lines of workers go to, when several programs use the same nodes.
+ * The terminal that gets workers' lines, when several programs use the same nodes.
  */
 import type { ChildProcess } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { until, useFolder } from "./session.ts";
 
 const ended = join(useFolder(), "ended");
 
-/** It ends when the test says so: the lines of workers are on their way when their calls have been answered. */
+/** The program ends when the test says so: the lines of workers are on their way when their calls have been answered. */
 function programOf(name: string, address: string, nodeIds: readonly string[]): string {
   return `
 import { existsSync } from "node:fs";

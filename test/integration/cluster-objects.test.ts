@@ -1,7 +1,7 @@
 /**
  * Objects of a program on several nodes: values, arguments, definitions and items of streams that are stored on one node and read on another.
  *
- * The nodes are real daemons with stores of their own; what they hold is asked of themselves.
+ * The nodes are real daemons with separate stores; the tests ask the stores for their objects.
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -73,7 +73,7 @@ afterAll(async () => {
   if (LINES.length > 0) throw new Error(`the processes of the cluster printed:\n${LINES.join("\n")}`);
 });
 beforeEach(async () => {
-  // A folder of its own: the repository would be packed for the other nodes.
+  // A separate folder: the repository would be packed for the other nodes.
   await init({ address: cluster.address, runtimeEnv: { workingDir: program } });
 });
 afterEach(shutdown);

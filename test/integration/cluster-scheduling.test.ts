@@ -254,7 +254,7 @@ describe("three nodes", () => {
         [third.pid, 1],
       ]),
     );
-    // A fifth one has no place until one of them ends, while tasks want what comes back, too.
+    // A fifth one has no place until one of them ends, while tasks want the returned resources, too.
     const late = Placed.remote();
     const tasks = Array.from({ length: 3 }, () => where.remote(10));
     void kill(made[0] as (typeof made)[0]);

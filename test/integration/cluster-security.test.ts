@@ -66,12 +66,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await cluster.shutdown();
   rmSync(program, { recursive: true });
-  // What the processes say of the attacks: that, of nobody else, and nothing else.
+  // The processes print each attack, name no other node, and print nothing else.
   const others = LINES.filter((line) => !line.startsWith(`shoal: ended a connection of node ${rogue.nodeId}: `));
   if (others.length > 0) throw new Error(`the processes of the cluster printed:\n${others.join("\n")}`);
 });
 beforeEach(async () => {
-  // A folder of its own: the repository would be packed for the other nodes.
+  // A separate folder: the repository would be packed for the other nodes.
   await init({ address: cluster.address, runtimeEnv: { workingDir: program } });
 });
 afterEach(shutdown);
@@ -131,7 +131,7 @@ describe("who is not of the cluster", () => {
       const plain = await failureOf(connectPeer(to, mine, { token }));
       if (own !== undefined) setTlsIdentity(own);
       expect(plain.message).toContain("closed before it had answered");
-      // TLS without a certificate is told what is missing.
+      // A client with TLS but no certificate learns that the certificate is missing.
       const stranger = await failureOf(connectPeer(to, mine, { token, authority: rogue.identity.ca }));
       expect(stranger.message).toContain("has no certificate of this cluster");
     }
@@ -141,7 +141,7 @@ describe("who is not of the cluster", () => {
     const error = await failureOf(connectPeer(cluster.address, hello(rogue), { token: "wrong", identity: rogue.identity }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("has not proven that it knows the session's token");
-    // One that does not mind whether the head proves anything, and proves nothing.
+    // A caller that asks the head for no proof, and gives none.
     const caller = new Connection(await connect(cluster.address, { identity: rogue.identity }), { trusted: true });
     const { promise: dropped, resolve } = Promise.withResolvers<string>();
     caller.onClose = resolve;
@@ -155,7 +155,7 @@ describe("who is not of the cluster", () => {
     const other = newAuthority({ nowMs: Date.now() });
     const { key, publicKey } = newNodeKey();
     const cert = certifyNode(other, { nodeId: rogue.nodeId, publicKey, nowMs: Date.now() });
-    // It believes the right authority: it is the cluster that refuses.
+    // The caller trusts the right authority: the cluster is the one that refuses.
     const identity = { ...rogue.identity, cert, key };
     for (const to of [cluster.address, ...(await listed()).map(({ address }) => address)]) {
       const error = await failureOf(connectPeer(to, hello(rogue), { token: rogue.token, identity }));
@@ -210,7 +210,7 @@ async function listed(): Promise<NodeInfoHeader[]> {
   return (header as unknown as NodeInfoHeader[]).filter(({ alive, nodeId }) => alive && nodeId !== rogue.nodeId);
 }
 
-/** What breaks a link is counted in `ends`. */
+/** Makes a link that puts the reasons for its end into `ends`. */
 function linkTo(
   address: string,
   peerNodeId: NodeId | undefined,
@@ -243,7 +243,7 @@ describe("a node that has been taken over", () => {
       if (frame.type === MESSAGE.ROUTED) heard.push(decodeHeader(frame.header) as RoutedHeader);
     });
     await head.link.request(MESSAGE.NODE_REGISTER, registration(rogue.nodeId));
-    // It stays a living node, as far as the head knows.
+    // The head takes the node for a living one.
     beats = setInterval(() => head.link.request(MESSAGE.HEARTBEAT, undefined).catch(() => {}), 1_000);
   });
   afterAll(() => {

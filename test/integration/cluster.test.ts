@@ -1,5 +1,5 @@
 /**
- * A program on several nodes: what runs where, refs and values between nodes, and what becomes of it when a node dies.
+ * A program on several nodes: where tasks run, refs and values between nodes, and the death of a node.
  *
  * The nodes are real daemons with their own workers and stores on this machine, which meet over TCP alone.
  */

@@ -10,7 +10,7 @@ afterEach(() => sandbox.mustBeEmpty());
 afterAll(() => sandbox.remove());
 const folder = useFolder();
 
-/** What the driver has, what a worker has, and what a class of an imported module says. */
+/** Returns the caches of the driver and of a worker, and the answer of an imported module's class. */
 const program = (caches: string, answer: number): Promise<string[]> => {
   const file = join(folder, "answers.ts");
   writeFileSync(file, `export class Answers { answer(): number { return ${answer}; } }`);
@@ -43,7 +43,7 @@ test("workers keep what they compiled in a folder of this user, the driver keeps
   expect(worker?.startsWith(join(caches, "shoal", "code"))).toBe(true);
   expect(filesIn(caches).length).toBeGreaterThan(2);
   expect(statSync(join(caches, "shoal", "code")).mode & 0o777).toBe(0o700);
-  // A module that has changed is not taken for what it was, nor what is damaged for code.
+  // A changed module is not mistaken for its former self, nor a damaged file for code.
   expect((await program(caches, 2))[2]).toBe("2");
   for (const file of filesIn(caches)) writeFileSync(file, "damaged".repeat(100));
   expect((await program(caches, 3))[2]).toBe("3");

@@ -1,6 +1,6 @@
 /**
- * A driver's code on a node that has none of its files: programs in folders of their own, two nodes on this machine, actors and their tasks on the node that is not
- * the driver's. What a program sees there it says in one line of JSON.
+ * A driver's code on a node that has none of the driver's files: programs in separate folders, two nodes on this machine, actors and their
+ * tasks on the node that is not the driver's. A program prints its findings there as one line of JSON.
  */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** Each program begins so: `Runner` runs what it is given on the other node. */
+/** Start of each program: `Runner` runs a function on the other node. */
 const HEAD = `import { init, remote, get, getRuntimeContext, shutdown } from ${JSON.stringify(pathToFileURL(join(REPOSITORY, "dist", "index.js")).href)};
 await init({ address: process.env["SHOAL_TEST_ADDRESS"], ...globalThis.initOptions });
 class Runner {
@@ -56,7 +56,7 @@ function project(name: string, files: Record<string, string>): string {
   return folder;
 }
 
-/** What `main.ts` of the folder says. */
+/** Runs `main.ts` in the folder and returns its printed value. */
 async function run(folder: string): Promise<unknown> {
   const env = { ...process.env, SHOAL_TEST_ADDRESS: cluster.address };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ["main.ts"], { cwd: folder, env, timeout: 50_000 });

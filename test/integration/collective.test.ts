@@ -105,7 +105,7 @@ async function newGroup(worldSize: number, options: { groupName?: string; timeou
   const { groupName = "default", timeoutMs } = options;
   const join = (member: Handle, rank: number) => member.init.remote(rank, worldSize, groupName, timeoutMs);
   const [first, ...others] = members as [Handle, ...Handle[]];
-  // Whoever comes first founds the group, which ends with that process: here rank 0, which no test kills.
+  // The first member founds the group, which ends with that process: here rank 0, which no test kills.
   const founding = join(first, 0);
   await until(() => isFounded(groupName), "the group to be founded");
   await get([founding, ...others.map((member, i) => join(member, i + 1))]);
@@ -121,7 +121,7 @@ async function isFounded(groupName: string): Promise<boolean> {
   }
 }
 
-/** What all of them do, by rank. */
+/** Calls every member; returns the results by rank. */
 function all<T>(members: readonly Handle[], call: (member: Handle, rank: number) => PromiseLike<T>): Promise<T[]> {
   return Promise.all(members.map((member, rank) => call(member, rank)));
 }

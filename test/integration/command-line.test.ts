@@ -1,4 +1,4 @@
-/** The program `shoal` as a process: what it prints where, its exit codes, and that it starts quickly and survives a reader that goes away. */
+/** The program `shoal` as a process: its output on both streams, its exit codes, a quick start, and a reader that goes away. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * What a program can ask: who and where it is, and what the cluster has.
+ * A program's questions: its own ids and place, and the cluster's nodes and resources.
  */
 import { hostname } from "node:os";
 import { availableResources, clusterResources, getRuntimeContext, init, nodes, remote, shutdown, terminate } from "shoal";

@@ -1,4 +1,4 @@
-/** A training loop that counts, with what the tests of faults need to hold it up: used by `train-faults.test.ts` and by the program that it starts. */
+/** A training loop that counts, with stops for the tests of faults: used by `train-faults.test.ts` and by the program that it starts. */
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Checkpoint, getAllReportedCheckpoints, getCheckpoint, getContext, report } from "shoal/train";

@@ -65,7 +65,7 @@ class Mortal {
   }
 }
 
-/** Gives blocks of its own, and is killed behind the third the first time. */
+/** Gives separate blocks, and is killed behind the third the first time. */
 class MortalStream {
   readonly #file: string;
 
@@ -102,7 +102,7 @@ class Refusing {
   }
 }
 
-/** Of the processes that a log names. */
+/** Expects that the processes in a log have ended. */
 function expectEnded(log: Log): void {
   expect(log.lines).not.toEqual([]);
   expect(log.lines.map(Number).filter(isAlive)).toEqual([]);

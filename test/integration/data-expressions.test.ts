@@ -230,8 +230,8 @@ test("pipelines over files give what arrays give, whatever goes into the read", 
   expect(pushed).toBeGreaterThan(10);
 }, 60_000);
 
-// ---------------------------------------------------------------------------------------------------------------------
-// What is not read
+// --------------------------------------------------------------------------------------------------------------------- Columns and rows
+// that are not read
 
 interface Reads {
   /** Row groups that were decoded. */

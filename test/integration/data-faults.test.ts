@@ -1,4 +1,7 @@
-/** What is wrong in functions of users and in files: where it was, what is left out and counted, and what is written when a program is interrupted. */
+/**
+ * Faults in functions of users and in files: the error names the place, rows are left out and counted, and an interrupted program leaves
+ * whole files.
+ */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -30,7 +30,7 @@ describe("reading", () => {
     const rows = await data.readImages(paths, { includePaths: true }).takeAll();
     expect(rows).toEqual(pictures.map((image, i) => ({ image, path: paths[i] })));
     expect(String(await data.readImages(paths).schema())).toContain("tensor<uint8, ?x?x?>");
-    // Of one shape in fact, they are one array.
+    // All pictures have the same shape, so they are one array.
     for await (const { image } of data.readImages([paths[0], paths[0]] as string[]).iterTensors())
       expect(image.shape).toEqual([2, 3, 5, 3]);
   });

@@ -1,4 +1,7 @@
-/** Datasets in in-process mode: random pipelines give what the same steps give on arrays of rows, with any budget, and end where they are left. */
+/**
+ * Datasets in in-process mode: random pipelines give the same rows as the same steps on arrays, with any budget, and end where they are
+ * left.
+ */
 import fc from "fast-check";
 import * as data from "shoal/data";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Methods of datasets that look at them, in in-process mode: what they give is compared with plain arrays. */
+/** Methods of datasets that look at them, in in-process mode: the results are compared with plain arrays. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -271,7 +271,7 @@ describe("written files", () => {
     expect((await data.readParquet<{ id: number }>(to).takeAll()).map(({ id }) => id)).toEqual(upTo(100));
     const all = await small.withSettings({ memoryBytes: 1 }).writeCsv(join(folder, "one"), { minRowsPerFile: 1000 });
     expect([all.files.length, all.rowCount]).toEqual([1, 100]);
-    // A row has 8 bytes, and the last task takes what is left.
+    // A row has 8 bytes, and the last task takes the rest.
     const heavy = await small.writeParquet(join(folder, "heavy"), { minBytesPerFile: 240 });
     const heavyCounts = await Promise.all(heavy.files.map((file) => data.readParquet(file).count()));
     expect(heavyCounts.reduce((a, b) => a + b, 0)).toBe(100);

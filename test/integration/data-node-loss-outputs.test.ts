@@ -1,5 +1,5 @@
 /**
- * Nodes that die amid what a pipeline gives out: a write to files, and `streamingSplit` to consumers on other nodes.
+ * Nodes that die amid a pipeline's output: a write to files, and `streamingSplit` to consumers on other nodes.
  *
  * Nodes are daemons of their own that are killed with their workers. Blocks that a dead node had are made again, so files and consumers have each row exactly once;
  * rows that a dead consumer had are gone. The tests run side by side, since they mostly wait until the cluster knows that a node is dead.
@@ -89,7 +89,7 @@ const bytesIn = (log: string): number => statSync(log, { throwIfNoEntry: false }
 interface UnderWay {
   /** Whether it has come so far that the node may die. */
   isAtDeath(): boolean;
-  /** Waits for its end, and checks what it gave. */
+  /** Waits for the end, and checks the output. */
   check(): Promise<void>;
 }
 
@@ -200,7 +200,7 @@ test.concurrent("a consumer that dies with its node has its rows alone, and is n
   const [[living, dead], [waiting]] = found as [[Promise<number[]>, Promise<number[]>], [Promise<number[]>]];
   const rest = await living;
   expect(new Set(rest).size).toBe(rest.length);
-  // The other consumers never get what it had, nor the few batches that it had fetched ahead.
+  // The other consumers get neither the dead one's batches nor the few that it had fetched ahead.
   const had = batchesIn(free[1]?.log as string);
   expect(rest.filter((id) => had.includes(id))).toEqual([]);
   const fetchedAhead = (ROWS - rest.length) / ROWS_OF_BLOCK - had.length;

@@ -1,8 +1,8 @@
 /**
  * Pipelines whose node dies, in each operator: the rows are those of a run without deaths, each exactly once.
  *
- * Blocks lie where they were made, so with a node goes a part of what was read, partitioned or kept; its tasks make that again on the nodes that are left.
- * At the end, while the cluster is there: pipelines that keep to nodes by their labels.
+ * Blocks stay on the node that made them, so a dead node takes along a part of the read, partitioned or kept rows. The tasks of that part
+ * run again on the other nodes. At the end, while the cluster is there: pipelines that keep to nodes by their labels.
  */
 import { appendFileSync, mkdtempSync, statSync } from "node:fs";
 import { join } from "node:path";

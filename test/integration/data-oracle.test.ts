@@ -1,7 +1,7 @@
 /**
- * Exchanges and other operators of datasets against plain arrays: random rows with nulls, NaN, big integers and empty text, in random blocks, some of which have dictionaries, with the usual
- * budget and with one of a byte.
- * In-process, because what is checked is the rows; deaths and memory have tests of their own.
+ * Exchanges and other operators of datasets against plain arrays. The rows are random, with nulls, NaN, big integers and empty text, in
+ * random blocks, some of which have dictionaries. The budget is the usual one or a byte. In-process, because rows are checked; deaths and
+ * memory have separate tests.
  */
 import fc from "fast-check";
 import * as data from "shoal/data";

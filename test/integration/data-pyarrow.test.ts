@@ -31,7 +31,7 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
         [3, 2],
       ),
       n: row % 2 === 1 ? null : new NdArray(Float32Array.of(row + 1, row + 2), [2]),
-      // Its elements lie in another order than its dimensions: it stays the list that it is stored as.
+      // The elements lie in another order than the dimensions, so the tensor stays a list, as it is stored.
       turned: Array.from({ length: 6 }, (__, i) => row * 6 + i),
     }));
     expect(await data.readParquet(`${folder}/tensors.parquet`).takeAll()).toEqual(expected);

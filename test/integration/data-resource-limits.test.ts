@@ -139,7 +139,7 @@ test("a pool grows within what the limit leaves, and leaves a task room", async 
     .map(Worker, { concurrency: { min: 1, max: 4 }, constructorArgs: [log] });
   expect(ids(await pooled.withSettings({ resourceLimits: { CPU: 2 } }).takeAll())).toEqual(upTo(64));
   expect(mostAtOnce(log)).toBeLessThanOrEqual(2);
-  // The first pool begins with no more than leaves the second its own, and gives back what nobody needs.
+  // The first pool leaves the second one enough to begin, and gives back unused workers.
   const two = pooled
     .map(Worker, { concurrency: { min: 1, max: 3, initial: 3 }, constructorArgs: [log] })
     .withSettings({ resourceLimits: { CPU: 4 } });

@@ -1,6 +1,6 @@
 /**
- * Steps that ask for what the cluster has little of, on several nodes whose GPUs are pretended: with and without limits of resources, in TypeScript and in Python, and with
- * hardly any memory. Every pipeline ends.
+ * Steps that ask for scarce resources, on several nodes whose GPUs are pretended: with and without limits of resources, in TypeScript and
+ * in Python, and with hardly any memory. Every pipeline ends.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -107,7 +107,7 @@ test("limits hold for GPUs and custom resources of several nodes, and so do the 
 
 describe.skipIf(problem !== undefined)(`with Python${unless(problem)}`, () => {
   test("steps of Python end within limits, on several nodes, and count in them", async () => {
-    // Few tasks: each that asks for more than CPUs may be the first of its worker.
+    // Few tasks: each that asks for more than CPUs may be the first one in its worker.
     const doubled = data
       .range(100)
       .map(({ id }) => ({ id }))

@@ -133,7 +133,7 @@ describe("a worker that dies", () => {
       .map(dyingOnce(join(folder, "behind numbers"), 15_000))
       .takeAll();
     expect(found).toEqual(whole);
-    // Without their order, rows that were given out keep what they have: no number comes twice.
+    // Without their order, rows that were given out keep their numbers: no number comes twice.
     const unordered = before.withSettings({ preserveOrder: false }).withColumns(made);
     const given = await unordered.map(dyingOnce(join(folder, "behind numbers, in any order"), 15_000)).takeAll();
     const values = ({ n, r, u }: { n: number; r: number; u: string }): unknown[] => [n, r, u];

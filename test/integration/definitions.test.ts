@@ -22,13 +22,13 @@ function privateMegabytes(pid: number): number {
   return (kilobytes("Private_Dirty") + kilobytes("Private_Clean")) / 1024;
 }
 
-/** In a worker nobody waits for the collector, which has its own time: what lives is asked for here. */
+/** In a worker nobody waits for the collector, which has its own time: this asks for the living objects. */
 const collectThere = remote(() => {
   setFlagsFromString("--expose-gc");
   (runInNewContext("gc") as () => void)();
 });
 
-/** What each process takes more after many rounds, once some rounds have warmed it up. */
+/** Returns the memory that each process gains in many rounds, after some rounds that warm up. */
 async function growthOf(round: (number: number) => Promise<void>, { warm, measured } = { warm: 75, measured: 200 }): Promise<number[]> {
   const rounds = async (from: number, to: number): Promise<void> => {
     for (let number = from; number < to; number += 1) {
@@ -111,7 +111,7 @@ async function gone(make: () => WeakRef<object>): Promise<void> {
     await collectGarbage();
     return made.deref() === undefined;
   }, "a function to be collected");
-  // What follows from it has been told to the node by then.
+  // The node has been told of the consequences by then.
   for (let turns = 0; turns < 10; turns += 1) await collectGarbage();
 }
 
@@ -245,7 +245,7 @@ test("a worker that has dropped a function gets it again, and each call runs onc
       return [number, process.pid, global.calls];
     }),
   );
-  // One after the other they mostly have one worker, which drops the first functions; what each worker counts is what it answered.
+  // Calls made one after the other mostly share a worker, which drops the first functions; each worker's count equals its answers.
   const answered = new Map<number, number>();
   for (let round = 0; round < 2; round += 1) {
     for (const [number, made] of one.entries()) {

@@ -227,7 +227,7 @@ test("what runs on the node is told why and until when, in Python too, and only 
   for (const said of await Promise.all(told)) expect(said).toEqual([info, info]);
   if (inPython !== undefined) expect(await inPython).toEqual({ deadline_ms: info.deadlineMs, reason: "preemption" });
   expect(await rank.preemption.remote()).toEqual(info);
-  // Another deadline holds from now on.
+  // The later deadline holds from now on.
   await drain(cluster, second.nodeId, { deadlineMs: 90_000 });
   await until(async () => Number((await rank.preemption.remote())?.deadlineMs) > beganMs + 60_000, "the later deadline to be known");
   expect([getRuntimeContext().preemption, getRuntimeContext().preemptionSignal.aborted]).toEqual([undefined, false]);
@@ -245,7 +245,7 @@ test("programs begin on nodes that stay, and where there are none they hear why"
     .options({ numCpus: 0, schedulingStrategy: { nodeId: second.nodeId } })
     .remote();
   expect(await place.daemon.remote()).toBe(second.pid);
-  // This program keeps the one, its actor the other.
+  // This program keeps the first node, its actor the second.
   await drain(cluster, first.nodeId);
   await until(() => findNode(cluster.address).nodeId === second.nodeId, "the file of the node to say that it leaves");
   await drain(cluster, second.nodeId);

@@ -1,5 +1,5 @@
 /**
- * What a user sees when a task fails: the class and the place of what was thrown, and how a worker died.
+ * A user's view of a failed task: the class and the place of the error, and how a worker died.
  */
 import { get, init, remote, SerializationError, shutdown, TaskError, WorkerCrashedError } from "shoal";
 import { afterAll, beforeAll, expect, test } from "vitest";

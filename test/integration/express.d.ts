@@ -1,4 +1,4 @@
-/** The part of Express that the tests use: it comes without types of its own. */
+/** The part of Express that the tests use: the package has no types. */
 declare module "express" {
   import type { IncomingMessage, ServerResponse } from "node:http";
 

@@ -1,5 +1,5 @@
 /**
- * What calls that fail leave in the store: nothing, however large the failure is and whatever refs are in it.
+ * Failed calls leave nothing in the store, however large the failure is and whatever refs are in it.
  */
 import { put, remote, TaskError } from "shoal";
 import { describe, expect, test } from "vitest";
@@ -17,7 +17,7 @@ const failLargely = remote((): number => {
   throw new LargeError("large");
 });
 
-/** Collects in the only worker, too: what a task has put lives until its process has noticed that nobody has it. */
+/** Collects in the only worker, too: an object put by a task lives until the task's process has noticed that the object has no holder. */
 const collect = remote(async (): Promise<void> => {
   process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
   (process.getBuiltinModule("node:vm").runInNewContext("gc") as () => void)();

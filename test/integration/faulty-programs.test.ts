@@ -1,5 +1,6 @@
 /**
- * Programs that have shown the token and are faulty: whatever they send their node's daemon, they alone end, with the reason, and the node's links stay whole.
+ * Programs that have shown the token and are faulty: with any messages to their node's daemon, only they end, with the reason, and the
+ * node's links stay whole.
  *
  * For each message that a process sends its daemon there is one good header; it is sent with parts that are missing, of other types, huge, negative and of other
  * nodes. The other border, that of the head and of other nodes, must take all that the daemon's lets through.
@@ -24,13 +25,13 @@ const TAG = "a".repeat(16);
 const NODE = "a".repeat(32) as NodeId;
 const OTHER = "b".repeat(32);
 
-/** One good header for each message, as `process` sends it. */
+/** Returns a good header for each message, as `process` sends it. */
 function goodHeaders(process: string): Readonly<Record<number, unknown>> {
   const location = [`${process.slice(0, 28)}-7`, 0, 64, "memory"];
   const id = "c".repeat(32);
   const object = `${id}00000000`;
   const payload = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [[object, process]], stored: undefined };
-  // What no node has: well-formed requests of a program are granted, and others would wait for it.
+  // Resources that no node has: well-formed requests of a program are granted, and others would wait for it.
   const shape = 'none:10000,,{"node":["x",true],"labels":[["zone","in(a)"]],"bundle":["g",0,true]}';
   const actorOptions = {
     name: undefined,
@@ -162,7 +163,7 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
   };
 }
 
-/** What a part of a header is replaced by: other types, huge and negative numbers, ids of others, paths. */
+/** Wrong values for a part of a header: other types, huge and negative numbers, ids of others, paths. */
 const WRONG: readonly unknown[] = [
   null,
   undefined,
@@ -189,7 +190,7 @@ const WRONG: readonly unknown[] = [
 /** Headers of each message that a real program sends. */
 const SAMPLE = 8;
 
-/** The header with one of its parts replaced, for each part and each wrong value; and without it. */
+/** Yields the header with a part replaced, for each part and each wrong value; and without the part. */
 function* wrongHeaders(good: unknown): Generator {
   yield* WRONG;
   if (typeof good !== "object" || good === null) return;
@@ -236,7 +237,7 @@ describe("the shapes", () => {
           continue;
         }
         passed += 1;
-        // Those that the daemon answers itself, or passes to another node, are not the head's.
+        // Messages that the daemon answers itself, or passes to another node, are not the head's.
         if (HEAD.has(type)) checkNode(NODE, MESSAGE.ROUTED, [process, "", type, 1, 0, type === MESSAGE.RESOURCES ? { store: {} } : sent]);
         if (SPLIT.has(type))
           checkRouted({ source: TAG as NodeTag, daemonId: OTHER as ProcessId }, [process as ProcessId, "", type, 0, 0, sent]);
@@ -337,7 +338,7 @@ describe("a program of a cluster", () => {
     };
   };
 
-  /** A program on a connection of its own; `refused` resolves with the reason when its connection is closed. */
+  /** Starts a program on a separate connection; `refused` resolves with the reason when the connection is closed. */
   async function faultyProgram(
     changes: Partial<HelloHeader> = {},
   ): Promise<{ connection: Connection; refused: Promise<string>; id: ProcessId }> {
@@ -389,7 +390,7 @@ describe("a program of a cluster", () => {
     await ready(counter);
     let counted = 0;
     const over = new AbortController();
-    // Another program at work meanwhile; its calls do not fail.
+    // A second program works meanwhile; its calls do not fail.
     const work = (async () => {
       while (!over.signal.aborted) {
         counted += 1;
@@ -428,7 +429,7 @@ describe("a program of a cluster", () => {
   });
 
   test("a header that cannot be read, and messages of daemons, end it, too", async () => {
-    // The connection itself takes these two, whoever sends them.
+    // The connection itself handles these two, from any sender.
     const ownOfConnections: readonly number[] = [MESSAGE.REPLY, MESSAGE.OUTBOX];
     for (const type of Object.values(MESSAGE).filter((one) => !messagesOfProcesses().includes(one) && !ownOfConnections.includes(one))) {
       const { connection, refused } = await faultyProgram();

@@ -1,5 +1,5 @@
 /**
- * The meaning of `get`, `await`, `wait` and `put`: order, failures, limits, and that every reader has a value of its own.
+ * The meaning of `get`, `await`, `wait` and `put`: order, failures, limits, and that every reader has a separate value.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -151,7 +151,7 @@ test.each([
   const place = join(folder, `stood-still-${kind}`);
   const ref = answerAtGate.remote(place);
   await until(() => existsSync(`${place}-begun`), "the task has begun");
-  // Where timers come before what has come over sockets.
+  // Continues in the phase of the event loop where timers run before socket events.
   await new Promise((resolve) => setImmediate(resolve));
   const asked = ask(ref);
   writeFileSync(place, "");

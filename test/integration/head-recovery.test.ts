@@ -191,7 +191,7 @@ describeNats("a head that dies", () => {
     const other = await startNode({ ...options, numCpus: 1, resources: { special: 1 } });
     const joinedMs = performance.now();
     expect(await waiting).toBe(other.pid);
-    // Of its own accord its node asks again after fifteen.
+    // The node alone would ask again only after fifteen seconds.
     expect(performance.now() - joinedMs).toBeLessThan(10_000);
     other.kill("SIGTERM");
     await other.ended;
@@ -214,7 +214,7 @@ describeNats("a head that dies", () => {
     await killHead();
     head = await start(head.address);
     expect(await get(slow.lines.remote())).toBe(1);
-    // Whatever waited behind the constructor has been done when a second call is answered.
+    // Calls that waited behind the constructor have run when a second call is answered.
     expect(await get(slow.lines.remote())).toBe(1);
     expect(log.lines).toEqual(["begun", "constructed"]);
   });
@@ -248,7 +248,7 @@ describeNats("a head that dies", () => {
     // From here: after ten seconds without it the head would take it for dead.
     setTimeout(() => silent.kill("SIGCONT"), 6000);
     const late = await startNode({ ...join, resources: { late: 1 } });
-    // Who reads what is inside an argument asks for it there.
+    // A ref inside an argument is read on the node of the task.
     const lengthOf = remote(async ({ ref }: { ref: PromiseLike<Uint8Array> }) => (await ref).length).options({ resources: { late: 1 } });
     const length = lengthOf.remote(made);
     // Nor is it said not to be there, to whoever wants to be on it.

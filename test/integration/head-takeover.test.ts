@@ -1,8 +1,8 @@
 /**
  * Several heads on one NATS: one leads, and another takes over when it is killed, or stands still and wakes up again.
  *
- * Real processes at loopback addresses of their own. Whether an actor was there twice is told by its own log, and how long calls take by a process beside them that has nothing to do with
- * Shoal: what the machine itself was late by is not held against a call.
+ * Real processes at separate loopback addresses. An actor's own log tells whether it ran twice. A process that has nothing to do with Shoal
+ * measures the machine's own delay, which is subtracted from the time of a call.
  */
 import { appendFileSync } from "node:fs";
 import { type ActorHandle, actors, get, getActor, getRuntimeContext, init, kill, nodes, put, remote, shutdown } from "shoal";
@@ -58,7 +58,7 @@ describeNats("several heads", () => {
     const nats = { urls: servers.urls, token: "secret" };
     cluster = await TestCluster.start({ heads: 2, nats, tls: true, head: { numCpus: 2 } });
     second = await cluster.addNode({ numCpus: 2 });
-    // Any of its heads names the cluster.
+    // Any head's address names the cluster.
     await init({ address: cluster.address.split(",")[1] as string, namespace: "test" });
     log = new Log(folder);
     counter = remote(Counter)
@@ -73,7 +73,7 @@ describeNats("several heads", () => {
     await servers.close();
   }, 60_000);
 
-  /** It is the one that was there before, by its name. */
+  /** Increments through the actor's name; it must be the same actor as before. */
   async function increments(): Promise<void> {
     const found = await getActor<Counter>("counter");
     count += 1;
@@ -86,7 +86,7 @@ describeNats("several heads", () => {
     return { schedulingStrategy: { nodeId: second.nodeId, soft: false } };
   }
 
-  /** What is hurt is the leader. */
+  /** The leader is the one that is hurt. */
   async function takesOver(hurt: () => Promise<void> | void): Promise<{ before: number; leadsMs: number; createdMs: number }> {
     const before = cluster.headPid as number;
     const hurtMs = performance.now();
@@ -134,7 +134,7 @@ describeNats("several heads", () => {
     const { before } = await takesOver(() => cluster.pauseHead());
     await increments();
     cluster.resumeHead();
-    // What it says as the leader that it takes itself for is believed by nobody, and it stays there for the next time.
+    // The old leader still takes itself for the leader, but nobody believes its messages; it stays as a standby for the next time.
     await until(() => cluster.standbyPids.includes(before), "the old leader stands by");
     await increments();
     expect(isAlive(before)).toBe(true);
@@ -163,7 +163,7 @@ describeNats("several heads", () => {
     await cluster.partition(["leader"], [home], { oneWay: true });
     process.kill(pid, "SIGKILL");
     await until(() => !isAlive(pid), "the process to end");
-    // The leader hears of it, and home does not hear the leader.
+    // The leader learns of the death, but home does not hear the leader.
     await new Promise((resolve) => setTimeout(resolve, 500));
     await cluster.killHead();
     await cluster.heal();

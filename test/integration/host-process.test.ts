@@ -57,7 +57,7 @@ const raise = (signal: string): string => `
 interface Case {
   readonly source: string;
   readonly execArgv?: readonly string[];
-  /** What must come of it, so that two programs that both do nothing are not alike. */
+  /** The required end, so that two programs that both do nothing are not alike. */
   readonly ends: { exitCode?: number; signal?: string; stdout?: RegExp; stderr?: RegExp };
 }
 

@@ -1,5 +1,5 @@
 /**
- * An interruption harms nobody but its call: neighbours keep their worker, and no later task meets what the stopped code left half done.
+ * An interruption harms only its own call: neighbours keep their worker, and no later task meets half-done work of the stopped code.
  *
  * On one CPU the tasks behind an interrupted one were sent to the same worker, and a waiting parent shares it.
  */

@@ -29,7 +29,7 @@ function behaves(): void {
     }
     const bytes = new Uint8Array(1024 * 1024).fill(7);
     const putting = kvPut("bytes", bytes);
-    // What is put is what it was when it was put.
+    // A put keeps the value from the moment of the put.
     bytes.fill(8);
     expect(await putting).toBe(true);
     const read = await kvGet<Uint8Array>("bytes");

@@ -1,5 +1,6 @@
 /**
- * What a process has answered arrives, also when its next call ends it, or blocks it for long, before it comes to a rest; and how it ended.
+ * Answers arrive even where the next call ends their process, or blocks it for long, before the process comes to a rest; and so does the
+ * reason of its end.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -47,7 +48,7 @@ test("answers of short calls do not wait for a long one behind them", async () =
   const actor = remote(Fragile).remote();
   const [before, go] = [join(folder, "before"), join(folder, "go")];
   writeFileSync(before, "");
-  // It is known to be long from then on.
+  // From then on the method is known to be long.
   await actor.block.remote(20, before);
   const short = actor.count.remote();
   const long = actor.block.remote(20, go);

@@ -1,5 +1,5 @@
 /**
- * Objects whose bytes are lost are made again: whoever reads them waits and gets the value, and what cannot come back fails with its reason.
+ * Objects whose bytes are lost are made again: readers wait and get the value, and an object that cannot come back fails with its reason.
  *
  * The tests lose objects as an accident would: they delete the files of the store behind everybody's back.
  */
@@ -37,7 +37,8 @@ const folder = useFolder();
 const COUNT = 100_000;
 
 /**
- * Empties and deletes the files of the store: a process that has one open still reads what was only deleted. `ofWorkers`: the driver's own are left.
+ * Empties and deletes the files of the store: a process that has a file open still reads one that was only deleted. `ofWorkers`: keeps the
+ * driver's own files.
  *
  * @returns how many files that were
  */
@@ -323,7 +324,7 @@ describe("on two CPUs", () => {
     expect(log.lines).toHaveLength(2);
   });
 
-  /** Makes objects, gives them away, and reads what comes back. */
+  /** Makes objects, gives them away, and reads them when they come back. */
   class Giver {
     one(file: string): ObjectRef<Float64Array>[] {
       return [make.remote(file, 9)];
@@ -451,7 +452,8 @@ describe("in a session of its own", () => {
     });
     const ref = makeAndTell.remote(log.file);
     await settled(ref);
-    // The node hears of it on another connection: killed before, the worker would take it along, and it would be made again.
+    // The node learns of the object on another connection: a worker killed before would take the object along, and the task would run
+    // again.
     await until(async () => (await storeUsedBytes()) >= COUNT * 8, "the node to know the object");
     const [pid] = log.lines;
     process.kill(Number(pid), "SIGKILL");

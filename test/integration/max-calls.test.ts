@@ -1,5 +1,6 @@
 /**
- * Workers that end after so many calls of a function: what runs where, that nothing runs twice or is lost by it, and that nothing is left.
+ * Workers that end after so many calls of a function: which worker runs a call, that nothing runs twice or is lost, and that nothing is
+ * left.
  */
 import { readFileSync, appendFileSync } from "node:fs";
 import { availableResources, get, init, type ObjectRef, put, remote, shutdown } from "shoal";
@@ -8,7 +9,7 @@ import { driverRuntime, isAlive, Log, shoalProcesses, until, useFolder, useSessi
 
 const folder = useFolder();
 
-/** Its process, and a line that says that it ran. */
+/** Writes a line to tell that the call ran, and returns the process. */
 function pidOf(file?: string): number {
   if (file !== undefined) appendFileSync(file, `${process.pid}\n`);
   return process.pid;

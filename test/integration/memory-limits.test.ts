@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
 const MEGABYTE = 1_000_000;
-/** What is to be ended keeps its memory until it is. */
+/** A task that is to be ended keeps its memory until its end. */
 const FOR_EVER_MS = 600_000;
 const folder = useFolder();
 

@@ -16,7 +16,7 @@ const fibonacci: RemoteFunction<[number], Promise<number>> = remote(async (n: nu
   return left + right;
 });
 
-/** Lives in a process of its own, so that waiting for it leaves the CPU free. */
+/** Lives in a separate process, so that waiting for it leaves the CPU free. */
 class Gate {
   async whenExists(file: string): Promise<boolean> {
     for (let round = 0; round < 6000 && !existsSync(file); round += 1) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -147,7 +147,7 @@ describe("on one CPU", () => {
   test("while tasks wait for refs, others of the same CPU begin", async () => {
     using gate = remote(Gate).remote();
     const file = join(folder, "meeting");
-    // Whoever arrives last opens the gate that all of them wait for.
+    // The last to arrive opens the gate that all of them wait for.
     const arrivals = new Log(folder).file;
     const meet = remote(async (box: { gate: typeof gate }) => {
       appendFileSync(arrivals, "x");
@@ -223,7 +223,7 @@ describe("on two CPUs", () => {
       }
     }
     const keeper = remote(Keeper).remote();
-    // It fits nowhere, so it never begins.
+    // Fits nowhere, so it never begins.
     const never = remote(() => 1, { resources: { nowhere: 1 } });
     const dies = remote(
       async (held: { keeper: typeof keeper }) => {

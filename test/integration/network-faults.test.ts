@@ -1,7 +1,7 @@
 /**
- * Networks that are cut: what hosts that do not hear each other notice of each other, which is nothing, and what becomes of it when they hear again.
+ * Networks that are cut: hosts that do not hear each other notice nothing, until they hear each other again.
  *
- * Each end is a process of its own, as the faults are a process'.
+ * Each end is a separate process, as faults strike processes.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const FAR = "127.0.0.12";
 const QUIET_MS = 200;
 const folder = useFolder();
 
-/** Says each line that it gets to the other end, and prints what it hears. */
+/** Says each line of its input to the other end, and prints each line that it hears. */
 const PROGRAM = `
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -1,7 +1,8 @@
 /**
- * A network that is really cut: machines in network namespaces of their own, with TLS between them, and a bridge that stops passing on what they say.
+ * A network that is really cut: machines in separate network namespaces, with TLS between them, and a bridge that stops passing packets.
  *
- * The cuts of `TestCluster` are made in Shoal's own processes; here it is the kernel that loses what is sent. Skipped where the system does not let its user have namespaces.
+ * The cuts of `TestCluster` are made in Shoal's own processes; here the kernel loses the packets. Skipped where the system does not let its
+ * user have namespaces.
  */
 import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -24,7 +25,10 @@ const why = problem === undefined ? "" : `, which cannot be made here: ${problem
 
 const execute = promisify(execFile);
 
-/** What a world of its own (`namespaces/`) prints. Two worlds know nothing of each other and mostly wait for their cuts to last, so they run side by side. */
+/**
+ * Returns the observations that a world (`namespaces/`) prints. Two worlds know nothing of each other and mostly wait for their cuts to
+ * last, so they run side by side.
+ */
 async function seenIn(script: string): Promise<unknown> {
   const world = fileURLToPath(new URL(`namespaces/${script}`, import.meta.url));
   const args = [...UNSHARE, process.execPath, "--disable-warning=ExperimentalWarning", world];
@@ -54,7 +58,8 @@ describe.concurrent("cuts by the kernel", () => {
         oneWay: { there: false, back: true },
         livesAfterShortCuts: lives,
         answeredBehindCut: { "both-b": 0, "once-b": 0, "out-c": 0 },
-        // Who is not heard by the head, or does not hear it, is dead for it, however well it is heard by the others. Who is only cut off from a caller lives.
+        // A node that the head does not hear, or that does not hear the head, is dead for the head, however well the others hear it. A node
+        // that is only cut off from a caller lives.
         livesAfterLongCuts: { "both-b": 2, "once-b": 2, "out-c": 2, "in-d": 2, "once-d": 2, "driver-e": 1 },
         twoLives: [],
         wrongCalls: [],

@@ -1,6 +1,6 @@
 /**
- * What stands between machines: TLS with certificates of the cluster, joining, and the hello. Each attack ends its own connection, says to an honest mistake
- * what to do, and leaves the listener as it was, which every test asks it afterwards.
+ * Barriers between machines: TLS with certificates of the cluster, joining, and the hello. Each attack ends its own connection, tells an
+ * honest mistake the remedy, and leaves the listener as it was, which is checked after every test.
  */
 import net from "node:net";
 import tls from "node:tls";
@@ -95,7 +95,7 @@ beforeAll(async () => {
   port = Number(address.split(":").at(-1));
 });
 afterEach(async () => {
-  // Whatever was done: who may come still can, and is heard.
+  // After any attack an allowed caller still can connect, and is heard.
   const { connection } = await call(address, hello(NODE_A), { identity: identity(NODE_A) });
   const { header } = await connection.request(MESSAGE.KV_LIST, undefined);
   connection.close();
@@ -107,7 +107,7 @@ afterAll(() => {
   for (const peer of peers) peer.drop("the test is over");
 });
 
-/** The time that this process had: while it stands still, its timers do not tick, and none of its sockets ends. */
+/** This process's own time: while the process stands still, its timers do not tick, and its sockets do not end. */
 class OwnTime {
   static readonly #TICK_MS = 20;
   #ticks = 0;
@@ -121,7 +121,7 @@ class OwnTime {
   }
 }
 
-/** What a socket gets until it ends, and that it does end. */
+/** Returns the bytes that a socket gets until its end, and expects the end. */
 function ending(socket: net.Socket, sends: Uint8Array | undefined): Promise<{ bytes: Buffer; afterMs: number }> {
   const time = new OwnTime();
   const chunks: Buffer[] = [];
@@ -329,7 +329,7 @@ describe("what is not the protocol", () => {
     await ending(secure(), oversized);
     await ending(secure(), Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     await ending(net.connect(port, "127.0.0.1"), Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-    // It begins like TLS.
+    // The bytes begin like TLS.
     await ending(net.connect(port, "127.0.0.1"), Buffer.concat([Buffer.of(0x16, 3, 1, 0, 200), Buffer.alloc(200, 7)]));
     // A hello whose header is not MessagePack.
     await ending(
@@ -424,7 +424,7 @@ describe("joining", () => {
     const error = await failure(joinCluster({ address: impostor.path, joinToken, nodeId: NODE_B }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("its authority is not the one that the join token names");
-    // It shows the cluster's authority behind a certificate that the authority did not make.
+    // Shows the cluster's authority behind a certificate that the authority did not make.
     const forged = { ...identity(HEAD, { of: other, isHead: true }), ca: authority.ca };
     const liar = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: forged, onUnauthenticated });
     expect(await failure(joinCluster({ address: liar.path, joinToken, nodeId: NODE_B }))).toBeInstanceOf(AuthenticationError);

@@ -66,7 +66,7 @@ test("a link over TCP carries all sizes in order, both ways, through a proxy tha
       socket.on("error", () => {});
     }
     near.pipe(far).pipe(near);
-    // In the middle of a frame, as the sizes are what they are; the last ones live.
+    // In the middle of a frame, given these sizes; the last ones live.
     let left = 400_000 * (cuts + 1);
     near.on("data", (chunk: Buffer) => {
       left -= chunk.length;

@@ -13,7 +13,7 @@ import { collectGarbage, driverRuntime, isAlive, storeUsedBytes, until, useSessi
 const LARGE = 1_000_000;
 const MEGABYTE = 1_000_000;
 
-/** What a process has read from the store since it started. */
+/** Bytes that a process has read from the store since its start. */
 interface Read {
   copiedBytes: number;
   mappedBytes: number;
@@ -45,7 +45,7 @@ async function untilEmpty(): Promise<void> {
   }, "the store to be empty");
 }
 
-/** What lies in the session's spill folder, beside the mark of its owner. */
+/** Returns the files in the session's spill folder, without the owner's mark. */
 function spilledFiles(): string[] {
   return readdirSync(driverRuntime().options.spillDirectory).filter((name) => name !== "owner");
 }
@@ -199,7 +199,7 @@ describe("in a store with room", () => {
       nested: make.remote(200_000, 9),
       small: put("small"),
     }));
-    // In a function of its own: a suspended function keeps the variables of blocks that it has left.
+    // A separate function: a suspended function keeps the variables of blocks that it has left.
     const read = async (): Promise<unknown[]> => {
       const { stored, nested, small } = await makeInside.remote();
       return [(await stored)[0], (await nested)[0], await small];
@@ -265,7 +265,7 @@ describe("in a small store", () => {
     await untilEmpty();
   });
 
-  // One round is a function of its own: a suspended function keeps the variables of blocks that it has left.
+  // A round is a separate function: a suspended function keeps the variables of blocks that it has left.
   const put4MegabytesAndGet = async (value: number, { dispose }: { dispose: boolean }): Promise<void> => {
     const ref = put(new Uint8Array(4 * MEGABYTE).fill(value));
     const bytes = await ref;

@@ -1,6 +1,6 @@
 /**
- * The package, a program and all of its files in a folder whose name a URL or a shell would escape: on each Node, on two nodes of a cluster that travel the program's
- * code, and under the program `shoal` with its own folders named so.
+ * The package, a program and all files in a folder whose name a URL or a shell would escape. Runs on each Node, on two nodes of a cluster
+ * to which the program's code travels, and under the program `shoal`, whose own folders have such names, too.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -38,7 +38,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
 
-/** What is published, as npm would lay it out. */
+/** Installs the published files, as npm would lay them out. */
 function installPackage(modules: string): void {
   const manifest = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8")) as { files: string[]; dependencies: object };
   for (const name of [...manifest.files.filter((file) => !file.startsWith("!")), "package.json"]) {

@@ -117,7 +117,7 @@ test("another copy is kept when the first one's node dies; with the last of them
   await arrives(reader, object);
   await isNoted(object, far, reader);
   nodes.kill(far);
-  // It is kept there now, though nobody reads it.
+  // The reader's node keeps the copy now, though nobody reads it.
   reader.transfer.processGone(reader.readerId);
   nodes.kill(reader);
   await expect(own.fetch(object)).rejects.toThrow(ObjectLostError);
@@ -142,7 +142,7 @@ test("what its owner had freed before, or whose owner has ended, is not kept", a
     near.transfer.processGone(near.readerId);
   }
   for (const object of [freed, orphan, ended]) await isNoted(object, near);
-  // The word of it dies with the home.
+  // The home's message about the release dies with the home.
   own.transfer.freedElsewhere(freed.location);
   await until(() => near.transfer.counters.copies === 2, "it goes without the home's word");
   nodes.kill(home);

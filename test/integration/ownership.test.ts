@@ -1,6 +1,6 @@
 /**
- * Who owns an object when processes die: values that were complete outlive their maker, those that were not fail at once with the cause, and what only a
- * dead process wanted is ended.
+ * Objects whose owner dies: complete values outlive their maker, incomplete ones fail at once with the cause, and tasks that only a dead
+ * process wanted are ended.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectGarbage, driverRuntime, failureOf, isAlive, Log, storeUsedBytes, until, useFolder } from "./session.ts";
 
 const folder = useFolder();
-// One each: what the tests before left to be collected, or on a lease, would be seen.
+// A session for each test, as uncollected objects and leases of an earlier test would be seen.
 beforeEach(async () => {
   await init({ numCpus: 2, logToDriver: false });
 });
@@ -172,7 +172,7 @@ describe("what only a dead process wanted", () => {
     expect(isAlive(shared)).toBe(true);
     appendFileSync(open, "");
     const ended = await Promise.allSettled(waiting);
-    // One of them may have been on the worker that was killed; the other never noticed.
+    // Either task may have been on the worker that was killed; the other never noticed.
     expect(ended.filter((each) => each.status === "fulfilled").map((each) => each.value)).toContain(shared);
   });
 });

@@ -1,4 +1,4 @@
-/** Placement groups on real processes: reserved as a whole, used by tasks and actors, removed with what runs in them. */
+/** Placement groups on real processes: reserved as a whole, used by tasks and actors, removed together with their tasks and actors. */
 import { appendFileSync } from "node:fs";
 import {
   availableResources,

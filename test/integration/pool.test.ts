@@ -1,5 +1,5 @@
 /**
- * `Pool`: functions mapped over values in processes of its own, with failures, replaced processes and the ends of a pool.
+ * `Pool`: functions mapped over values in separate processes, with failures, replaced processes and the ends of a pool.
  */
 import { TaskError, ActorDiedError } from "shoal";
 import { Pool } from "shoal/util";

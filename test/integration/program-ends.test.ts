@@ -10,7 +10,7 @@ const sandbox = new Sandbox();
 afterEach(() => sandbox.mustBeEmpty());
 afterAll(() => sandbox.remove());
 
-/** A session under work: an actor, a running task, an object in shared memory, a queue. Prints the pids of its workers. */
+/** A session under work: an actor, a running task, an object in shared memory, a queue. Prints the workers' pids. */
 const BUSY = `
   import { getActor, init, kill, nodes, put, remote, shutdown } from "shoal";
   await init({ numCpus: 2 });

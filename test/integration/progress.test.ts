@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** The end of the session brings the last of what workers have written: only then a bar has all of it. */
+/** The end of the session brings the workers' last lines: only then a bar is complete. */
 async function run(body: string): Promise<{ stdout: string; stderr: string; exitCode: number | null }> {
   const file = join(folder, "program.ts");
   await writeFile(

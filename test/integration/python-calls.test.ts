@@ -1,4 +1,4 @@
-/** What Python code does with the cluster: waits for references, puts values, calls actors; and who runs while it waits. */
+/** Python code that uses the cluster: waits for references, puts values, calls actors; and the tasks that run while it waits. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { cancel, kill, type ObjectRef, put, python, ready, remote, TaskCancelledError } from "shoal";
@@ -13,13 +13,13 @@ async function call(name: string, ...args: unknown[]): Promise<unknown> {
   return await python.task<(...values: unknown[]) => unknown>(NESTED, name).remote(...args);
 }
 
-/** In a function of its own: V8 keeps what a frame once referred to. */
+/** A separate function: V8 keeps the former references of a frame. */
 async function readWhatWasPut(): Promise<void> {
   const [size, ref, inner] = (await call("put_and_pass", 5_000_000)) as [number, ObjectRef<Uint8Array>, [ObjectRef<unknown>]];
   expect(size).toBe(5_000_000);
   expect((await ref).length).toBe(5_000_000);
   expect(await inner[0]).toEqual({ a: 1 });
-  // Its writer tells the node over another connection than it answers by.
+  // The writer tells the node over another connection than it answers by.
   await until(async () => (await storeUsedBytes()) >= 5_000_000, "the store to know the object");
 }
 

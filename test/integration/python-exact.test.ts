@@ -52,7 +52,7 @@ describe.skipIf(problem !== undefined)(`values between processes of Python${unle
     expect(values["naive"]).toBeInstanceOf(Date);
     expect(values["ordered"]).toEqual({ b: 1, a: [1] });
     const changed = (await task("differences", "reader")("plain", values)) as string[];
-    // Numbers and texts have no memory of their class, and what is pickled beside an object says nothing of its changes.
+    // Numbers and texts have no memory of their class, and bytes pickled beside an object say nothing about its changes.
     const expected = ["floats", "enum", "enum keys", "enum set", "number of a class", "dataclass with a state"];
     expect(changed.map((line) => line.split(":")[0])).toEqual(expected);
   });

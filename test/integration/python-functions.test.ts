@@ -129,7 +129,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`functions of TypeScript from Pyth
         return [keeper[way].remote(add), add];
       });
       expect(await keeper.call.remote(1)).toBe(1 + way.length);
-      // It is sent on with its definition, and the actor ends.
+      // The function is sent on with its definition, and the actor ends.
       const [given] = await (keeper.give.remote() as ObjectRef<[RemoteFunction<[number], number>]>);
       await kill(keeper);
       expect(await given.remote(2)).toBe(2 + way.length);

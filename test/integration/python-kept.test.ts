@@ -8,13 +8,13 @@ import { collectGarbage, failureOf, storeUsedBytes, until, useSession } from "./
 const KEPT = new URL("python/kept.py", import.meta.url);
 const UUID = "12345678-1234-5678-1234-567812345678";
 
-/** A process of its own for each: what it finds is not there because another file was imported before. */
+/** A separate process for each: an earlier import of another file must not help it. */
 function task<R>(name: string, other = ""): (...args: unknown[]) => ObjectRef<R> {
   const made = python.task<(...values: unknown[]) => R>(KEPT, name, other === "" ? {} : { runtimeEnv: { envVars: { OTHER: other } } });
   return (...args) => made.remote(...args) as ObjectRef<R>;
 }
 
-/** In a function of its own: V8 keeps what a frame once referred to. */
+/** A separate function: V8 keeps the former references of a frame. */
 async function useHeld(): Promise<void> {
   using ref = task<PythonObject>("held")();
   const held = await ref;

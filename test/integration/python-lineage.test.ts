@@ -77,7 +77,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`lost objects and Python${unless(W
     loseStore();
     expect((await ref).length).toBe(SIZE);
     expect(log.lines).toHaveLength(4);
-    // Python finds the loss of what it has given to others: its daemon asks it, as it would for them.
+    // Python finds the loss of an object that it has given away: its daemon asks it, as it would ask for others.
     const second = new Log(folder);
     await keeper.make.remote(second.file, SIZE);
     const [given] = await keeper.give.remote();

@@ -1,4 +1,4 @@
-/** Which module code of Python gets where several have one name: that of its own folder, and never another part of the standard library or of Shoal. */
+/** Modules of one name: code of Python gets the one in its own folder, and never another part of the standard library or of Shoal. */
 import { type ObjectRef, python } from "shoal";
 import { describe, expect, test } from "vitest";
 import { scientificPython, unless, WITHOUT_PYTHON } from "./python-places.ts";

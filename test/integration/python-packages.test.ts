@@ -29,7 +29,7 @@ describe.skipIf(problem !== undefined)(`packages${unless(problem)}`, () => {
     const [installed, prefix] = await inList.remote("iniconfig");
     expect(installed).toBe("2.0.0");
     expect(prefix.startsWith(folder)).toBe(true);
-    // Another environment with the same packages: nothing is installed again, which would begin with an empty folder.
+    // A second environment with the same packages: nothing is installed again, which would begin with an empty folder.
     writeFileSync(join(prefix, "mark"), "");
     const again = version.options({ runtimeEnv: { python: ["iniconfig==2.0.0"], envVars: { A: "1" } } });
     expect(await again.remote("iniconfig")).toEqual(["2.0.0", prefix]);

@@ -25,7 +25,7 @@ function whyNot(): string | undefined {
   return major > 3 || (major === 3 && minor >= (VERSION_MIN[1] as number)) ? undefined : `python3 is ${version}, older than 3.9`;
 }
 
-/** For the title of what is skipped. */
+/** Returns the ending of a skipped test's title. */
 export function unless(problem: string | undefined): string {
   return problem === undefined ? "" : ` (skipped: ${problem})`;
 }

@@ -1,4 +1,4 @@
-/** What Python code submits itself: tasks and actors by `shoal.remote`, streams that it reads, retries, cancellation. */
+/** Calls that Python code submits itself: tasks and actors by `shoal.remote`, streams that it reads, retries, cancellation. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { cancel, type ActorHandle, get, getActor, kill, type ObjectRef, python } from "shoal";
@@ -23,7 +23,7 @@ async function callFromActor(name: string, ...args: unknown[]): Promise<unknown>
   return await caller.call.remote(name, ...args);
 }
 
-/** In a function of its own: V8 keeps what a frame once referred to. */
+/** A separate function: V8 keeps the former references of a frame. */
 async function useHandle(): Promise<number> {
   const counter = (await call("passed_on", 7)) as ActorHandle<Counter>;
   expect(await counter.add.remote(1)).toBe(8);

@@ -16,7 +16,7 @@ interface Written {
   bufferSizes: number[];
 }
 
-/** One kind of thing in Python stands for several in JavaScript: what comes back of them. */
+/** Kinds of values in Python that stand for several in JavaScript, and the kinds that come back. */
 const OTHERWISE: Readonly<Record<string, unknown>> = {
   "bigint of 8 bytes": 5,
   "negative bigint of 8 bytes": -1,

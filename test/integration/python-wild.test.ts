@@ -1,4 +1,4 @@
-/** Python code that exits, forks, closes, and takes what is the worker's: it gets what it asked for, and the worker lives on. */
+/** Python code that exits, forks, closes, and takes the worker's own files: the code gets its wish, and the worker lives on. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { cancel, python, TaskError } from "shoal";

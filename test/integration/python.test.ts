@@ -149,7 +149,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
       expect(() => counter.add.remote(new Point() as never)).toThrow(/^Cannot call Counter\.add: the argument at \[0\] has no form/);
       expect(() => counter.numbers.remote([new Point()] as never)).toThrow(/Counter\.numbers: the argument at \[0\]\[0\]/);
       expect(await counter.add.remote()).toBe(1);
-      // Within what is put, nobody knows yet who will read it.
+      // The reader of a put value is not known yet.
       const there = await failureOf(echo.remote(put({ f: () => 1 })));
       expect(there.message).toContain("only JavaScript can read");
     });

@@ -176,7 +176,7 @@ describe("processes", () => {
     const killed = consume.remote(queue, file);
     process.kill(await started(), "SIGKILL");
     expect(await failureOf(killed)).toBeInstanceOf(WorkerCrashedError);
-    // The end of the killed process lies before these questions in what the queue's actor reads, and it has seen to it when it hears the second.
+    // The queue's actor reads of the killed process's end before these questions, and has handled the end when it hears the second.
     await queue.size();
     await queue.size();
     await queue.put("kept");

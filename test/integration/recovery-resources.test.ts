@@ -1,8 +1,8 @@
 /**
  * Lost objects are made again although those that need them and those that make them want the same scarce resource.
  *
- * The nodes are real daemons; one is killed with everything that it holds, and one like it joins. What is to be made again finds the resource free only if
- * nothing that waits for it holds the resource meanwhile.
+ * The nodes are real daemons; one is killed with everything that it holds, and one like it joins. A lost result can be made again only if
+ * no task that waits for the result holds the resource meanwhile.
  */
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -55,7 +55,7 @@ async function settled(...refs: ObjectRef<unknown>[]): Promise<void> {
 
 beforeAll(async () => {
   program = mkdtempSync(join(tmpdir(), "shoal-program-"));
-  // Nothing of what is scarce is there.
+  // The scarce resource is missing here.
   cluster = await TestCluster.start({ head: { numCpus: 1, resources: { memory: MEGABYTE } }, onLine: () => {} });
 });
 afterAll(async () => {

@@ -2,7 +2,7 @@
  * How often a task runs, by `maxRetries` and `retryOn`: one table. Scripts of crashes and of errors were run on Ray 2.60 too
  * (`max_retries`, `retry_exceptions`), with the same outcomes; predicates are ours alone.
  *
- * Each row is a script of what the runs do, one letter a run: K ends the process, R and T throw a RangeError or TypeError, a dot returns.
+ * Each row is a script of a task's runs, one letter a run: K ends the process, R and T throw a RangeError or TypeError, a dot returns.
  */
 import { appendFileSync, readFileSync } from "node:fs";
 import { get, remote, TaskError, type TaskOptions, WorkerCrashedError } from "shoal";
@@ -39,7 +39,7 @@ const ROWS: Row[] = [
   { script: "KK", options: { maxRetries: 1 }, runs: 2, outcome: "WorkerCrashedError" },
   { script: "KK", options: { maxRetries: 2 }, runs: 3, outcome: "value" },
   { script: "KKKKK", options: { maxRetries: -1 }, runs: 6, outcome: "value" },
-  // What a task throws is not, unless retryOn accepts it.
+  // An error that a task throws is not, unless retryOn accepts it.
   { script: "R", options: {}, runs: 1, outcome: "RangeError" },
   { script: "R", options: { maxRetries: -1 }, runs: 1, outcome: "RangeError" },
   { script: "RR", options: { retryOn: true }, runs: 3, outcome: "value" },

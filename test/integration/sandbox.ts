@@ -1,6 +1,6 @@
 /**
- * A temporary folder of a test's own, in which programs run and sessions keep their files, so that what they leave behind can be told
- * from everybody else's: every process that was started with it, every folder in it, and the shared memory of its sessions.
+ * A test's separate temporary folder, in which programs run and sessions keep their files. So leftovers can be told from everybody else's:
+ * every process that was started with the folder, every folder in it, and the shared memory of its sessions.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
@@ -29,7 +29,7 @@ const POLL_MS = 20;
 
 export class Sandbox {
   readonly #folder: string = mkdtempSync(join(tmpdir(), "shoal-test-"));
-  /** The temporary folder of its programs. */
+  /** The programs' temporary folder. */
   readonly temporary: string = join(this.#folder, "tmp");
   readonly #sessions = new Set<string>();
   readonly #watcher: FSWatcher;
@@ -85,14 +85,14 @@ export class Sandbox {
     return found;
   }
 
-  /** The daemon and the workers of its sessions. */
+  /** Returns the daemons and the workers of the sandbox's sessions. */
   daemons(): number[] {
     return this.processes()
       .filter(({ command }) => /entry\/daemon|^shoal daemon/.test(command))
       .map(({ pid }) => pid);
   }
 
-  /** Everything that is left of its sessions now: processes, sockets, files, shared memory. */
+  /** Returns everything that is left of the sandbox's sessions now: processes, sockets, files, shared memory. */
   leftovers(): string[] {
     const files = readdirSync(this.temporary)
       .filter((name) => name.startsWith("shoal-"))
@@ -107,13 +107,13 @@ export class Sandbox {
     return this.leftovers();
   }
 
-  /** @throws Error that lists what is left, when that is not gone within seconds */
+  /** @throws Error that lists the leftovers that are not gone within seconds */
   async mustBeEmpty(): Promise<void> {
     const left = await this.settled();
     if (left.length > 0) throw new Error(`The session left behind:\n${left.join("\n")}`);
   }
 
-  /** Kills all of its processes as if at one moment: none sees another die and cleans up after it. */
+  /** Kills all processes as if at one moment: none sees another die and cleans up after it. */
   killAll(): void {
     const pids = this.processes().map(({ pid }) => pid);
     for (const signal of ["SIGSTOP", "SIGKILL"] as const) {
@@ -121,7 +121,7 @@ export class Sandbox {
         try {
           process.kill(pid, signal);
         } catch {
-          // It has just ended.
+          // The process has just ended.
         }
       }
     }
@@ -131,7 +131,7 @@ export class Sandbox {
   remove(): void {
     this.#watcher.close();
     this.killAll();
-    // What was killed may have been making a file.
+    // A killed process may have been making a file.
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
@@ -142,7 +142,7 @@ class StartedProgram {
   readonly ended: Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>;
   stdout = "";
   stderr = "";
-  /** It has ended, and all that it printed is here. */
+  /** Whether the program has ended and all of the output is here. */
   #hasClosed = false;
 
   constructor(file: string, options: { cwd: string; env: NodeJS.ProcessEnv }) {
@@ -162,7 +162,7 @@ class StartedProgram {
     });
   }
 
-  /** Waits until the program has printed a line that matches, and returns what the first group took. */
+  /** Waits until the program has printed a line that matches, and returns the first group. */
   async printed(pattern: RegExp): Promise<string> {
     const found = await eventually(() => pattern.exec(this.stdout) !== null || this.#hasClosed);
     const match = pattern.exec(this.stdout);

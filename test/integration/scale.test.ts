@@ -1,5 +1,6 @@
 /**
- * What must not grow with the cluster, held by counts of messages and connections, which are the same on every machine. `npm run scale` has the larger sizes, and the times.
+ * Messages and connections whose number must not grow with the cluster; the counts are the same on every machine. `npm run scale` has the
+ * larger sizes, and the times.
  */
 import { expect, test } from "vitest";
 import { runFakeDaemons } from "../../scale/fake-daemons.ts";
@@ -14,7 +15,7 @@ test("two hundred daemons that come at once are taken in at the first try, and t
   const report = new Report(() => {});
   await runFakeDaemons({ daemons: 200, deaths: 20, actors: 200, restMs: 0, questions: 20, nats: undefined }, report);
   const found = figures(report);
-  // None of them was taken for one of a crowd that keeps others out.
+  // The head took no daemon for one of a crowd that keeps others out.
   expect(found["connections that it took"]).toBe(200);
   // Told one by one, they would be 20,000.
   expect(found["frames to the nodes"]).toBeLessThan(200 * 30);

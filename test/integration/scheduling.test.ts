@@ -18,7 +18,7 @@ useSession({ numCpus: 4, numGpus: 2, resources: { license: 1 }, labels: { region
 const folder = useFolder();
 
 const one = remote(() => 1);
-/** What it was given, once so many are there at the same time. */
+/** Returns the GPUs that it was given, once so many run at the same time. */
 const meeting = remote(
   async (file: string, size: number) => {
     appendFileSync(file, "here\n");

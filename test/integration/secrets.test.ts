@@ -1,6 +1,6 @@
 /**
- * Where Shoal's secrets are and are not: nothing that runs in a cluster shows them in its environment, its words, its logs or an image of its memory, and whoever gets the address of a head
- * that has died gets nothing from those who look for it there.
+ * Where Shoal's secrets are and are not. No process of a cluster shows them in its environment, its arguments, its logs or an image of its
+ * memory. A process that gets the address of a dead head learns nothing from the nodes that look for the head there.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -35,7 +35,7 @@ describe("what runs in a cluster", () => {
     const byVariable = await runProgram([SHOAL, ...joining], { cwd: folder, env: { ...environment, SHOAL_TOKEN: head.joinToken } });
     const byFile = await runProgram([SHOAL, ...joining, "--token-file", file], { cwd: folder, env: environment });
     for (const { exitCode, stderr } of [byVariable, byFile]) expect([exitCode, stderr]).toEqual([0, ""]);
-    // One that stays, with the token among its words.
+    // A program that stays, with the token among its arguments.
     const staying = spawn(process.execPath, [SHOAL, ...joining, "--token", head.joinToken, "--block"], { cwd: folder, env: environment });
     let said = "";
     staying.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
@@ -68,7 +68,7 @@ describe("what runs in a cluster", () => {
       rmSync(held);
       staying.kill("SIGTERM");
     }
-    // What user code has of it: the same, as it sees it.
+    // The view of user code: the same environment, without a secret.
     const seen = JSON.stringify(await running);
     expect(seen).toContain("PATH");
     for (const one of secrets) expect(seen.includes(one)).toBe(false);
@@ -98,10 +98,10 @@ describe("what runs in a cluster", () => {
   });
 });
 
-/** One of each kind of worker. */
+/** A worker of each kind. */
 const BEGAN: readonly string[] = WITHOUT_PYTHON === undefined ? ["script", "plain", "forked"] : ["script"];
 
-/** Has each kind of worker run something until the file has gone, and says what that sees of its surroundings. */
+/** Has each kind of worker run a task until the file has gone, and prints the task's view of its surroundings. */
 function userProgram(held: string): string {
   const interpreter = spawnSync("python3", ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" }).stdout?.trim() ?? "";
   const pythonCall = (name: string, more: object): string =>
@@ -172,7 +172,7 @@ describe("at the address of a head that has died", () => {
     await cluster.killHead();
     const impostor = new Impostor(parseNetworkAddress(living));
     await impostor.listen(parseNetworkAddress(cluster.address));
-    // Each of its ways has been tried twice on the two nodes that look for their head.
+    // Each way of the impostor has been tried twice on the two nodes that look for their head.
     await until(() => impostor.callers.length >= WAYS.length * 2, "the nodes to look for their head");
     for (const caller of impostor.callers) {
       for (const { type, header } of caller.frames) {
@@ -183,7 +183,7 @@ describe("at the address of a head that has died", () => {
       expect(Buffer.concat(caller.bytes).includes(token)).toBe(false);
     }
     expect(impostor.callers.filter(({ frames }) => frames.length > 0).length).toBeGreaterThan(WAYS.length);
-    // What the living node answered to what was passed on to it: a random number and a proof, and no more.
+    // Answers of the living node to the passed-on messages: a random number and a proof, and no more.
     expect(impostor.answers.length).toBeGreaterThan(0);
     for (const { type, header } of impostor.answers) {
       expect(type).toBe(MESSAGE.REPLY);
@@ -194,7 +194,7 @@ describe("at the address of a head that has died", () => {
       expect(await impostor.isLetIn(proof)).toBe(false);
     await impostor.close();
     await cluster.restartHead();
-    // Nobody has believed it that it was dead, or where else a head would be.
+    // No node has believed the impostor that it was dead, or that a head was elsewhere.
     await until(async () => (await nodes()).filter(({ alive }) => alive).length === 2, "both nodes to be back");
     expect((await nodes()).map(({ nodeId }) => nodeId).sort()).toEqual(before);
     const there = { schedulingStrategy: { nodeId: second.nodeId, soft: false } } as const;
@@ -207,7 +207,7 @@ describe("at the address of a head that has died", () => {
   }, 60_000);
 });
 
-/** What a impostor may do with a caller: pass it on to a process that lives, tell it lies, give it back what it said, or hang up. */
+/** Ways of an impostor with a caller: pass it on to a process that lives, tell it lies, give it back its own words, or hang up. */
 const WAYS = ["passOn", "dead", "elsewhere", "mirror", "hangUp"] as const;
 
 class Impostor {
@@ -265,7 +265,7 @@ class Impostor {
     return socket;
   }
 
-  /** As a caller of its own, with the first word of another. */
+  /** Calls the living node with the first frame of another caller. */
   async isLetIn(proof: string): Promise<boolean> {
     const first = this.callers.find(({ bytes }) => bytes.length > 0)?.bytes[0] as Buffer;
     const socket = this.#keep(net.connect(this.#living.port, this.#living.host));

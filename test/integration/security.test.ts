@@ -1,5 +1,6 @@
 /**
- * Unauthenticated callers at the sockets of a session: without the token nobody is heard, and no bytes, however malformed, end or stop a process of it.
+ * Unauthenticated callers at the sockets of a session: without the token no caller is heard, and no bytes, however malformed, end or stop a
+ * process.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -52,7 +53,7 @@ afterAll(async () => {
   sandbox.remove();
 });
 
-/** A caller without the token: what it received, and whether it has been hung up on. */
+/** A caller without the token: records its received frames, and whether the peer has hung up. */
 class UnauthenticatedCaller {
   readonly #socket: net.Socket;
   readonly #address: string;
@@ -220,7 +221,7 @@ describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
           return caller.send(type, headers[(index + round) % headers.length], { callId: round, body: randomBytes(source, round * 5) });
         }),
       );
-      // A worker ignores what it has no use for, and a daemon refuses it with the reason.
+      // A worker ignores useless messages, and a daemon refuses them with the reason.
       const isRefused = (caller: UnauthenticatedCaller): boolean => caller.isClosed || caller.replies.length > 0;
       if (kind === "daemon") expect(await eventually(() => callers.every(isRefused))).toBe(true);
       const later = await new UnauthenticatedCaller(addresses[kind]).hello();

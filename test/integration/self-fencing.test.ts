@@ -1,7 +1,8 @@
 /**
- * Nodes that are cut off, and heads that are away: who ends, who goes on, and that no two incarnations of an actor run at a time (`src/runtime/node/membership/fence-watch.ts`).
+ * Nodes that are cut off, and heads that are away: some nodes end, others go on, and no two incarnations of an actor run at a time
+ * (`src/runtime/node/membership/fence-watch.ts`).
  *
- * Of when an actor ran, its own lines are believed, with the clock of the machine that all nodes of a test share.
+ * An actor's own lines tell when it ran, by the clock of the machine that all nodes of a test share.
  */
 import { appendFileSync } from "node:fs";
 import { get, init, nodes, python, remote, shutdown } from "shoal";
@@ -65,7 +66,7 @@ describe("a head that is away", () => {
     expect(daemons.filter((daemon) => !isAlive(daemon))).toEqual([]);
     await cluster.restartHead();
     await until(async () => (await aliveNodes()) === 3, "the nodes to have registered");
-    // Whoever would end of the absence would do it by now.
+    // A daemon that ends because of the absence would have ended by now.
     await sleep(2_000);
     expect(daemons.filter((daemon) => !isAlive(daemon))).toEqual([]);
     expect(await get(actor.pid.remote())).toBe(pid);

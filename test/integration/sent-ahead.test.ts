@@ -27,7 +27,7 @@ const marked = remote(
   { maxRetries: 0 },
 );
 
-/** Awaits what is no ref before it answers: it parks nowhere. */
+/** Awaits a promise that is no ref before it answers, so it never parks. */
 const awaiting = remote(
   async ({ file, number }: Run) => {
     appendFileSync(file, `${number}\n`);

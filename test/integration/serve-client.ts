@@ -103,7 +103,7 @@ class Holder {
   ready(): void {}
 }
 
-/** Takes all CPUs of a node of two: one that is full gets no actor, also none without resources. @returns whoever is to be killed to free them */
+/** Takes all CPUs of a node of two: a full node gets no actor, even one without resources. @returns the actor whose death frees them */
 export async function fullNode(nodeId: string): Promise<AnyActorHandle> {
   const holder = remote(Holder, { numCpus: 2, schedulingStrategy: { nodeId } }).remote();
   await holder.ready.remote();
@@ -122,7 +122,7 @@ export async function startAwayFromDriver(cluster: TestCluster, options: serve.S
   return node;
 }
 
-/** SIGKILL for the daemon and for each of its workers, as when a machine loses its power. */
+/** SIGKILL for the daemon and for each worker, as when a machine loses its power. */
 export async function loses(node: TestNode): Promise<void> {
   const workers = shoalProcesses({ under: node.pid });
   await node.kill();

@@ -139,7 +139,7 @@ test("run takes a working folder and an environment, refuses what is unknown in 
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   try {
     const addresses = (): string[] => Array.from(told.matchAll(/runs at (\S+)/g), ([, found = ""]) => found);
-    // The folder of the code is watched before anything of it has run.
+    // The folder of the code is watched before any of the code has run.
     await until(() => mistakes() > 0, "the first mistake to be told");
     writeFileSync(join(folder, "mine.ts"), 'export { app } from "../app.ts";\n');
     await until(() => addresses().length === 1, "the configuration to run");

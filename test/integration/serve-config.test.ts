@@ -12,7 +12,7 @@ import { ask } from "./serve-client.ts";
 import { failureOf, Log, until, useSession } from "./session.ts";
 import { SHOAL } from "./shoal-program.ts";
 
-// A test reads what a replica prints.
+// The tests read replicas' output.
 useSession({ numCpus: 6, logToDriver: true });
 // Inside of the repository: the project finds the package by its name.
 const project = mkdtempSync(join(REPOSITORY, "test", "serve-project-"));
@@ -148,7 +148,7 @@ class Last {
     appendFileSync(file, "ended\\n");
   }
 }
-// Answers before what it has called: only the deadline ends that.
+// Answers before its own call does: only the deadline ends that call.
 class Middle {
   #last: serve.Handle<typeof Last>;
   constructor(last: serve.Handle<typeof Last>) { this.#last = last; }

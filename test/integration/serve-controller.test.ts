@@ -88,7 +88,7 @@ test("another controller follows when its node dies with the head elsewhere, and
     ["auto", "many"],
     expect.not.arrayContaining([lost.nodeId]),
   ]);
-  // Another update goes through this controller, and loses nothing.
+  // The same controller does one more update, and loses nothing.
   const failures = clients.flatMap((client) => client.failures);
   await serve.run(Many.options({ numReplicas: 2 }).bind(log.file, "three"), place);
   await more(20);

@@ -116,7 +116,7 @@ test("what is open at the proxy of a drained node has its grace, new clients go 
   await init({ address: cluster.address, logToDriver: false });
   using connection = await connectToCluster(cluster.address);
   const drain = async ({ nodeId }: TestNode, deadlineMs?: number) => await connection.ask(MESSAGE.NODE_DRAIN, { node: nodeId, deadlineMs });
-  // A node that is drained already, and stays as long as what runs there: nothing waits for a proxy on it.
+  // A node that is drained already, and stays while its actor runs: nothing waits for a proxy on it.
   const resident = remote(Resident, { numCpus: 0, schedulingStrategy: { nodeId: third.nodeId } }).remote();
   await resident.ready.remote();
   await drain(third);

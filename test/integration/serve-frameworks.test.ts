@@ -23,7 +23,7 @@ useSession({ numCpus: 2 });
 
 let address = "";
 
-/** Without a CPU of its own: all of them run beside each other. */
+/** Needs no CPU, so that all of them run beside each other. */
 const run = (target: serve.Deployable, prefix: string, ...args: unknown[]): Promise<unknown> =>
   serve.run(
     (serve.deployment(target, { maxOngoingRequests: 20, actorOptions: { numCpus: 0 } }).bind as (...given: unknown[]) => serve.Application)(

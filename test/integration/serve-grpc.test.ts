@@ -293,7 +293,7 @@ test.each(["v1", "v1alpha"])("reflection %s lists services and describes them", 
   call.end();
   const [listed, described] = await call.toArray();
   expect(listed.listServicesResponse.service.map(({ name }: { name: string }) => name)).toContain("shop.v1.Shop");
-  // Its own file, and google/protobuf/empty.proto.
+  // The service's own file, and google/protobuf/empty.proto.
   expect(described.fileDescriptorResponse.fileDescriptorProto).toHaveLength(2);
   reflection.close();
 });

@@ -1,4 +1,4 @@
-/** Clients that are hostile, broken or slow, over raw sockets: the right status, a bound on what they hold, and others served meanwhile. */
+/** Clients that are hostile, broken or slow, over raw sockets: the right status, bounded memory, and other clients served meanwhile. */
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";

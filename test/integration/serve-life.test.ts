@@ -93,12 +93,11 @@ test("updates, changes of configuration and of number lose no request, by HTTP a
   const client = new CountingClient(address, { path: "/update" });
   const caller = new CountingClient(address, { via: (n) => direct.work.remote(String(n)) });
   await client.more(50);
-  // Another version.
+  // A new version.
   await serve.run(Base.bind("v2", log.file), options);
   await client.more(50);
   expect((await ask(address, "/update?n=x")).body).toMatch(/^v2 one /);
-  // Another configuration, in place: the processes stay.
-  // The replicas that came up beside others have taken their ranks.
+  // A new configuration, in place: the processes stay. The replicas that came up beside others have taken their ranks.
   await placesBecome(handle, "0 of 2", "1 of 2");
   await until(async () => (await pidsOf("update")).length === 2, "the replicas of the first version to end");
   const before = await pidsOf("update");

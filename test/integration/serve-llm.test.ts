@@ -16,7 +16,7 @@ const log = new Log(folder);
 let address = "";
 let client: OpenAI;
 
-/** Writes down what it is asked and when it is left, fails when told, and counts how many embeddings come together. */
+/** Writes down each request and when its reader leaves, fails when told, and counts how many embeddings come together. */
 function observedEngine(file: string): () => Promise<serve.llm.LLMEngine> {
   return async () => {
     const { appendFileSync } = await import("node:fs");

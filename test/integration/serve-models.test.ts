@@ -156,7 +156,7 @@ test("a replica keeps the latest models, and requests go where theirs is loaded"
     JSON.parse((await ask(address, "/models", { headers: { serve_multiplexed_model_id: id } })).body);
   const first = await askFor("one");
   expect(first).toMatchObject({ id: "one", asked: "one" });
-  // Once the controller has told who has it, everybody goes there.
+  // Once the controller has told which replica has the model, every request goes there.
   await until(async () => {
     const pids = new Set<number>();
     for (let index = 0; index < 6; index += 1) pids.add((await askFor("one")).pid);
@@ -207,7 +207,7 @@ test("gangs start and end together, in placement groups, and an update of theirs
   const live = async () =>
     (await placementGroupTable()).filter(({ name, state }) => name?.startsWith("SERVE_GROUP::") === true && state !== "removed");
   expect(await live()).toHaveLength(1);
-  // Each member has bundles of its own, on nodes with the labels.
+  // Each member has separate bundles, on nodes with the labels.
   const own = { placementGroupBundles: [{ CPU: 0.5 }, { CPU: 0.25 }], placementGroupBundleLabelSelector: [labels] };
   const client = new CountingClient(address, { path: "/gang" });
   await client.more(20);

@@ -1,5 +1,6 @@
 /**
- * Serve on several nodes: a proxy on each, which goes to the replicas of its own node first, requests that cross from node to node, a node that is drained under load, and a node that dies.
+ * Serve on several nodes, with a proxy on each that prefers replicas on its own node. Requests cross from node to node, a node is drained
+ * under load, and a node dies.
  */
 import { appendFileSync } from "node:fs";
 import { Agent } from "node:http";
@@ -59,7 +60,7 @@ test("replicas leave a node that is drained without losing a request, and are st
   await Promise.all([client.more(50), lateClient.more(50)]);
   using connection = await connectToCluster(cluster.address);
   await connection.ask(MESSAGE.NODE_DRAIN, { node: second.nodeId, deadlineMs: undefined });
-  // A connection of its own, as a probe has.
+  // A new connection, as a probe has.
   await until(async () => (await ask(leaving.address, "/-/healthz", { agent: new Agent() })).status === 503, "the probe to learn of it");
   expect((await proxyOf(second)).status).toBe("DRAINING");
   await lateClient.more(50);
@@ -82,7 +83,7 @@ test("replicas leave a node that is drained without losing a request, and are st
   await until(async () => (await addresses()).length === 1 && (await isLeft()), "as many replicas to run on the node that is left as may");
   await client.more(50);
   await client.stop();
-  // Only what was in flight to the dead node.
+  // Only requests in flight to the dead node.
   for (const failure of client.failures) expect(failure).toContain("the replica died while it had the request");
   expect(client.failures.length).toBeLessThanOrEqual(8);
   expect(CountingClient.twice(log).filter((line) => line !== "seen")).toEqual([]);

@@ -1,4 +1,4 @@
-/** HTTPS and HTTP/2 through Node's own clients and curl: what arrives, what comes back, WebSockets beside them, and connections that flood. */
+/** HTTPS and HTTP/2 through Node's own clients and curl: requests, answers, WebSockets beside them, and connections that flood. */
 import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";

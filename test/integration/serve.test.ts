@@ -1,5 +1,6 @@
 /**
- * Applications behind a proxy: what a handler gets and may return, bodies in both directions, errors, several applications, handles, composition and cancellation.
+ * Applications behind a proxy: a handler's request and possible answers, bodies in both directions, errors, several applications, handles,
+ * composition and cancellation.
  */
 import { getEventListeners } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -452,7 +453,7 @@ test("a broadcast reaches the replica that is full too, before its next request,
   stop.abort();
   expect(await failureOf(cancelled)).toBeInstanceOf(serve.RequestCancelledError);
   expect(await failureOf(handle.options({ timeoutMs: 100 }).broadcast("clear", "the late"))).toMatchObject({ code: "TASK_TIMEOUT" });
-  // The replicas hear of the ends of these two before what they are asked next, by the same connection.
+  // The replicas hear of the ends of these two before the next question, by the same connection.
   for (const { name = "" } of await actors({ namespace: "shoal.serve" }))
     if (name.startsWith("SERVE_REPLICA::cache#"))
       await (await getActor<{ checkHealth(): void }>(name, { namespace: "shoal.serve" })).checkHealth.remote();
@@ -496,7 +497,7 @@ test("an ingress that answers no client is warned of where it has a path, and on
     }
   }
   class Field {
-    // No part of the class, but of its objects.
+    // Belongs to the objects, not to the class.
     fetch = (): string => "here";
   }
   const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);

@@ -1,5 +1,5 @@
 /**
- * What the integration tests share: a fresh session for a group of tests that leaves nothing behind, looks into the machine (processes,
+ * Shared by the integration tests: a fresh session for a group of tests that leaves nothing behind, looks into the machine (processes,
  * shared memory), garbage collection on demand, and waiting without sleeping.
  *
  * Everything here goes through `import ... from "shoal"`, as users have it; `driverRuntime` opens the counters of that same copy.
@@ -14,7 +14,7 @@ import { afterAll, beforeAll, expect } from "vitest";
 import type { Runtime } from "../../src/core/runtime.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 
-/** Twice what the slowest of it takes on a machine that has other things to do: a silent node is dead after ten seconds. */
+/** Twice the slowest wait on a busy machine: a silent node is dead after ten seconds. */
 const DEADLINE_MS = 40_000;
 
 /** Starts Shoal before the tests of the enclosing `describe` or file, ends it after them, and checks that nothing is left. */
@@ -100,7 +100,7 @@ export async function until(
   }
 }
 
-/** A turn of the event loop and a little more, so that a polling test does not starve what it waits for. */
+/** A turn of the event loop and a little more, so that a polling test leaves time for its condition. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5));
 }

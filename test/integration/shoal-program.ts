@@ -1,6 +1,6 @@
 /**
- * The program `shoal` for tests: run from `dist` with folders of its own, so that what it starts is told apart from everything else on the machine; and that nothing
- * of it is left after each test.
+ * The program `shoal` for tests: run from `dist` with separate folders, which tell its processes apart from everything else on the machine.
+ * Each test checks that nothing is left.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export const SHOAL: string = join(REPOSITORY, "dist", "ops", "cli", "main.js");
 
 interface Facts {
   address: string;
-  /** Of its cluster, its own first. */
+  /** Addresses of the cluster's heads, its own first. */
   heads: string[];
   nodeId: string;
   joinToken: string;
@@ -37,7 +37,7 @@ interface ShoalProgram {
   runElsewhere(...args: string[]): Promise<ProgramRun>;
   startHead(...args: string[]): Promise<Facts>;
   join(head: Facts, ...args: string[]): Promise<Facts>;
-  /** Runs a program and returns what it printed as JSON. */
+  /** Runs a program and returns its output, read as JSON. */
   program(text: string, env?: Record<string, string>): Promise<unknown>;
   runFiles(): RunFile[];
   /** 0 where it does not run. */
@@ -81,14 +81,14 @@ export function useShoal(env: Record<string, string> = {}, { endsAfterAll = fals
       try {
         return [JSON.parse(readFileSync(join(runs, name), "utf8")) as RunFile];
       } catch (error) {
-        // It was removed meanwhile.
+        // The file was removed meanwhile.
         if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
         throw error;
       }
     });
   }
 
-  /** Its temporary folder is in the environment of all of it. */
+  /** The sandbox's temporary folder is in the environment of all its processes. */
   function processes(): number[] {
     return readdirSync("/proc").flatMap((name) => {
       if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
@@ -151,7 +151,7 @@ function isOfNobody(name: string): boolean {
     const owners = readFileSync(`/dev/shm/${name}/owner`, "utf8").split("\n");
     return owners.every((line) => line === "" || !isAlive(Number(line.split(" ")[0])));
   } catch {
-    // It has gone meanwhile.
+    // The process has gone meanwhile.
     return false;
   }
 }

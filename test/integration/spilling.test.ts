@@ -55,7 +55,7 @@ describe("a store that is much smaller than its objects", () => {
     const refs: ObjectRef<Uint32Array>[] = [];
     for (let seed = 0; seed < 240; seed += 1) {
       refs.push(put(pattern(seed, MEGABYTE)));
-      // A program that lets the node make room now and then: what is put meanwhile goes to disk by itself otherwise.
+      // A program that lets the node make room now and then: otherwise new objects go to disk by themselves.
       if (seed % 8 === 7) await until(async () => (await objectStoreStatistics()).usedBytes <= 0.8 * QUOTA, "the node to make room");
     }
     const order = refs.map((_, seed) => (seed * 149) % refs.length);
@@ -79,7 +79,7 @@ describe("a store that is much smaller than its objects", () => {
   test("runs a loop of put and get over a hundred times its size without growing", { timeout: 180_000 }, async () => {
     const rssBefore = process.memoryUsage().rss;
     let largest = 0;
-    // A function of its own: a suspended function keeps the variables of blocks that it has left.
+    // A separate function: a suspended function keeps the variables of blocks that it has left.
     const putAndGet = async (value: number): Promise<number | undefined> => (await put(new Uint8Array(4 * MEGABYTE).fill(value)))[MEGABYTE];
     for (let round = 0; round < 600; round += 1) {
       const read = await putAndGet(round % 251);
@@ -193,7 +193,7 @@ describe("a damaged spill disk", () => {
       const refs = await spillSome((index) => put(new Uint8Array(MEGABYTE).fill(index)));
       for (const file of spillFiles()) damage(file);
       const seen = await outcomes(refs);
-      // Those that were in memory are read, if there were any.
+      // Objects that were in memory are read, if there were any.
       seen.delete("read");
       expect(seen).toEqual(new Set(["ObjectReconstructionFailedError"]));
       for (const ref of refs) ref[Symbol.dispose]();

@@ -1,5 +1,6 @@
 /**
- * Several heads whose NATS is away for longer than nodes go on without a proof: what runs goes on, calls are answered, and a head leads when it is back.
+ * Several heads whose NATS is away for longer than nodes go on without a proof: running actors go on, calls are answered, and a head leads
+ * when NATS is back.
  *
  * Real processes and a real nats-server that is killed, or stands still. Whether an actor was there twice is told by its own log. The times are those of every cluster.
  */
@@ -89,7 +90,7 @@ describeNats("several heads whose NATS is away", () => {
     expect(proofs()).toBe(before + 2);
     await back();
     await cluster.leaderTakesOver();
-    // What a head is needed for is done again.
+    // Work that needs a head succeeds again.
     const created = remote(Counter).options({ numCpus: 0 }).remote(new Log(folder).file);
     expect(await get(created.increment.remote())).toBe(1);
     counter = await getActor<Counter>("counter");

@@ -1,5 +1,5 @@
 /**
- * What a worker leaves in the store when it is killed between writing and telling: nothing, once the node has learnt of its end.
+ * A worker killed between writing an object and telling the node leaves nothing in the store, once the node has learnt of the end.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { get, remote, WorkerCrashedError } from "shoal";

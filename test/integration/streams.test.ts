@@ -62,7 +62,7 @@ function numbers(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-/** What every mode must do. */
+/** The tests for every mode. */
 function suite(): void {
   test("for await gives the values of a generator in order", async () => {
     expect(await all(upTo.remote(5))).toEqual([0, 1, 2, 3, 4]);
@@ -285,7 +285,7 @@ function suite(): void {
     expect((await aborted.next()).value).toBe(1);
     controller.abort();
     expect((await failureOf(aborted.next())).name).toBe("TaskCancelledError");
-    // One that waits for room.
+    // A stream that waits for room.
     const log = new Log(folder);
     const full = counted.options({ highWaterMark: 1 }).remote(9, log.file);
     await until(() => log.lines.length === 1, "the first item");
@@ -324,7 +324,7 @@ function suite(): void {
     const arrays = remote(function* (count: number) {
       for (let index = 0; index < count; index += 1) yield new Float64Array(20_000).fill(index);
     });
-    // In functions of their own: what they read is garbage when they have returned.
+    // In separate functions: the read values are garbage when the functions have returned.
     const readAll = async (): Promise<number> => {
       let sum = 0;
       for await (const array of arrays.remote(20)) sum += array[19_999] as number;
@@ -433,7 +433,8 @@ describe("on one CPU", () => {
 
   test("a generator that computes without end after many quick items is ended by a bare break, once, and one that cleans up is not", async () => {
     const log = new Log(folder);
-    // Beside the other, which has the CPU, and in a worker of its own: one whose generator waits to be read may be given to the next task, which then stays behind the cleanup.
+    // Beside the other, which has the CPU, and in a separate worker: a worker whose generator waits to be read may be given to the next
+    // task, which then stays behind the cleanup.
     const tidy = remote(
       async function* (file: string) {
         try {

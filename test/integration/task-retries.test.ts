@@ -1,5 +1,5 @@
 /**
- * Which failures of a task are tried again, how often and when: dead workers by `maxRetries`, thrown errors by `retryOn`.
+ * Retries of a task: which failures, how often and when; dead workers by `maxRetries`, thrown errors by `retryOn`.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

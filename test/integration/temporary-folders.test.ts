@@ -1,4 +1,4 @@
-/** That nothing stays in the temporary folder: folders that many processes share, and those of a test cluster whose program fails. */
+/** Nothing stays in the temporary folder: neither folders that many processes share, nor those of a test cluster whose program fails. */
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -63,7 +63,7 @@ ${end}
     exitCode,
     exitCode === 1 ? (expect.stringContaining("a fault of the program") as string) : "",
   ]);
-  // The processes of the cluster notice that their program has gone, and remove what is theirs.
+  // The processes of the cluster notice that their program has gone, and remove their files.
   await until(() => readdirSync(temporary).length === 0, "the temporary folder to be empty", { withinMs: 20_000 });
 });
 

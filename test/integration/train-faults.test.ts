@@ -270,7 +270,7 @@ describe("elastic groups", () => {
 
 const LANGUAGES = WITHOUT_PYTHON === undefined ? ["TypeScript", "Python"] : ["TypeScript"];
 
-/** A program with a run of this name; it prints the metrics of its end. */
+/** Starts a program with a run that has this name; the program prints the run's last metrics. */
 function program(name: string, root: string, language = "TypeScript"): ChildProcess {
   return spawn(process.execPath, [PROGRAM, name, root, folder, language], { detached: true, stdio: ["ignore", "pipe", "pipe"] });
 }
@@ -327,7 +327,7 @@ describe("a program", () => {
     const [stderr, ended] = [outputOf(child.stderr), once(child, "close")];
     await bothWait(root);
     const pids = shoalProcesses({ under: child.pid as number });
-    // As a terminal sends it: the ranks get it, too, and do not fail of it.
+    // As a terminal sends it: the ranks get the signal, too, but do not fail.
     process.kill(-(child.pid as number), "SIGINT");
     expect((await ended)[1]).toBe("SIGINT");
     expect(await stderr).toBe(

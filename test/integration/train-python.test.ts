@@ -125,7 +125,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`ranks of Python${unless(WITHOUT_P
     const refused = expect.stringContaining("in checkpoint_upload_fn: with ASYNC it runs beside the loop");
     expect(metrics).toEqual({
       said: [expect.stringContaining("checkpoint_upload_fn returns the Checkpoint"), refused, refused],
-      // Beside the loop, what is uploaded is removed then; otherwise it stays.
+      // Uploads beside the loop remove the original; other uploads keep it.
       left: [true, false, true],
       steps: [0],
       newest: [null, "within"],

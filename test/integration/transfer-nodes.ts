@@ -1,8 +1,8 @@
 /**
  * Nodes with nothing but their stores and the transfer of objects, in one process: folders of their own, and real TCP between them.
  *
- * Each has a process that writes objects and one that reads copies, as their daemon sees them. A test can hold up or break what goes over the connections,
- * and declare nodes dead.
+ * Each node has a process that writes objects and one that reads copies, as their daemon sees them. A test can hold up or change bytes on
+ * the connections, and declare nodes dead.
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import net from "node:net";
@@ -21,7 +21,7 @@ import { MESSAGE, type WireLocation } from "../../src/runtime/wire/messages.ts";
 
 const MEGABYTE = 1_048_576;
 
-/** A socket as a transport. What is read can be changed on its way, or held up. */
+/** A socket as a transport. Received bytes can be changed on the way, or held up. */
 class TestTransport implements Transport {
   readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
@@ -92,10 +92,10 @@ export class TransferNode {
   readonly transfer: ObjectTransfer;
   /** Connections that others have opened to this node. */
   readonly accepted = new Set<net.Socket>();
-  /** What is done to the bytes that this node reads from others. */
+  /** Changes the bytes that this node reads from others. */
   onRead: (chunk: Buffer) => Buffer = (chunk) => chunk;
   onReadSocket: (socket: net.Socket, chunk: Buffer) => Buffer = (_, chunk) => chunk;
-  /** What this node has told others. */
+  /** Messages of this node to others. */
   readonly told: [NodeTag, number][] = [];
   /** Processes of this node that live, and own objects. */
   readonly owners = new Set<ProcessId>();
@@ -170,7 +170,7 @@ export class TransferNode {
     return { id: `${this.tag}${this.#objects.toString(16).padStart(24, "0")}` as ObjectId, location, bytes };
   }
 
-  /** Nobody needs it any more. */
+  /** Frees an object that nobody needs any more. */
   free(location: WireLocation): void {
     this.store.free(location, { reused: false });
   }

@@ -61,7 +61,7 @@ test("bundles spread a trial over nodes; trials of a node that dies go on elsewh
   expect(results.errors.map(({ message }) => message)).toEqual([]);
   expect(Array.from(results, ({ metrics }) => metrics?.["at"])).toEqual([3, 3]);
   expect(failures).toEqual([expect.stringMatching(/^Trial \S+ failed: its process ended: its node died: .* \(it ran on node \w+\)$/)]);
-  // One trial went on, on the node that is left; the other was not disturbed.
+  // The trial of the lost node went on, on the remaining node; the other was not disturbed.
   expect(Array.from(results, ({ metrics }) => Number(metrics?.["start"])).sort((a, b) => a - b)).toEqual([0, 1]);
   expect(new Set(Array.from(results, ({ metrics }) => metrics?.["node"])).size).toBe(1);
 });

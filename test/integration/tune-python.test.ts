@@ -264,7 +264,7 @@ await new Tuner(python.actor(${JSON.stringify(CLIMB)}, "Climb"), {
   const restored = await Tuner.restore(join(folder, "cut"), climb, { tuneConfig: { scheduler } }).fit();
   expect(restored.errors.map(({ message }) => message)).toEqual([]);
   expect(Array.from(restored, ({ iterations }) => iterations)).toEqual([6, 6, 6, 6]);
-  // A donor that was saving at that moment has lost what it had, and the first two have its rate at least.
+  // A donor that was saving at that moment has lost that checkpoint, and the first two have its rate at least.
   for (const { metrics } of restored) expect(metrics?.at).toBeGreaterThan(3);
 });
 

@@ -1,4 +1,4 @@
-/** Drivers that are killed at any moment, and what `Tuner.restore` makes of what they leave. */
+/** Drivers that are killed at any moment, and `Tuner.restore` on the folders that they leave. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -515,6 +515,6 @@ test("a run that the first version of the format has kept is read, and goes on",
     [0.7667734683268007, 1, "terminated"],
   ]);
   expect(results.at(1)?.error?.message).toContain("no data");
-  // Trial 2 had been stopped and only had to end: what it had written stands.
+  // Trial 2 had been stopped and only had to end: its checkpoint is kept.
   expect(await results.at(2)?.checkpoint?.asDirectory((place) => readFileSync(join(place, "at"), "utf8"))).toBe("1");
 });

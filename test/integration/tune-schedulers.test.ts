@@ -56,7 +56,7 @@ test("population based training gives losers the checkpoint of a winner, with an
     fs.writeFileSync(`${temporary}begun-${rate}`, "");
     while (!fs.existsSync(`${temporary}begun-0.01`) || !fs.existsSync(`${temporary}begun-0.02`))
       await new Promise((resolve) => setTimeout(resolve, 2));
-    // Without an end of its own: a trial that took over a checkpoint of the end would return at once, and have the result of before.
+    // Never ends by itself: a trial that took over a checkpoint of the end would return at once, and have the result of before.
     for (;;) {
       at += rate;
       const path = fs.mkdtempSync(temporary);

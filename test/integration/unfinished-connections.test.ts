@@ -1,6 +1,6 @@
 /**
- * Callers that connect and say nothing, thousands at a time: no listener keeps more of them than its cap, whether it is a Unix socket or TCP, in TypeScript or in Python,
- * and whoever is honest gets in meanwhile.
+ * Callers that connect and say nothing, thousands at a time. No listener keeps more of them than its cap, on a Unix socket or TCP, in
+ * TypeScript or in Python, and honest callers get in meanwhile.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import net from "node:net";
@@ -16,7 +16,7 @@ import { MESSAGE, PROTOCOL_VERSION } from "../../src/runtime/wire/messages.ts";
 import { driverRuntime, until } from "./session.ts";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
 
-/** Of the flood; the issue's had six thousand. */
+/** Size of the flood; the issue's had six thousand. */
 const CALLERS = 1500;
 /** See src/runtime/os/network/unfinished-connections.ts */
 const AT_ONCE_MAX = 512;
@@ -45,7 +45,7 @@ function listenersOf(pid: number): { unix: string[]; tcp: number[] } {
       const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${name}`))?.[1];
       if (inode !== undefined) inodes.add(inode);
     } catch {
-      // It was closed meanwhile.
+      // The descriptor was closed meanwhile.
     }
   }
   const rows = (file: string): string[][] =>
@@ -94,7 +94,7 @@ describe("who only connects", () => {
     await cluster.shutdown();
   });
 
-  /** Honest work that connects anew: a fresh actor, called over a connection of its own. */
+  /** Honest work that connects anew: a fresh actor, called over a new connection. */
   async function works(): Promise<void> {
     expect(await nodes()).toHaveLength(1);
     const fresh = remote(Where).options({ numCpus: 0 }).remote();

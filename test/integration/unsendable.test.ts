@@ -1,4 +1,6 @@
-/** What is said when something cannot leave its process, or is called without `.remote()`: the variable or the call, the reason, and the way out. */
+/**
+ * Errors for a value that cannot leave its process, or a call without `.remote()`: the variable or the call, the reason, and the way out.
+ */
 import { spawn } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { createWriteStream } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * A process that dies between registering the holds of a message and sending it: what the answer, or the call, was to hold is let go of. Without the native part, as otherwise an
- * answer is sent when it is made (answers-of-the-dead.test.ts).
+ * A process that dies between registering the holds of a message and sending it: the objects in the answer, or in the call, are released.
+ * Without the native part, as otherwise an answer is sent when it is made (answers-of-the-dead.test.ts).
  */
 import { Socket } from "node:net";
 import { get, put, remote, type ObjectRef } from "shoal";
@@ -93,7 +93,7 @@ test("of a call", async () => {
   expect(await taker.take.remote([])).toBe(0);
   const call = remote(
     async (to: typeof taker) => {
-      // It connects, and names the method, before.
+      // This call connects, and names the method, beforehand.
       await to.take.remote([]);
       dieBeforeSending(ACTOR_CALL);
       return await to.take.remote([megabyte()]);

@@ -1,4 +1,4 @@
-/** `why(ref)` in a cluster: what a call waits for on the nodes that it could be on. */
+/** `why(ref)` in a cluster: the reasons why a call waits on the possible nodes. */
 import { get, init, type ObjectRef, ready, remote, shutdown, type Why, why } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";

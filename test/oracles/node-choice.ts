@@ -1,9 +1,10 @@
 /**
  * On which node a lease is granted: affinity, labels, spreading, and the default that packs up to a point and then spreads.
  *
- * The default is Ray's hybrid: nodes whose use stays below half after the lease count as equally empty and are filled in order, the asker's own first;
- * fuller ones are ranked by use, and one of the best few is taken, so that many askers with the same stale view do not all choose the same. A node that has
- * most of the arguments goes before them. Pure: whoever asks brings a number that changes from call to call where a draw is needed.
+ * The default is Ray's hybrid. Nodes whose use stays below half after the lease count as equally empty and are filled in order, the asker's
+ * own first. Fuller nodes are ranked by use, and one of the best few is drawn, so that many askers with the same stale view choose
+ * different nodes. A node that has most of the arguments goes before them. Pure: the caller brings a number for the draw, which changes
+ * from call to call.
  *
  * The plain form of the policies, which looks at all nodes: the tests compare `src/runtime/head/placement/node-picker.ts` with it.
  */
@@ -32,7 +33,7 @@ type NodeChoice =
 
 /** Below this use nodes are packed, above it spread. */
 const PACK_UNTIL = 0.5;
-/** Of the ranked nodes, the share among which is drawn. */
+/** Share of the ranked nodes among which the draw chooses. */
 const TOP_SHARE = 0.2;
 /** Arguments smaller than this are no reason to go to them. */
 const LOCALITY_FROM_BYTES = 1024 * 1024;

@@ -1,5 +1,5 @@
 /**
- * Prints `N passed, N failed` (and `, N skipped`) as the last line of a test run, for people and for whoever reads the run by machine.
+ * Prints `N passed, N failed` (and `, N skipped`) as the last line of a test run, for people and for programs that read the run.
  *
  * Counts test cases; a file that could not be loaded and an error outside any test count as one failure each. The line is written when the
  * process ends, because other reporters and Vitest itself still print after the run.

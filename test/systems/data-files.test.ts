@@ -1,6 +1,6 @@
 /**
- * Files between Shoal and DuckDB, Polars and pyarrow: they read what Shoal writes, and Shoal reads what they write, with the same values to the last digit. The versions are pinned, and
- * installed below `.test-cache/` by the first run.
+ * Files between Shoal and DuckDB, Polars and pyarrow: each side reads the other's files, with the same values to the last digit. The
+ * versions are pinned, and installed below `.test-cache/` by the first run.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";

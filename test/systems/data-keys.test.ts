@@ -18,7 +18,7 @@ useSession({ mode: "inProcess", numCpus: 2 });
 
 interface Answer {
   readonly keys: readonly string[];
-  /** Of each group how many rows it has, and the sum, the least and the largest of their numbers. */
+  /** For each group the number of rows, and the sum, the least and the largest of their numbers. */
   readonly groups: readonly (readonly number[])[];
   readonly joined: readonly number[];
   readonly distinct: number;

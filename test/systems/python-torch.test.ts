@@ -1,4 +1,4 @@
-/** Tensors and modules of torch between TypeScript and processes of Python: what becomes what, what is mapped, and what is refused. */
+/** Tensors and modules of torch between TypeScript and processes of Python: types on each side, mapped values, and refused ones. */
 import { join } from "node:path";
 import { type ObjectRef, put, python, Tensor } from "shoal";
 import { describe, expect, test } from "vitest";
@@ -19,7 +19,7 @@ function torch(name: string, other?: string): (...args: unknown[]) => ObjectRef<
   return (...args) => made.remote(...args);
 }
 
-/** In a function of its own: V8 keeps what a frame once referred to. */
+/** A separate function: V8 keeps the former references of a frame. */
 async function writeLarge(count: number): Promise<void> {
   using ref = torch("ones")(count);
   expect(await torch("write")(ref)).toEqual([count, count + 4, true]);

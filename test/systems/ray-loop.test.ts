@@ -1,4 +1,7 @@
-/** Loop files that were written for Ray run unchanged on Shoal's ranks, and give what the real Ray gave (`recorded.json`). `test/frameworks` has more of them, beside the real Ray. */
+/**
+ * Loop files that were written for Ray run unchanged on Shoal's ranks, and give the real Ray's results (`recorded.json`). `test/frameworks`
+ * has more of them, beside the real Ray.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -28,7 +28,7 @@ import { removeFiles } from "../../src/storage/places.ts";
 import { PYTHON_FOLDER } from "../integration/python-places.ts";
 import { S3Server, type ServerName } from "./s3-servers.ts";
 
-/** As users have it: what the tests import from the sources is another copy. */
+/** As users have it: the checkpoint class that the tests import from the sources is another copy. */
 const asUsersHave = ({ path }: { path: string }): Checkpoint => new Checkpoint(path);
 
 const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
@@ -132,7 +132,7 @@ describe.each<ServerName>(["s3rver", "moto"])("%s", (name) => {
     expect(await checkpoint.getMetadata()).toEqual({ epoch: 3, copied: true });
     await expect(task<(path: string) => void>("failing").remote(`${run}/checkpoint_000009`)).rejects.toThrow(/there is no such folder/);
 
-    // A removal that broke off: what is left is none to read, and the next one removes it.
+    // A removal that broke off: the rest is no checkpoint to read, and the next removal removes it.
     await removeFiles([".checkpoint.json", "weights.txt"].map((file) => `${to}/${file}`));
     await writeWhole(`${to}/.checkpoint.removed`, Buffer.from("removed"));
     const said = /it was removed meanwhile, as numToKeep of its run keeps others/;

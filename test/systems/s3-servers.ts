@@ -1,7 +1,7 @@
 /**
  * Servers of S3 that others have written: s3rver (JavaScript) and moto (Python), pinned, installed below `.test-cache/` by the first run.
  *
- * Neither is a dependency: s3rver brings a hundred packages, moto 300 MB.
+ * The servers are no dependencies: s3rver brings a hundred packages, moto 300 MB.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -15,8 +15,9 @@ export type ServerName = "s3rver" | "moto";
 const S3RVER = "3.7.1";
 const MOTO = "5.2.5";
 /**
- * Starts the server on the port of its first argument, with its data in the folder of the second. S3 stores an object whole or not at all; s3rver by itself keeps what came of a request
- * that broke off, answers before all is in the file, and removes a folder that has become empty where another request is about to write into it.
+ * Starts the server on the port of its first argument, with its data in the folder of the second. S3 stores an object whole or not at all.
+ * s3rver by itself keeps the part of a request that broke off, answers before the whole file is written, and removes an empty folder into
+ * which another request is about to write.
  */
 const S3RVER_PROGRAM = `
   const [port, directory] = process.argv.slice(1);
@@ -48,7 +49,7 @@ function startS3rver(port: string, data: string): ChildProcess {
   const folder = installed(`s3rver-${S3RVER}`, (prefix) => [
     ["npm", "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", prefix, `s3rver@${S3RVER}`],
   ]);
-  // Its tokens of list pages need a cipher that OpenSSL 3 calls old.
+  // Tokens of s3rver for list pages need a cipher that OpenSSL 3 calls old.
   return spawn(process.execPath, ["--openssl-legacy-provider", "-e", S3RVER_PROGRAM, port, data], { cwd: folder, stdio: "ignore" });
 }
 
@@ -60,7 +61,9 @@ function startMoto(port: string): ChildProcess {
   return spawn(join(folder, "bin", "moto_server"), ["-H", "127.0.0.1", "-p", port], { stdio: "ignore" });
 }
 
-/** A server with nothing in it, to which the variables of this process point, as a user sets them. Disposing of it ends it and removes its data. */
+/**
+ * An empty server, to which the variables of this process point, as a user sets them. Its disposal ends the server and removes the data.
+ */
 export class S3Server implements AsyncDisposable {
   readonly endpoint: string;
   readonly #start: () => ChildProcess;

@@ -1,5 +1,6 @@
 /**
- * Datasets in S3, on servers that others have written: what is written is read, in all formats and modes, whatever the keys, and nothing is left behind.
+ * Datasets in S3, on servers that others have written: written datasets are read again, in all formats and modes, with any keys, and
+ * nothing is left behind.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -21,7 +21,7 @@ const PROGRAM = join(REPOSITORY, "test", "systems", "search_reference.py");
 const MODELS = join(REPOSITORY, "test", "systems", "search_models.py");
 const ENV = { ...process.env, OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", PYTHONWARNINGS: "ignore" };
 
-/** Another's searcher, and how much of it is asked for. */
+/** A foreign searcher, and the number of points asked for. */
 export interface Asked {
   /** The searcher's name in `search_reference.py`. */
   readonly reference: "tpe" | "tpe-univariate" | "gp" | "bayes-opt" | "cmaes" | "hyperband";
@@ -30,7 +30,7 @@ export interface Asked {
   readonly seeds: number;
   /** Default: 0. */
   readonly firstSeed?: number | undefined;
-  /** A folder of answers: what was asked before is not asked again. Default: none. */
+  /** A folder of answers, so that a question is asked once only. Default: none. */
   readonly answers?: string | undefined;
 }
 
@@ -47,7 +47,7 @@ interface Figures {
   readonly ms: number;
 }
 
-/** Results of another's searcher by seed, and its milliseconds for an ask with its tell. */
+/** Results of a foreign searcher by seed, and its milliseconds for an ask and its tell. */
 interface Answers<T> {
   results: T[];
   ms: number;

@@ -1,7 +1,7 @@
 /**
  * The problems on which searchers are compared, with their spaces: four of one objective, two of two, one whose trials can be cut short, and two models.
  *
- * Each single objective is the regret: what a point is above the best value. `search_reference.py` has the same problems for the searchers of others.
+ * Each single objective is the regret: the distance of a point above the best value.
  */
 import { choice, lograndint, loguniform, randint, uniform } from "../../src/tune/space.ts";
 import { frontOf, volumeOf } from "../../src/tune/search/pareto.ts";

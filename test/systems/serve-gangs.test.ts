@@ -1,4 +1,7 @@
-/** Gangs of replicas over several nodes: under a client that counts they are scaled, updated, moved from a node that is drained, and replaced as a whole when the node of a member and the controller die. */
+/**
+ * Gangs of replicas over several nodes, under a client that counts. They are scaled, updated, moved from a drained node, and replaced as a
+ * whole when the node of a member and the controller die.
+ */
 import { appendFileSync } from "node:fs";
 import { getRuntimeContext, init, placementGroupTable, shutdown } from "shoal";
 import * as serve from "shoal/serve";
@@ -73,7 +76,7 @@ test("gangs over several nodes are scaled, updated and moved without losing a re
   expect(after.filter(({ node }) => node === lost.pid)).toEqual([]);
   expect(after.filter(({ pid }) => before.some((place) => place.pid === pid))).toEqual(before.filter(({ gang }) => !broken.has(gang)));
   for (const members of Map.groupBy(after, ({ gang }) => gang).values()) expect(new Set(members.map(({ node }) => node)).size).toBe(2);
-  // Eight are under way at a time: some are lost with the node, others with the gangs' members that end because of it.
+  // Eight are under way at a time: some are lost with the node, others with the gangs' other members, which end, too.
   expect(client.failures.length).toBeLessThanOrEqual(16);
   await serve.run(updated.options({ numReplicas: 2 }).bind(log.file));
   await until(async () => (await gangs()).length === 1, "the group of the second gang to be removed");

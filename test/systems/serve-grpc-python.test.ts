@@ -64,7 +64,7 @@ function written(name: string, text: string): string {
   return join(folder, name);
 }
 
-/** Starts Serve with the service, runs the client, ends Serve. @returns what the client has printed */
+/** Starts Serve with the service, runs the client, ends Serve. @returns the client's printed results */
 async function outcomeOf(more: serve.GrpcOptions, certificates: readonly string[]): Promise<Record<string, any>> {
   writeFileSync(log, "");
   const services = [{ protoFile: join(PROTOS, "shop.proto"), service: "shop.v1.Shop" }];

@@ -15,7 +15,8 @@ test("serve-image-classifier: digits are told apart, several at a time, and what
   timeout: 600_000,
 }, async () => {
   const packages = installed("onnxruntime-node-1.30.0", (folder) => [
-    // Its script would download libraries for GPUs; those for processors are in the package. Without a package.json the program finds `shoal` and `sharp` further up.
+    // The package's script would download libraries for GPUs; those for processors are in the package. Without a package.json the program
+    // finds `shoal` and `sharp` further up.
     ["npm", "install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "onnxruntime-node@1.30.0"],
   ]);
   const venv = installed("skl2onnx-1.20.0", (folder) => [

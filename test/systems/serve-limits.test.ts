@@ -69,7 +69,7 @@ beforeAll(async () => {
   replicaPid = found.find(({ name }) => name?.startsWith("SERVE_REPLICA::"))?.pid ?? 0;
   if (proxyPid === 0 || replicaPid === 0)
     throw new Error(`Cannot weigh Serve: there is no proxy or no replica: received ${JSON.stringify(found)}`);
-  // Code and buffers that any request needs are not what is weighed.
+  // Warms up code and buffers that any request needs, as these are not measured.
   for (let index = 0; index < 200; index += 1) await ask(address, "/");
 });
 afterAll(() => serve.shutdown());

@@ -1,6 +1,7 @@
 /**
- * The REST API of Serve, driven by Ray's own `ServeSubmissionClient`: two configurations that Ray has published, with other import paths and environments and no other change, read back by
- * Ray's own models; one with numbers of replicas and autoscaling; and `/metrics` read by Prometheus' own parser.
+ * The REST API of Serve, driven by Ray's own `ServeSubmissionClient`. Two configurations that Ray has published, with only the import paths
+ * and environments changed, are read back by Ray's own models. A third has numbers of replicas and autoscaling. Prometheus' own parser
+ * reads `/metrics`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** A program that torchrun starts for each rank: trains in local mode, and writes the metrics of its rank. Arguments: the venv, the storage, the configuration as JSON. */
+/**
+ * A program that torchrun starts for each rank: trains in local mode, and writes the rank's metrics. Arguments: the venv, the storage, the
+ * configuration as JSON.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { python, shutdown } from "shoal";

@@ -36,7 +36,7 @@ test("both sides have the same problems", () => {
   expect(CURVE.regretAt(mixed, 9)).toBeCloseTo(early as number, 9);
 });
 
-// With few seeds chance adds to the difference: these allow for two of its standard errors. The other test has the bar itself.
+// With few seeds chance adds to the difference: this allows for two standard errors. The other test has the bar itself.
 const CHANCE = 0.3;
 
 describe.each(["branin", "hartmann6", "rosenbrock8", "mixed"] as const)("on %s", (problem: ProblemName) => {

@@ -7,7 +7,7 @@ import { PopulationBasedTraining, type SchedulerView, Tuner, uniform } from "sho
 import { expect, test, vi } from "vitest";
 import { collectGarbage, shoalProcesses, until } from "../integration/session.ts";
 
-/** The population, synchronously, and how many of it were ever paused at the same time. */
+/** The population, synchronously, and the largest number of members paused at the same time. */
 class Watched extends PopulationBasedTraining {
   pausedMax = 0;
   processesMax = 0;

@@ -192,7 +192,7 @@ exactly<[ObjectRef<number>, ObjectRef<string>]>()(counter.parts.options({ numRet
 exactly<void>()(counter.parts.options({ numReturns: 0, name: "parts" }).remote());
 exactly<Promise<number>>()(get(counter.increment.remote()));
 
-// What the method table says of a method's results holds for its calls, and a call's own options go before.
+// A method's results in the method table hold for its calls, and a call's own options go before.
 const Split = remote(Counter, { methods: { parts: { numReturns: 2 }, reset: { numReturns: 0 }, read: { concurrencyGroup: "default" } } });
 exactly<[ObjectRef<number>, ObjectRef<string>]>()(Split.remote(0).parts.remote());
 exactly<void>()(Split.remote(0).reset.remote());

@@ -1,5 +1,5 @@
 /**
- * What the type tests test: the package's public module, by its types alone.
+ * The subject of the type tests: the package's public module, by its types alone.
  *
  * `exactly<Expected>()(value)` compiles only when the value's type is that type, neither wider nor narrower nor `any`.
  */

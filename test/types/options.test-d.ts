@@ -48,7 +48,7 @@ remote(Actor, {
   allowOutOfOrderExecution: true,
 });
 
-// Options can be handed on with `undefined` for what is not set.
+// Options can be handed on with `undefined` for those that are not set.
 declare const maybe: number | undefined;
 remote(task, { numCpus: maybe, name: undefined });
 remote(Actor).options({ numCpus: maybe, maxRestarts: undefined });

@@ -1,4 +1,4 @@
-/** The types of Python code: what the user says of it is what its calls take and give. */
+/** The types of Python code: a call's arguments and results have the types that the user declares. */
 import { python } from "../../src/index.ts";
 import { exactly, type ObjectRef, type ObjectRefGenerator } from "./api.ts";
 

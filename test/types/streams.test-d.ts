@@ -22,7 +22,7 @@ async function* words(): AsyncGenerator<{ word: string }> {
 }
 exactly<ObjectRefGenerator<{ word: string }>>()(remote(words).remote());
 
-// Generators that are declared by what they implement.
+// Generators that are declared by their interface.
 exactly<ObjectRefGenerator<number>>()(remote((count: number): IterableIterator<number> => upTo(count)).remote(1));
 exactly<ObjectRefGenerator<string>>()(remote((): AsyncIterable<string> => new ReadableStream<string>()).remote());
 
@@ -32,7 +32,7 @@ exactly<ObjectRefGenerator<string>>()(remote((): Generator<Promise<string>> => b
 exactly<ObjectRefGenerator<[ObjectRef<number>]>>()(remote((): Generator<[ObjectRef<number>]> => boxed()).remote());
 declare function boxed<T>(): Generator<T>;
 
-// What is no generator streams by the option.
+// A function that is no generator streams by the option.
 exactly<ObjectRefGenerator<string>>()(remote((): string[] => ["a"], { numReturns: "streaming" }).remote());
 exactly<ObjectRefGenerator<number>>()(remote(async () => new Set([1]), { numReturns: "streaming" }).remote());
 exactly<ObjectRef<string[]>>()(remote((): string[] => ["a"]).remote());

@@ -1,4 +1,4 @@
-/** Tasks: what a remote function takes and gives. */
+/** Tasks: arguments and results of a remote function. */
 import { exactly, get, type ObjectRef, type ObjectRefGenerator, put, type RemoteFunction, remote } from "./api.ts";
 
 declare const numberRef: ObjectRef<number>;
@@ -167,7 +167,7 @@ exactly<ObjectRef<unknown>[]>()(remote(() => [1, 2, 3], { numReturns: count }).r
 exactly<never>()(remote((): [number, string] => [1, "a"], { numReturns: 3 }).remote());
 exactly<never>()(remote(() => 5, { numReturns: 2 }).remote());
 
-// options() is a copy: what it does not name stays.
+// options() is a copy: options without a new value stay.
 const pair = remote((): [number, string] => [1, "a"]);
 exactly<[ObjectRef<number>, ObjectRef<string>]>()(pair.options({ numReturns: 2 }).remote());
 exactly<[ObjectRef<number>, ObjectRef<string>]>()(pair.options({ numReturns: 2 }).options({ name: "pair", numCpus: 2 }).remote());
@@ -190,12 +190,12 @@ function parse(text: string, list: true): number[];
 function parse(text: string, list?: true): number | number[] {
   return list ? [text.length] : text.length;
 }
-// Of an overloaded function the last signature counts.
+// For an overloaded function the last signature counts.
 exactly<RemoteFunction<[text: string, list: true], number[]>>()(remote(parse));
 // @ts-expect-error: the first signature is not seen
 remote(parse).remote("5");
 
-// --- What is not a task --------------------------------------------------------------------------------------------------------------
+// --- Values that are not a task -------------------------------------------------------------------------------------------------------
 
 // @ts-expect-error: use .remote()
 add(1, 2);

@@ -1,5 +1,5 @@
 /**
- * The table of the matrix: what a program writes, and what must come back from the worker.
+ * The table of the matrix: the program's code, and the value that must come back from the worker.
  *
  * Owns the list that the theme files fill when they are loaded; a main file runs it and prints one JSON line for each case.
  */
@@ -15,7 +15,7 @@ interface Case {
 export interface Outcome {
   readonly name: string;
   readonly isRight: boolean;
-  /** What came instead. */
+  /** The text that came instead. */
   readonly received?: string;
 }
 
@@ -26,7 +26,7 @@ export function works(name: string, run: () => unknown, expected: unknown): void
   cases.push({ name, run, expected });
 }
 
-/** A function must give on a worker what it gives here. */
+/** A function must return the same value on a worker as here. */
 export function alike(name: string, target: () => unknown): void {
   cases.push({ name, run: () => runRemotely(target), expected: target() });
 }

@@ -109,7 +109,7 @@ works(
     }, 1),
   42,
 );
-/** What a generator yields, as results are sent whole. */
+/** Returns all items of a generator, as results are sent whole. */
 async function itemsOf(items: Iterable<number> | AsyncIterable<number>): Promise<number[]> {
   const list: number[] = [];
   for await (const item of items) list.push(item);

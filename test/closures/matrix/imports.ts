@@ -1,4 +1,4 @@
-/** What a function imports is imported again where it runs, from the same place. */
+/** Imports of a function are imported again where it runs, from the same place. */
 import { EventEmitter } from "node:events";
 import fs from "node:fs";
 import * as path from "node:path";

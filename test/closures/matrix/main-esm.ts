@@ -1,4 +1,4 @@
-/** The matrix as an ES module program: the main file, so what it exports goes by value. */
+/** The matrix as an ES module program: the main file, so its exports go by value. */
 import { createRequire } from "node:module";
 import { run } from "./run.ts";
 import { report, works } from "./cases.ts";

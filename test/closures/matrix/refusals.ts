@@ -1,4 +1,4 @@
-/** What cannot travel is refused at submission, with the way to it. */
+/** Values that cannot travel are refused at submission, with the path to them. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import net from "node:net";
 import { Readable } from "node:stream";

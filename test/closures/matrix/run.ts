@@ -1,4 +1,4 @@
-/** What runs the matrix: the public API. Everything that a case sends goes through `run`. */
+/** The matrix runs on the public API. Everything that a case sends goes through `run`. */
 import { remote as makeRemote, shutdown } from "shoal";
 
 type AnyFunction = (...parameters: never[]) => unknown;

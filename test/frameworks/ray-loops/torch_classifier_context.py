@@ -57,7 +57,7 @@ def train_func_per_worker(config):
             "environment": [os.environ[name] for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK")],
         }
         with tempfile.TemporaryDirectory() as folder:
-            # Each rank saves a part of its own.
+            # Each rank saves another part.
             torch.save(epoch, os.path.join(folder, f"rank_{context.get_world_rank()}.pt"))
             checkpoint = Checkpoint.from_directory(folder)
             if context.get_world_rank() == 0:

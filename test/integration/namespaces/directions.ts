@@ -1,8 +1,10 @@
 /**
- * Networks that are cut between two machines, or in one direction, while both reach all others: nodes and the head, and a driver's node and that of its actor.
+ * Networks that are cut between two machines, or in one direction, while both reach all others: nodes and the head, and a driver's node and
+ * the actor's node.
  *
- * Three nodes at once are cut from the head in three ways, so that there are six: a head that loses most of its nodes takes none for dead. Runs as the first process of namespaces of its own (`network.ts`).
- * Prints what it saw as one line of JSON. All waiting is for what happens, or for time that a cut has to take.
+ * Three nodes at once are cut from the head in three ways, so that there are six: a head that loses most nodes takes none for dead. Runs as
+ * the first process of new namespaces (`network.ts`). Prints its observations as one line of JSON. All waiting is for what happens, or for
+ * time that a cut has to take.
  */
 import { readdirSync } from "node:fs";
 import { nowMs } from "../../../chaos/clock.ts";
@@ -23,19 +25,19 @@ import {
   whatIsLeft,
 } from "./network.ts";
 
-/** What the test reads. */
+/** Observations for the test. */
 export interface Directions {
-  /** What the kernel passed on while `a` was not to be heard by `b`. */
+  /** Whether the kernel passed on packets in each direction while `b` could not hear `a`. */
   readonly oneWay: { readonly there: boolean; readonly back: boolean };
   /** Processes that each actor had had after cuts that were short. */
   readonly livesAfterShortCuts: Readonly<Record<string, number>>;
-  /** Of the actors whose nodes the driver's did not hear, or was not heard by: answered calls that began in that time. */
+  /** Answered calls that began while the actor's node and the driver's did not hear each other, or one did not hear the other. */
   readonly answeredBehindCut: Readonly<Record<string, number>>;
   /** The same after cuts of their nodes from the head, or of one from the driver's, until the first three were taken for dead. */
   readonly livesAfterLongCuts: Readonly<Record<string, number>>;
   readonly twoLives: readonly string[];
   readonly wrongCalls: readonly string[];
-  /** What failed calls said, each text once. */
+  /** Texts of the failed calls' errors, each once. */
   readonly errors: Readonly<Record<string, readonly string[]>>;
   /** How the nodes that the head did not hear ended. */
   readonly ended: readonly string[];
@@ -45,7 +47,7 @@ export interface Directions {
 }
 
 const SHORT_CUT_MS = 1500;
-/** Longer than what a head calls death. No longer: the kernel tries again after 12.6 s, and then after 25.4 s. */
+/** Longer than the silence that the head calls death. No longer: the kernel tries again after 12.6 s, and then after 25.4 s. */
 const DEATH_MS = 11_000;
 const WITHIN_MS = 40_000;
 /** Answers that show that an actor is reached. */
@@ -73,7 +75,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition() && nowMs() < giveUpMs) await sleep(20);
 }
 
-/** Those that began and were answered in a time. */
+/** Returns the calls that began and were answered in a time. */
 function answersOf(actor: string, fromMs: number, toMs = Infinity): Answer[] {
   return answers().filter(
     (answer) => answer.actor === actor && answer.error === undefined && answer.beginMs >= fromMs && answer.endMs <= toMs,
@@ -91,7 +93,7 @@ function lives(): Record<string, number> {
   return Object.fromEntries(ACTORS.map((actor) => [actor, files.filter((file) => file.startsWith(actor)).length]));
 }
 
-/** What the driver was told, beside what the actors wrote down. */
+/** Compares the driver's answers with the actors' own logs. */
 function judged(): Pick<Directions, "twoLives" | "wrongCalls" | "errors"> {
   const witnesses = readWitnesses(LOGS);
   const answered = new Map(ACTORS.map((actor) => [actor, new Set(answersOf(actor, 0).map(({ call }) => call))]));

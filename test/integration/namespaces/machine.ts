@@ -1,6 +1,6 @@
 /**
- * One machine of a network of namespaces: a head, a node, or a driver's program, as its argument says. Run in the network namespace of that machine; it tells the world (`world.ts`)
- * by lines of JSON, and ends when its standard input does.
+ * A machine in a network of namespaces: a head, a node, or a driver's program, as its argument says. Run in the network namespace of that
+ * machine; reports to the world (`world.ts`) by lines of JSON, and ends when its standard input does.
  */
 import { appendFileSync } from "node:fs";
 import { init, ready, remote } from "shoal";
@@ -24,13 +24,13 @@ interface Called {
   readonly name: string;
   /** Where it lives while it can. */
   readonly nodeId: string;
-  /** Its calls are not tried again. */
+  /** Calls of this actor are not tried again. */
   readonly once?: boolean;
 }
 
 const CALL_EVERY_MS = 20;
 const CALL_LASTS_MS = 100;
-/** Of calls, one after another, to one actor. */
+/** Makes calls to one actor, one after another. */
 const CHAINS = 2;
 
 const machine = JSON.parse(process.argv[2] ?? "") as Machine;
@@ -72,7 +72,7 @@ if (machine.kind === "head") {
       await new Promise((resolve) => setTimeout(resolve, CALL_EVERY_MS));
     }
   };
-  // Of those that may run once there is one under way at any time.
+  // An actor whose calls may run once has a call under way at any time.
   await Promise.all(made.flatMap((each) => (each.once === true ? [callOn(each, 0), callOn(each, 1)] : [callOn(each, 0)])));
 }
 

@@ -1,8 +1,9 @@
 /**
- * Machines with a network of their own each, joined by a bridge, and the ways in which what they say to each other is lost: by the kernel, so that no part of Shoal knows of it.
+ * Machines with a separate network each, joined by a bridge. Messages between them are lost in several ways, always by the kernel, so that
+ * no part of Shoal is told.
  *
- * For a process that is the first one of namespaces of its own (users, processes, mounts, network), in which it may do everything and after which nothing is left. Nobody is told that a network is cut: what is
- * sent goes nowhere, without an error at either end. Whoever imports this makes one network in its life.
+ * For the first process of new namespaces (users, processes, mounts, network), which may do everything there and leaves nothing behind. A
+ * cut is silent: packets go nowhere, without an error at either end. An importing process makes one network in its life.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
@@ -49,14 +50,14 @@ export function makeNetwork(names: readonly string[]): void {
   mkdirSync(LOGS, { recursive: true });
 }
 
-/** What it sends and what is sent to it goes nowhere; its own end of the cable looks as before. */
+/** Cuts a host off: packets from and to the host go nowhere, and its own end of the cable looks as before. */
 export async function cut(host: string, during: () => Promise<void>): Promise<void> {
   execFileSync("ip", ["link", "set", `to-${host}`, "nomaster"]);
   await during();
   execFileSync("ip", ["link", "set", `to-${host}`, "master", "bridge0"]);
 }
 
-/** What the first of each pair sends to the second goes nowhere. */
+/** Cuts one direction: packets from the first of each pair to the second go nowhere. */
 export async function silence(pairs: readonly (readonly [from: string, to: string])[], during: () => Promise<void>): Promise<void> {
   for (const [from, to] of pairs) aim(from, to, `${NOBODY} nud permanent`);
   await during();
@@ -77,7 +78,7 @@ export async function isHeard(from: string, to: string): Promise<boolean> {
   return strayDatagrams(to) > before;
 }
 
-/** Those for a port at which nobody listens. */
+/** Returns the number of datagrams for a port without a listener. */
 function strayDatagrams(host: string): number {
   const [names = "", values = ""] = execFileSync("nsenter", [`--net=/run/netns/${host}`, "cat", "/proc/net/snmp"], { encoding: "utf8" })
     .split("\n")
@@ -126,7 +127,7 @@ export interface Answer {
   readonly call: number;
   readonly beginMs: number;
   readonly endMs: number;
-  /** Of one that failed. */
+  /** Error of a failed program. */
   readonly error?: string;
 }
 
@@ -143,7 +144,10 @@ export function answers(): readonly Answer[] {
   return read;
 }
 
-/** What there is when everything has ended and had some time for it. This is a world of its own: whatever runs in it, or lies in its folders, is left. */
+/**
+ * Returns the leftovers when everything has ended and had some time for it. This namespace has no other users, so every process in it, and
+ * every file in its folders, is a leftover.
+ */
 export async function whatIsLeft(): Promise<string[]> {
   const giveUpMs = nowMs() + LEFT_WITHIN_MS;
   while (leftovers().length > 0 && nowMs() < giveUpMs) await sleep(50);

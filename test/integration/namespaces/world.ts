@@ -1,18 +1,18 @@
 /**
  * Machines that are cut off from all others: first the head, then a node for a moment, then the same node until it is taken for dead.
  *
- * Runs as the first process of namespaces of its own (`network.ts`). Prints what it saw as one line of JSON.
+ * Runs as the first process of new namespaces (`network.ts`). Prints its observations as one line of JSON.
  */
 import { nowMs } from "../../../chaos/clock.ts";
 import { twoLives } from "../../../chaos/checks.ts";
 import { readWitnesses } from "../../../chaos/witness.ts";
 import { addressOf, ANSWERS, answers, cut, FOLDER, LOGS, makeNetwork, Running, sleep, whatIsLeft } from "./network.ts";
 
-/** What the test reads. */
+/** Observations for the test. */
 export interface Seen {
   /** Calls between two nodes that began and were answered while the head was cut off. */
   readonly answeredWithoutHead: number;
-  /** Processes that the actor had had after a cut of its node that was short. */
+  /** Processes that the actor had had after a short cut of the actor's node. */
   readonly livesAfterShortCut: number;
   /** From the cut to the first answer from elsewhere. */
   readonly backMs: number;

@@ -20,7 +20,7 @@ def closes_its_output():
     try:
         os.close(1)
     except OSError:
-        # Another task has done it.
+        # A task before has removed it.
         pass
     print("into nothing")
     sys.stdout.close()

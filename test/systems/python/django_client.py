@@ -37,7 +37,7 @@ async def main():
         text = await client.get("/text", headers={"accept-encoding": "gzip"})
         found["text"] = [text.headers["content-encoding"], len(text.text)]
         lines = []
-        # Django's compression gathers what it is given.
+        # Django's compression buffers its input.
         async with client.stream("GET", "/events", headers={"accept-encoding": "identity"}) as response:
             async for line in response.aiter_lines():
                 if line.startswith("data"):

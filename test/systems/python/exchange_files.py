@@ -140,7 +140,7 @@ def write_text(source, target, csv_columns, json_columns):
     pa.csv.write_csv(pq.read_table(source, columns=for_csv), f"{target}/pyarrow.csv")
 
 
-# Per column: what is asked for by name, where dictionaries would be written otherwise.
+# For each column, the encoding that must be asked for by name, as dictionaries would be written otherwise.
 ENCODINGS = {
     "delta": {"i": "DELTA_BINARY_PACKED", "small": "DELTA_BINARY_PACKED", "text": "DELTA_BYTE_ARRAY", "double": "BYTE_STREAM_SPLIT", "single": "BYTE_STREAM_SPLIT", "flag": "RLE"},
     "lengths": {"i": "BYTE_STREAM_SPLIT", "small": "BYTE_STREAM_SPLIT", "text": "DELTA_LENGTH_BYTE_ARRAY", "double": "PLAIN", "single": "PLAIN", "flag": "PLAIN"},

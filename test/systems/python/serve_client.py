@@ -55,7 +55,7 @@ def details():
 
 
 def deploy(config):
-    # Ray's own model, with all of its defaults written out, as `serve deploy` sends it.
+    # Ray's own model, with all defaults written out, as `serve deploy` sends it.
     sent = ServeDeploySchema.model_validate(config).model_dump(exclude_unset=True)
     try:
         client.deploy_applications(json.loads(json.dumps(sent, default=lambda value: value.value)))

@@ -23,8 +23,8 @@ export interface DataSettings {
    */
   progress?: boolean | undefined;
   /**
-   * Whether a line on stderr warns of a task that gives nothing for much longer than its step's other tasks, and of tasks that use more memory than they ask
-   * for and than their CPUs' share of the machine. Default: true.
+   * Whether stderr gets warnings: of a task that gives nothing for much longer than its step's other tasks, and of tasks that use more
+   * memory than they ask for and than their CPUs' share. Default: true.
    */
   detectIssues?: boolean | undefined;
   /**

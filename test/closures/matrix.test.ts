@@ -1,7 +1,7 @@
 /**
  * The closure matrix under each way of running TypeScript: every case of `matrix/` in a separate program, on a real worker process.
  *
- * One test for a loader; a failure lists the cases that went wrong, with what came instead. Node 22 and 26 run it where the repository's
+ * One test for a loader; a failure lists the wrong cases, each with the received text. Node 22 and 26 run it where the repository's
  * toolchain has them.
  */
 import fs from "node:fs/promises";

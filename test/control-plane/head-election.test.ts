@@ -76,7 +76,7 @@ eachPlane("heads", (start) => {
     expect(performance.now() - diedMs).toBeLessThan(10_000);
     expect((await observer.store.get("kept"))?.value[0]).toBe(1);
 
-    // Another candidate claims the next term although the leader lives: the leader's next write is refused, and it steps down.
+    // A rival claims the next term although the leader lives: the leader's next write is refused, and it steps down.
     await claimLeadership(observer.store, { id: "usurper" });
     void second.keep("lost");
     await until(() => second.ends > ends, "the replaced head ends its term");

@@ -1,5 +1,5 @@
 /**
- * Owns a NATS server, to be killed by a test: starts the server with the settings of its argument, prints the server's process number, and
+ * Owns a NATS server, to be killed by a test: starts the server with the settings in its argument, prints the server's process number, and
  * waits.
  */
 import { NatsProcess, type NatsProcessOptions } from "../../src/runtime/nats/server/nats-process.ts";

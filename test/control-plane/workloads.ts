@@ -1,5 +1,5 @@
 /**
- * Work of clients on a control plane while it is disturbed, and checks of its state afterwards.
+ * Work of clients on a control plane while it is disturbed, and checks on the state afterwards.
  *
  * Each workload records every acknowledgement with its client and time, by one clock. `check` compares the record with itself and with the
  * store's final state. Violations are returned as sentences, so that a mutation can be seen to cause the very one that it should.

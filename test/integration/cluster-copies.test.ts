@@ -37,7 +37,7 @@ class Reader {
   }
 }
 
-/** Owns the results of its calls and its puts until it has given them away. */
+/** Owns its puts and its calls' results until it has given them away. */
 class Giver {
   several(nodeId: string, file: string): ObjectRef<Uint8Array>[] {
     const several = remote(makeThree).options({ numReturns: 3, maxRetries: 1, schedulingStrategy: { nodeId, soft: true } });

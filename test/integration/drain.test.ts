@@ -245,7 +245,7 @@ test("programs begin on nodes that stay, and where there are none they hear why"
     .options({ numCpus: 0, schedulingStrategy: { nodeId: second.nodeId } })
     .remote();
   expect(await place.daemon.remote()).toBe(second.pid);
-  // This program keeps the first node, its actor the second.
+  // The test's program keeps the first node, its actor the second.
   await drain(cluster, first.nodeId);
   await until(() => findNode(cluster.address).nodeId === second.nodeId, "the file of the node to say that it leaves");
   await drain(cluster, second.nodeId);

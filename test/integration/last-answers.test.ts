@@ -1,6 +1,6 @@
 /**
  * Answers arrive even where the next call ends their process, or blocks it for long, before the process comes to a rest; and so does the
- * reason of its end.
+ * reason for the end.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

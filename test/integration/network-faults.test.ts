@@ -16,7 +16,7 @@ const FAR = "127.0.0.12";
 const QUIET_MS = 200;
 const folder = useFolder();
 
-/** Says each line of its input to the other end, and prints each line that it hears. */
+/** Sends each input line to the other end, and prints each line that it hears. */
 const PROGRAM = `
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";

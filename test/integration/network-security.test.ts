@@ -107,7 +107,7 @@ afterAll(() => {
   for (const peer of peers) peer.drop("the test is over");
 });
 
-/** This process's own time: while the process stands still, its timers do not tick, and its sockets do not end. */
+/** Time by this process's own clock: while the process stands still, its timers do not tick, and its sockets do not end. */
 class OwnTime {
   static readonly #TICK_MS = 20;
   #ticks = 0;

@@ -172,7 +172,7 @@ describe("what only a dead process wanted", () => {
     expect(isAlive(shared)).toBe(true);
     appendFileSync(open, "");
     const ended = await Promise.allSettled(waiting);
-    // Either task may have been on the worker that was killed; the other never noticed.
+    // One of the tasks may have been on the worker that was killed; the other never noticed.
     expect(ended.filter((each) => each.status === "fulfilled").map((each) => each.value)).toContain(shared);
   });
 });

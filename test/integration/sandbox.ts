@@ -1,6 +1,6 @@
 /**
  * A test's separate temporary folder, in which programs run and sessions keep their files. So leftovers can be told from everybody else's:
- * every process that was started with the folder, every folder in it, and the shared memory of its sessions.
+ * every process that was started with the folder, every folder in it, and the sessions' shared memory.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import {

@@ -1,6 +1,6 @@
 /**
- * Where Shoal's secrets are and are not. No process of a cluster shows them in its environment, its arguments, its logs or an image of its
- * memory. A process that gets the address of a dead head learns nothing from the nodes that look for the head there.
+ * Where Shoal's secrets are and are not. No process of a cluster shows them in its environment, its arguments, its logs or a memory image.
+ * A process that gets the address of a dead head learns nothing from the nodes that look for the head there.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -101,7 +101,7 @@ describe("what runs in a cluster", () => {
 /** A worker of each kind. */
 const BEGAN: readonly string[] = WITHOUT_PYTHON === undefined ? ["script", "plain", "forked"] : ["script"];
 
-/** Has each kind of worker run a task until the file has gone, and prints the task's view of its surroundings. */
+/** Has each kind of worker run a task until the file has gone, and prints the environment that the task sees. */
 function userProgram(held: string): string {
   const interpreter = spawnSync("python3", ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" }).stdout?.trim() ?? "";
   const pythonCall = (name: string, more: object): string =>

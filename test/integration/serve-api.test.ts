@@ -146,7 +146,7 @@ test("a configuration is put, changed in place, loaded anew, broken, and deleted
 
 test("a configuration that is put again keeps all replicas; where a module has changed, those that load it are new", async () => {
   const say = (word: string): void => writeFileSync(join(project, "word.ts"), `export const word = ${JSON.stringify(word)};\n`);
-  // The first class is sent by the name of its module, the second with its text.
+  // The first class is sent by its module's name, the second with its text.
   const text = `
 import * as serve from "shoal/serve";
 import { word } from "./word.ts";

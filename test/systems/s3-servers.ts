@@ -15,9 +15,9 @@ export type ServerName = "s3rver" | "moto";
 const S3RVER = "3.7.1";
 const MOTO = "5.2.5";
 /**
- * Starts the server on the port of its first argument, with its data in the folder of the second. S3 stores an object whole or not at all.
- * s3rver by itself keeps the part of a request that broke off, answers before the whole file is written, and removes an empty folder into
- * which another request is about to write.
+ * Starts the server on the port in the first argument, with its data in the folder in the second. S3 stores an object whole or not at all.
+ * The server s3rver by itself keeps the part of a request that broke off, answers before the whole file is written, and removes an empty
+ * folder into which another request is about to write.
  */
 const S3RVER_PROGRAM = `
   const [port, directory] = process.argv.slice(1);

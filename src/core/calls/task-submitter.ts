@@ -1,10 +1,10 @@
 /**
  * Takes this process' tasks to workers: leases, how many tasks are in flight to each, retries.
  *
- * Tasks of one shape wait in one group, with the leases that the daemon granted for it. A lease is used for as long as there is a backlog and
- * given back when it has been idle for a moment, or when it is revoked. How many tasks are pushed ahead to one worker depends on
- * how long they take: about 5 ms of work, one task where that is unknown, so that a slow task never hides behind another while
- * a worker is free. When a worker dies, tasks that had not begun are pushed elsewhere; those that had use up a retry (`ended-links.ts`).
+ * Tasks of one shape wait in one group, with the leases that the daemon granted for it. A lease is used for as long as there is a backlog
+ * and given back when it has been idle for a moment, or when it is revoked. One worker gets about 5 ms of work ahead, or one task where the
+ * time of a task is unknown, so that a slow task never hides behind another while a worker is free. When a worker dies, tasks that had not
+ * begun are pushed elsewhere; those that had use up a retry (`ended-links.ts`).
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../runtime/base/ids.ts";
 import { Fifo } from "../../runtime/base/fifo.ts";

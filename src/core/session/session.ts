@@ -1,10 +1,10 @@
 /**
  * One session of a driver: from `init()` to the last file removed.
  *
- * Starts the node (a daemon process, or one inside this process), keeps the runtime, and ends both in one order at `shutdown()` and at the
- * natural end of the program: first the workers' remaining output, then failures that nobody saw, then teardown. At `process.exit` and an
- * uncaught exception there is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed,
- * its folders are removed here.
+ * Starts the node (a daemon process, or one inside this process) and keeps the runtime. Ends both at `shutdown()` and at the natural end of
+ * the program: first the workers' remaining output, then failures that nobody saw, then teardown. At `process.exit` and an uncaught
+ * exception there is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed, its folders
+ * are removed here.
  */
 import { IdSource, newJobId, newNodeId, newProcessId, programNamespace } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";

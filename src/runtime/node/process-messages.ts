@@ -1,9 +1,10 @@
 /**
  * What a daemon takes from a driver or a worker of its node: which messages, of which shape.
  *
- * A process that has shown the token may still be faulty. Its daemon checks each message before any table is touched and before anything is passed on: the head
- * and other nodes end the link of a node that sends them what is malformed, and with it goes the work of all other programs of the node. A message that
- * is refused ends the connection of its sender alone. Pure; called by `process-admission.ts` for every frame and every hello.
+ * A process that has shown the token may still be faulty. Its daemon checks each message before any table is touched and before anything is
+ * passed on: the head and other nodes end the link of a node that sends a malformed message, which would end the work of all other programs
+ * on the node. A refused message ends its sender's connection alone. Pure; called by `process-admission.ts` for every frame and every
+ * hello.
  */
 import { describeValue } from "../base/describe.ts";
 import { type NodeId, nodeTagOf } from "../base/ids.ts";

@@ -491,8 +491,8 @@ export class DeploymentState {
   }
 
   /**
-   * Returns the fewest replicas that an update must add or give up at a time: an old gang leaves as a whole once as many new replicas run, and the freed room must
-   * hold a new gang.
+   * Returns the fewest replicas that an update must add or give up at a time. An old gang leaves as a whole once as many new replicas run,
+   * and the freed room must hold a new gang.
    */
   #leastStep(old: readonly ReplicaRecord[]): number {
     const gangs = Map.groupBy(

@@ -1,8 +1,9 @@
 /**
  * The texts of `.proto` files: a service's own file and all that it imports.
  *
- * Texts travel to the proxies, which may run on machines that have no such files. (A set of descriptors would be one value, but `@grpc/proto-loader` loses fields of maps on that way.)
- * Decides where imports are found: in the folders that the options name, and never outside of them. Called by `grpc-options.ts`.
+ * Texts travel to the proxies, which may run on machines that have no such files. A set of descriptors would be one value, but
+ * `@grpc/proto-loader` loses fields of maps on that way. Decides where imports are found: in the folders that the options name, and never
+ * outside of them. Called by `grpc-options.ts`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, isAbsolute, join, relative } from "node:path";

@@ -277,7 +277,7 @@ def differences(kind, found):
         wrong.append("other names")
     for name, value in given.items():
         try:
-            # A memoryview has no pickle, and one over an array loses the order of its bytes.
+            # A memoryview has no pickle, and one over an array loses the byte order.
             kept = value if type(value).__name__ in ("memoryview", "ndarray") else pickle.loads(pickle.dumps(value))
             difference = _difference(kept, found[name])
         except Exception as error:

@@ -1,8 +1,9 @@
 /**
  * The leases of a node: the shell around the lease manager.
  *
- * Turns messages into events and effects into messages, workers and calls of the head, and lets the parts know that follow the leases: the clock of those who wait, the
- * search on other nodes, and the memory of what runs. No decision is made here. Called by the daemon and by what stands beneath it with events.
+ * Turns messages into events, and effects into messages, workers and calls of the head. Informs the parts that follow the leases: the clock
+ * of waiting requests, the search on other nodes, and the memory watch. No decision is made here. Called with events by the daemon and its
+ * parts.
  */
 import type { ActorId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";

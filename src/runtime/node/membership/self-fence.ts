@@ -1,8 +1,9 @@
 /**
  * Decides when a node must stop its own workers because the head may have given their actors to other nodes.
  *
- * A pure state machine, the counterpart of `runtime/head/nodes/failure-detector.ts`. It counts from the time at which an answered question was *sent*: to the head
- * (`acknowledged`), or without a leading head to the control plane, which proves that no head can have declared this node dead (`headless`). Without either for 0.7 of
+ * A pure state machine, the counterpart of `runtime/head/nodes/failure-detector.ts`. It counts from the time at which an answered question
+ * was *sent*: to the head (`acknowledged`), or without a leading head to the control plane, which proves that no head can have declared
+ * this node dead (`headless`). Without either for 0.7 of
  * `deadAfterMs` the node fences itself: its workers are killed and it ends. When both connections were closed, which the head takes for the process's end much sooner,
  * the workers are stopped (not killed) until a question is answered. They are also stopped when this process stood still for that long, perhaps together with the head
  * (a suspended machine): a new question tells. Where several heads may lead, a later head may declare an unknown node dead `takeoverGraceMs` + `deadAfterMs` after it

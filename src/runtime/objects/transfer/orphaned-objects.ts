@@ -1,10 +1,10 @@
 /**
  * Tracks copies of objects whose owner is on this node and whose bytes are on other nodes. Once the home of such an object is dead, chooses its replacement.
  *
- * A pure table on the owners' node: events in, effects out. While the home lives the table only notes complete copies. When the home dies this node adopts the
- * object: it keeps one copy (its own, if it has one: the object ends with the owner's node anyway), leaves the other copies as a cache, and directs receivers to
- * sources as a home does. When the keeper dies or loses its copy, another copy is kept. When the owner frees the object or ends, all copies are freed. A row
- * lives as long as there is a complete copy.
+ * A pure table on the owners' node: events in, effects out. While the home lives the table only notes complete copies. When the home dies
+ * this node adopts the object. It keeps one copy: its own, if it has one, since the object ends with the owner's node anyway. It leaves the
+ * other copies as a cache, and directs receivers to sources as a home does. When the keeper dies or loses its copy, another copy is kept.
+ * When the owner frees the object or ends, all copies are freed. A row lives as long as there is a complete copy.
  */
 import { SetMap } from "../../base/set-map.ts";
 import type { NodeTag, ProcessId } from "../../base/ids.ts";

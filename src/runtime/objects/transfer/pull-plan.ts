@@ -1,11 +1,11 @@
 /**
  * The receiver's side of transfers: which objects a node fetches when, from which node, and how far each pull has come.
  *
- * A pure state machine: events in, effects out, no clock and no socket; `runtime/node/objects/object-receiver.ts` is its shell. It orders pulls (a `get` before a
- * wait before a prefetch, then first come first served) within a memory budget, requests chunks a window ahead, resumes at the missing byte when a source stalls
- * or dies, and asks the object's home for another source. All readers of an object share one pull. The home (the node that wrote the object's bytes) is always
- * asked first: it serves, or names a node that does. Once the home is dead, the owner's node takes its place. Invariant: the chunks of a pull arrive in order, so
- * what has arrived is a prefix.
+ * A pure state machine: events in, effects out, no clock and no socket; `runtime/node/objects/object-receiver.ts` is its shell. It orders
+ * pulls within a memory budget: a `get` before a wait before a prefetch, then first come first served. It requests chunks a window ahead,
+ * resumes at the missing byte when a source stalls or dies, and asks the object's home for another source. All readers of an object share
+ * one pull. The home (the node that wrote the object's bytes) is always asked first: it serves, or names a node that does. Once the home is
+ * dead, the owner's node takes its place. Invariant: the chunks of a pull arrive in order, so the received part is a prefix.
  */
 import type { NodeTag } from "../../base/ids.ts";
 import { FETCH_FOR } from "../../wire/transfer-messages.ts";

@@ -13,15 +13,13 @@ import * as store from "../src/runtime/objects/limits.ts";
 import * as leases from "../src/runtime/scheduling/limits.ts";
 import { FRAME_FLAG } from "../src/runtime/wire/frame.ts";
 import { MESSAGE, PROTOCOL_VERSION, STREAMING } from "../src/runtime/wire/messages.ts";
-import { limitsIn, pythonLimits, readLimitModules, wantedByPython } from "./house/limits.ts";
-import { readCode, readSources, REPOSITORY } from "./house/source-files.ts";
+import { farLimits, isLimitsFile, limitsIn, pythonLimits, readLimitModules, wantedByPython } from "./house/limits.ts";
+import { readCode, readSources, REPOSITORY, sourceFile } from "./house/source-files.ts";
 
 /** Units, and intervals of a loop that only its own file needs. */
 const NO_LIMIT = /_PER_|^(TICK|LOOK_EVERY|WATCH_EVERY)_MS$/;
 /** Sizes of a form, which are no limits. */
 const OF_A_FORM: readonly string[] = ["CHUNK_HEAD_BYTES"];
-
-const isLimitsFile = (path: string): boolean => /(^|\/)limits\.ts$/.test(path);
 
 test("a limit that other files import stands in a limits.ts", () => {
   const breaches = readSources()
@@ -30,6 +28,19 @@ test("a limit that other files import stands in a limits.ts", () => {
     .filter(({ name, isExported }) => isExported && !OF_A_FORM.includes(name))
     .map(({ path, name }) => `src/${path}: ${name} belongs into the limits.ts of its subsystem`);
   expect(breaches).toEqual([]);
+});
+
+test("a limit stands in the limits.ts nearest to its readers", () => {
+  expect(farLimits(readSources())).toEqual([]);
+  const shared = 'import { ROWS_MAX } from "../limits.ts";';
+  const tree = (...readers: readonly string[]): string[] =>
+    farLimits([
+      sourceFile("data/limits.ts", "export const ROWS_MAX = 3;"),
+      sourceFile("data/engine/limits.ts", "export const STEP_MS = 3;"),
+      ...readers.map((path) => sourceFile(path, shared)),
+    ]);
+  expect(tree("data/engine/run.ts")).toEqual(["src/data/limits.ts: ROWS_MAX belongs into src/data/engine/limits.ts, beside its readers"]);
+  expect(tree("data/engine/run.ts", "data/plan/plan.ts")).toEqual([]);
 });
 
 test("no two files have a limit of the same name and value", () => {

@@ -4,7 +4,7 @@
  * A limit is a constant with a number whose name ends with its unit. Found by form, as in `source-files.ts`; the values of `limits.ts` files are those of the modules, so that computed ones
  * count, too. Makes `python/shoal/_limits.py`, which has what Python imports from it. Called by `test/limits.test.ts`.
  */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { runInThisContext } from "node:vm";
 import { readCode, readSources, REPOSITORY, type SourceFile } from "./source-files.ts";
@@ -30,11 +30,33 @@ export function limitsIn({ path, text }: Pick<SourceFile, "path" | "text">): Lim
   });
 }
 
-/** By file relative to `src`, what each `limits.ts` exports. */
+export const isLimitsFile = (path: string): boolean => /(^|\/)limits\.ts$/.test(path);
+
+/** Returns a line for each limit whose readers all lie below a nearer `limits.ts` than its own. */
+export function farLimits(files: readonly SourceFile[]): string[] {
+  const homes = files.filter(({ path }) => isLimitsFile(path));
+  return homes.flatMap((home) =>
+    limitsIn(home).flatMap(({ name }) => {
+      const readers = files.filter(({ imports }) =>
+        imports.some(({ target, names }) => target === home.path && (names === "all" || names.includes(name))),
+      );
+      const nearer = homes.find(
+        ({ path }) =>
+          path !== home.path &&
+          path.startsWith(`${dirname(home.path)}/`) &&
+          readers.length > 0 &&
+          readers.every((reader) => reader.path.startsWith(`${dirname(path)}/`)),
+      );
+      return nearer === undefined ? [] : [`src/${home.path}: ${name} belongs into src/${nearer.path}, beside its readers`];
+    }),
+  );
+}
+
+/** By file relative to `src`, the numbers that each `limits.ts` exports. */
 export async function readLimitModules(): Promise<ReadonlyMap<string, Readonly<Record<string, number>>>> {
   const paths = readSources()
     .map(({ path }) => path)
-    .filter((path) => /(^|\/)limits\.ts$/.test(path));
+    .filter(isLimitsFile);
   const modules = await Promise.all(
     paths.map(async (path) => {
       const module = (await import(pathToFileURL(join(REPOSITORY, "src", path)).href)) as Record<string, unknown>;

@@ -15,7 +15,9 @@ Measures Shoal on this machine and prints one line a figure: rates, latencies, s
 
   --against-ray      measure the real Ray too, in turn with Shoal; its Python environment
                      is built once, in .bench-cache/ (needs Python 3.10 to 3.13)
-  --only NAME,...    only these figures
+  --against-pools    instead: measure calls beside Piscina, tinypool and workerpool, in turn, idle and
+                     beside a busy process; the three are installed once, in .bench-cache/
+  --only NAME,...    only these figures, or rows of --against-pools
   --rounds N         rounds of each side, 1 to 100 (default 3; with --quick 1)
   --rows N           rows of the tables of Data, instead of 10 million
   --quick            shorter windows and smaller batches: a smoke test, not a result to quote
@@ -26,6 +28,7 @@ Measures Shoal on this machine and prints one line a figure: rates, latencies, s
 
 interface Options {
   readonly againstRay: boolean;
+  readonly againstPools: boolean;
   readonly only: readonly string[];
   readonly quick: boolean;
   readonly rounds: number;
@@ -36,6 +39,7 @@ interface Options {
 
 const OPTIONS = {
   "against-ray": { type: "boolean", default: false },
+  "against-pools": { type: "boolean", default: false },
   only: { type: "string", multiple: true },
   rounds: { type: "string" },
   rows: { type: "string" },
@@ -48,6 +52,7 @@ const OPTIONS = {
 function readOptions(values: ToolValues<typeof OPTIONS>): Options {
   return {
     againstRay: values["against-ray"],
+    againstPools: values["against-pools"],
     only: (values.only ?? []).flatMap((names) => names.split(",")).filter((name) => name !== ""),
     quick: values.quick,
     rounds: values.rounds === undefined ? (values.quick ? 1 : 3) : wholeNumber("rounds", values.rounds, { min: 1, max: 100 }),
@@ -59,6 +64,9 @@ function readOptions(values: ToolValues<typeof OPTIONS>): Options {
 
 async function bench(options: Options): Promise<number> {
   const repositoryRoot = resolve(import.meta.dirname, "..");
+  const args = process.argv.slice(2);
+  const command = ["npm run bench", ...(args.length > 0 ? ["--", ...args] : [])].join(" ");
+  if (options.againstPools) return benchPools({ ...options, repositoryRoot, command });
   const { loadFigures, selectFigures } = await import("./catalogue.ts");
   const { figureLine } = await import("./report.ts");
   // The figures import the package by its own name, so they need it built.
@@ -74,9 +82,23 @@ async function bench(options: Options): Promise<number> {
     process.stdout.write(`${figures.map(figureLine).join("\n")}\n`);
     return 0;
   }
-  const args = process.argv.slice(2);
-  const command = ["npm run bench", ...(args.length > 0 ? ["--", ...args] : [])].join(" ");
   return runFigures(figures, { options, repositoryRoot, command });
+}
+
+async function benchPools(options: Options & { readonly repositoryRoot: string; readonly command: string }): Promise<number> {
+  if (options.againstRay)
+    throw new OptionError("Cannot use --against-pools with --against-ray: their rows differ, so run them one after the other");
+  const { runAgainstPools, selectRows } = await import("./against-pools.ts");
+  try {
+    const rows = selectRows(options.only);
+    if (options.list) {
+      process.stdout.write(`${rows.map(({ name, title }) => `${name.padEnd(19)} ${title}`).join("\n")}\n`);
+      return 0;
+    }
+  } catch (error) {
+    throw new OptionError(messageOf(error), { cause: error });
+  }
+  return runAgainstPools(options);
 }
 
 interface Run {

@@ -3,8 +3,8 @@
 // `unit` is everything beside the sources: no sockets, no sleeping, seconds in all. `rules` holds the repository's own laws (types, layers,
 // lint, format); the two together are `npm run check`. `apart` is for files that can share the machine: the simulations and whole programs,
 // which compute, beside the store and the bus, which mostly wait for times to be over. `waiting` starts Shoal's own processes and waits for
-// limits of time to pass, so some of these files run side by side. `integration` starts Shoal's own processes, one file after another,
-// since two cores are little and many tests measure time.
+// limits of time to pass, so some of these files run side by side. `integration` starts Shoal's own processes, two files at a time,
+// as two cores are little. `alone` holds the files that look at the machine as a whole: at its memory, its processes, or at milliseconds.
 import { relative } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -53,6 +53,24 @@ const WAITING = [
   "network-security",
 ].map((name) => `test/integration/${name}.test.ts`);
 
+/** Files that measure the machine, fill its memory, or count its processes: a neighbour changes their results. */
+const ALONE = [
+  "calls-leave-at-once",
+  "chaos",
+  "data-resource-limits",
+  "data-scarce-resources",
+  "data-spilling",
+  "deaths-in-bulk",
+  "host-process",
+  "large-workloads",
+  "memory-limits",
+  "program-ends",
+  "scale",
+  "sent-ahead",
+  "spilling",
+  "temporary-folders",
+].map((name) => `test/integration/${name}.test.ts`);
+
 /** The files of ten seconds and more among those that run side by side, longest first: the run waits for the file that begins last. */
 const LONGEST = [
   "test/tools.test.ts",
@@ -63,6 +81,10 @@ const LONGEST = [
   "test/control-plane/nats-logins.test.ts",
   "test/closures/matrix-vitest.test.ts",
   ...WAITING,
+  "test/docs.test.ts",
+  "test/package.test.ts",
+  "test/integration/data-node-loss.test.ts",
+  "test/examples.test.ts",
 ];
 
 /** Without the times of an earlier run, which a fresh clone does not have, Vitest begins with the files that have the most bytes. */
@@ -146,11 +168,21 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "integration",
           include: ["test/**/*.test.ts"],
-          exclude: [...RULES, ...APART, ...WAITING, ...ORACLES, ...SYSTEMS, ...FRAMEWORKS],
+          exclude: [...RULES, ...APART, ...WAITING, ...ALONE, ...ORACLES, ...SYSTEMS, ...FRAMEWORKS],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        test: {
+          name: "alone",
+          include: ALONE,
           testTimeout: 60_000,
           hookTimeout: 120_000,
           fileParallelism: false,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 5 },
         },
       },
       {
@@ -160,7 +192,7 @@ const config: ViteUserConfig = defineConfig({
           testTimeout: 120_000,
           hookTimeout: 600_000,
           fileParallelism: false,
-          sequence: { groupOrder: 5 },
+          sequence: { groupOrder: 6 },
         },
       },
       {
@@ -170,7 +202,7 @@ const config: ViteUserConfig = defineConfig({
           testTimeout: 600_000,
           hookTimeout: 1_800_000,
           fileParallelism: false,
-          sequence: { groupOrder: 6 },
+          sequence: { groupOrder: 7 },
         },
       },
     ],

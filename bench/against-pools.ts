@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- --against-pools`: Shoal beside Piscina, tinypool and workerpool, idle and beside a busy neighbour.
- * Each measurement is a process of its own. The libraries take turns within a round, and each second round has the opposite order, so that a drift of the
+ * Each measurement runs in its own process. The libraries take turns within a round, and each second round has the opposite order, so that a drift of the
  * machine meets all of them. `pools/` has the rows and the programs.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -111,7 +111,11 @@ async function measure(row: Row, state: State, run: PoolsRun & { readonly pools:
   return summary(row, { state, samples, failures });
 }
 
-async function measureOnce(row: Row, library: Library, run: { readonly repositoryRoot: string; readonly quick: boolean } & Folders): Promise<Sample> {
+async function measureOnce(
+  row: Row,
+  library: Library,
+  run: { readonly repositoryRoot: string; readonly quick: boolean } & Folders,
+): Promise<Sample> {
   const plan: Plan = run.quick ? QUICK_PLAN : FULL_PLAN;
   const resultFile = join(run.scratch, "result.json");
   await using child = new Child({

@@ -29,7 +29,9 @@ export async function preparePools(repositoryRoot: string, say: (line: string) =
     // Piscina's optional native part sets priorities of threads, which nothing here asks for.
     await promisify(execFile)("npm", ["install", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"], { cwd: folder });
   } catch (cause) {
-    throw new Error(`Cannot measure beside the pools of npm: installing ${packages.join(", ")} failed: is the registry in reach?`, { cause });
+    throw new Error(`Cannot measure beside the pools of npm: installing ${packages.join(", ")} failed: is the registry in reach?`, {
+      cause,
+    });
   }
   await writeFile(marker, "");
   return folder;

@@ -85,7 +85,7 @@ class Replica:
             yield item
 
     async def http(self, meta, given):
-        """:returns: ``[status, headers, body, number of the stream that is the body]``"""
+        """:returns: ``[status, headers, body, number of the stream that is the body, whether code has chosen the status of that]``"""
         _serve_context.request.set(tuple(meta))
         try:
             # Most requests take this way, and what kind of function `__call__` is has been found out once.
@@ -100,15 +100,15 @@ class Replica:
             # An error with its own status, such as FastAPI's and Starlette's.
             headers = [part for pair in (getattr(error, "headers", None) or {}).items() for part in pair]
             body = answer_of({"detail": getattr(error, "detail", None)})
-            return [status, headers + body[1], body[2], 0]
+            return [status, headers + body[1], body[2], 0, True]
         status, headers, body = answer_of(value)
         if isinstance(body, (bytes, bytearray, memoryview, str)):
-            return [status, headers, body if isinstance(body, str) else bytes(body), 0]
+            return [status, headers, body if isinstance(body, str) else bytes(body), 0, True]
         if not is_stream(body) and not hasattr(body, "__iter__"):
             raise TypeError("Cannot answer a request with a body of %s" % type(body).__name__)
         number = next(self._ids)
         self._streams[number] = body if hasattr(body, "__aiter__") else iter(body)
-        return [status, headers, None, number]
+        return [status, headers, None, number, hasattr(value, "status_code")]
 
     async def asgi(self, meta, given):
         """A request in the ASGI application, as `AsgiServer.http` gives it."""

@@ -49,7 +49,8 @@ export interface DeploymentConfig {
   readonly numReplicas: number;
   readonly autoscaling: AutoscalingConfig | undefined;
   readonly maxOngoingRequests: number;
-  readonly maxQueuedRequests: number;
+  /** Undefined: the limit of proxies, and none for handles. */
+  readonly maxQueuedRequests: number | undefined;
   readonly backpressure: { readonly statusCode: number; readonly retryAfterMs: number | undefined };
   /** JSON, so that a change can be told; undefined where there is none. */
   readonly userConfig: string | undefined;

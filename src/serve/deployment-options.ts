@@ -92,7 +92,7 @@ export interface DeploymentOptions {
   requestRouterArgs?: unknown;
   /** Requests that one replica has under way at a time. Default: 5. */
   maxOngoingRequests?: number | undefined;
-  /** Requests that may wait in each process that calls; -1 is without limit. Default: -1. */
+  /** Requests that may wait in each process that calls; -1 is without limit. Default: 2,048 at each proxy, and without limit for handles. */
   maxQueuedRequests?: number | undefined;
   /** Response that HTTP clients get when the queue is full. */
   backpressureConfig?: BackpressureConfig | undefined;
@@ -182,7 +182,7 @@ const DEPLOYMENT = {
     ),
     requestRouterArgs: JSON_VALUE,
     maxOngoingRequests: count({ min: 1 }, 5),
-    maxQueuedRequests: count({ min: -1 }, -1),
+    maxQueuedRequests: count({ min: -1 }, undefined),
     backpressureConfig: object<BackpressureConfig>("options"),
     userConfig: JSON_VALUE,
     actorOptions: object<ReplicaActorOptions>("options"),

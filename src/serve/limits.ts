@@ -67,6 +67,16 @@ export const BROKEN_STREAMS_MAX = 200;
 export const HTTP2_SETTINGS_MAX = 16;
 /** After a refusal, the rest of the request's body is read and dropped for this long, so that the client sees the answer before the connection ends. */
 export const LINGER_MS = 1_000;
+/**
+ * Time to the head of an answer, where `requestTimeoutMs` sets none. It is the longest that common clients wait: OpenAI's wait ten minutes, `fetch` of Node five.
+ * nginx waits one minute and gunicorn half a minute, which cuts off answers of models. Ray: request_timeout_s, without a limit.
+ */
+export const REQUEST_TIMEOUT_MS = 600_000;
+/**
+ * Requests that wait for one deployment at one proxy, where `maxQueuedRequests` says nothing: with bodies of 64 KiB they fill `UNSENT_APP_BYTES_MAX`. gunicorn's
+ * backlog is as long. Handles have no such limit, as a program knows what it calls. Ray: max_queued_requests, without a limit.
+ */
+export const PROXY_QUEUED_MAX = UNSENT_APP_BYTES_MAX / GATHERED_BODY_BYTES;
 /** A connection without a request is closed after that long. Ray: keep_alive_timeout_s. */
 export const KEEP_ALIVE_MS = 90_000;
 /** Grace period of a proxy on a draining node, in which load balancers notice: mostly three probes, ten seconds apart. Ray: PROXY_MIN_DRAINING_PERIOD_S. */

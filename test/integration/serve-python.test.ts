@@ -65,6 +65,13 @@ test("streams arrive piece by piece, and a client that goes ends the generator",
   await until(() => log.lines.includes("left"), "the generator to be closed");
 });
 
+test("a generator that fails before its first value is a 500, and one that fails behind it breaks off", async () => {
+  const failed = await ask(address, "/model/fails?after=0");
+  expect([failed.status, failed.body.includes("secret")]).toEqual([500, false]);
+  await expect(ask(address, "/model/fails?after=1")).rejects.toThrow(/aborted|broke off/);
+  expect((await ask(address, "/model/text")).status).toBe(200);
+});
+
 test("an error is an id for clients, and one with a status is its status", async () => {
   const failed = await ask(address, "/model/other");
   expect(failed.status).toBe(500);

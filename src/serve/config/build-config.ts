@@ -37,7 +37,7 @@ function fieldsOf(name: string, { autoscaling, numReplicas, maxOngoingRequests, 
           },
         }),
     max_ongoing_requests: maxOngoingRequests,
-    max_queued_requests: maxQueuedRequests,
+    ...(maxQueuedRequests !== undefined && { max_queued_requests: maxQueuedRequests }),
     ...(userConfig !== undefined && { user_config: JSON.parse(userConfig) as unknown }),
   };
 }

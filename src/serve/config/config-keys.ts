@@ -107,7 +107,7 @@ const DEPLOYMENT: KeyTable = {
   name: { value: TEXT, describe: "Which deployment of the application this changes.", isNeeded: true },
   num_replicas: { value: { kind: "either", kinds: [whole(1), { kind: "oneOf", values: ["auto"] }] }, describe: 'A number, or "auto".' },
   max_ongoing_requests: { value: whole(1), describe: "Requests that one replica has at a time." },
-  max_queued_requests: { value: whole(-1), describe: "Requests that may wait; -1 is without limit." },
+  max_queued_requests: { value: whole(-1), describe: "Requests that may wait; -1 is without limit. Default: 2,048 at each proxy." },
   user_config: { value: ANY, describe: "Given to reconfigure of each replica." },
   autoscaling_config: { value: { kind: "object", keys: AUTOSCALING }, describe: "How the number of replicas follows the load." },
   reconfigure_timeout_s: { value: SECONDS, describe: "How long reconfigure may take. Not of Ray, which sets no limit." },
@@ -194,7 +194,7 @@ const TLS: KeyTable = {
 };
 const OPTIONAL_SECONDS: ConfigKey = {
   value: { kind: "either", kinds: [SECONDS, { kind: "oneOf", values: [null] }] },
-  describe: "How long an answer may take.",
+  describe: "How long an answer may take until its head has come; null is without limit. Default: 600.",
 };
 
 const HTTP: KeyTable = {

@@ -71,7 +71,7 @@ function listenerOptionsOf(fields: Fields): Fields {
   return {
     ...translated(rest),
     ...(Object.keys(tls).length > 0 && { tls }),
-    ...(typeof timeout === "number" && { requestTimeoutMs: timeout * 1000 }),
+    ...(timeout !== undefined && { requestTimeoutMs: timeout === null ? Number.POSITIVE_INFINITY : (timeout as number) * 1000 }),
   };
 }
 

@@ -13,7 +13,7 @@ import { createServer as createSecureServer } from "node:tls";
 import { CLIENTS_MAX, GATHERED_BODY_BYTES, GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX, HEADERS_WITHIN_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import type { Exchange, IncomingRequest, ReplyPort, StreamedBody } from "../proxy/exchange.ts";
-import type { ClientLimits } from "../proxy/http-options.ts";
+import { type ClientLimits, timeoutOf } from "../proxy/http-options.ts";
 import { newRequestId, REQUEST_ID } from "../proxy/request-headers.ts";
 import type { SlowClients } from "../proxy/slow-clients.ts";
 import { readTlsContext, type ResolvedTlsOptions, watchTlsFiles } from "../proxy/tls-options.ts";
@@ -277,7 +277,8 @@ class GrpcCall implements ReplyPort {
     }
     const sessionId = named("session_id");
     const timeoutMs = this.#timeoutMs();
-    if (options.requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), options.requestTimeoutMs).unref();
+    const limitMs = this.#isUnary || options.requestTimeoutMs !== undefined ? timeoutOf(options.requestTimeoutMs) : undefined;
+    if (limitMs !== undefined) this.#timer = setTimeout(() => this.#late(), limitMs).unref();
     this.#call.on("cancelled", () => this.#gone());
     this.#call.on("error", () => this.#gone());
     const head = {
@@ -291,6 +292,11 @@ class GrpcCall implements ReplyPort {
     };
     this.#exchange = ports.begin(this.#app, { kind: FRAME.GRPC, head, body: this.#body(), sessionId }, this);
     this.#exchange.start();
+  }
+
+  /** One message and one answer: only streams may take any time. */
+  get #isUnary(): boolean {
+    return this.#reply !== undefined && "request" in this.#call;
   }
 
   /** The whole answer. With another status the replica has not taken the call. */
@@ -367,12 +373,11 @@ class GrpcCall implements ReplyPort {
     this.#end(GRPC_STATUS.UNAVAILABLE, ENDING);
   }
 
-  /** The rest of the client's deadline and of the proxy's own limit, whichever is shorter; 0 is without limit. */
+  /** The rest of the client's deadline and of a limit that was set, whichever is shorter; 0 is without limit. */
   #timeoutMs(): number {
     const deadline = this.#call.getDeadline();
     const atMs = deadline instanceof Date ? deadline.getTime() : deadline;
-    const { requestTimeoutMs = Number.POSITIVE_INFINITY } = this.#setting.options;
-    const leftMs = Math.min(requestTimeoutMs, atMs - Date.now());
+    const leftMs = Math.min(this.#setting.options.requestTimeoutMs ?? Number.POSITIVE_INFINITY, atMs - Date.now());
     return Number.isFinite(leftMs) ? Math.max(1, leftMs) : 0;
   }
 

@@ -6,8 +6,9 @@
  */
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { count, custom, describeValue, flag, readOptions, text, timeLimit } from "../../core/internal.ts";
+import { count, custom, describeValue, flag, readOptions, text } from "../../core/internal.ts";
 import { GRPC_MESSAGE_BYTES_MAX } from "../limits.ts";
+import { type RequestTimeout, requestTimeout } from "../proxy/http-options.ts";
 import { type ResolvedTlsOptions, tlsOption, type TlsOptions } from "../proxy/tls-options.ts";
 import { OWN_SERVICES } from "./grpc-services.ts";
 import { type LoadedService, loadService } from "./proto-files.ts";
@@ -31,7 +32,7 @@ export interface GrpcOptions {
   port?: number | undefined;
   /** The methods of these services are those of the ingress. Default: none, which leaves health, Ray's API and reflection. */
   services?: readonly GrpcService[] | undefined;
-  /** How long a call may take, in addition to the client's deadline. Default: no limit. */
+  /** How long a call may take, in addition to the client's deadline; `Infinity`: no limit. Default: 600,000 for a call of one message and one answer, and no limit for streams. */
   requestTimeoutMs?: number | undefined;
   /** The largest message of a client. Default: 4 MiB. */
   maxMessageBytes?: number | undefined;
@@ -46,7 +47,7 @@ export interface ResolvedGrpcOptions {
   readonly host: string;
   readonly port: number;
   readonly services: readonly LoadedService[];
-  readonly requestTimeoutMs: number | undefined;
+  readonly requestTimeoutMs: RequestTimeout;
   readonly maxMessageBytes: number;
   readonly tls: ResolvedTlsOptions | undefined;
   readonly reflection: boolean;
@@ -66,7 +67,7 @@ const GRPC = {
     host: text("127.0.0.1"),
     port: count({ min: 0, max: 65_535 }, 9000),
     services: SERVICES,
-    requestTimeoutMs: timeLimit(),
+    requestTimeoutMs: requestTimeout(),
     maxMessageBytes: count({ min: 1 }, GRPC_MESSAGE_BYTES_MAX),
     tls: tlsOption("grpcOptions"),
     reflection: flag(true),

@@ -95,10 +95,10 @@ function coldReplica(): { calls: unknown[]; connect: () => void } {
 }
 
 /** A request in this process, with the context that a replica gives to its requests. */
-function requestHere(): { run: <T>(body: () => T) => T; cancel: (reason: Error) => void } {
+function requestHere(deadlineMs?: number): { run: <T>(body: () => T) => T; cancel: (reason: Error) => void } {
   const place = { actor: undefined, shape: "", resources: {} } as unknown as TaskContext["place"];
   const context = new TaskContext({ name: "fetch", taskIdPrefix: "", callId: 0, place });
-  const request = { requestId: "r", app: "app", deployment: "Front", modelId: "", headers: [], deadlineMs: undefined };
+  const request = { requestId: "r", app: "app", deployment: "Front", modelId: "", headers: [], deadlineMs };
   context.data = contextData(request);
   return { run: (body) => taskContext.run(context, body), cancel: (reason) => context.cancellation.cancel(reason) };
 }
@@ -144,4 +144,30 @@ test("a stream that is cancelled while the connection to the replica is made doe
   connect();
   await expect(ended).rejects.toMatchObject({ code: "REQUEST_CANCELLED" });
   expect([calls, router.ongoing]).toEqual([[], 0]);
+});
+
+test("a stream does not end with the deadline of its request's head; a call does, and a stream with a limit of its own", async () => {
+  routerOf("a", "b", "c");
+  const limits: unknown[] = [];
+  const methodOf = (answer: unknown): object => {
+    const method = {
+      options: ({ timeoutMs }: { timeoutMs: number }) => {
+        limits.push(timeoutMs > 50_000 ? "the request's" : "its own");
+        return method;
+      },
+      remote: ([, , , leftMs]: readonly [string, string, string, number]) => {
+        limits.push(leftMs > 0);
+        return answer;
+      },
+    };
+    return method;
+  };
+  processRouters().findActor = async () => ({ call: methodOf(Promise.resolve("done")), stream: methodOf([]) }) as unknown as AnyActorHandle;
+  const { run } = requestHere(Date.now() + 60_000);
+  await run(() => read(runOf().options({ stream: true }).remote()));
+  expect(limits.splice(0)).toEqual([false]);
+  await run(() => read(runOf().options({ stream: true, timeoutMs: 5_000 }).remote()));
+  expect(limits.splice(0)).toEqual(["its own", true]);
+  await run(async () => expect(await runOf().remote()).toBe("done"));
+  expect(limits).toEqual(["the request's", true]);
 });

@@ -178,6 +178,8 @@ class DeploymentCall {
   readonly #request: RequestToRoute;
   readonly #options: HandleOptions;
   readonly #untilMs: number | undefined;
+  /** Deadline of a stream. A request's own deadline ends with the head of the answer, and streams may outlive that. */
+  readonly #streamUntilMs: number | undefined;
   /** Replicas that a failed attempt of a stream has given back. */
   readonly #givenBack = new Set<RoutedReplica>();
   #ref: ObjectRef<unknown> | undefined;
@@ -195,6 +197,7 @@ class DeploymentCall {
     const request = currentRequest();
     this.#isPart = request !== undefined && callCancelled() === undefined;
     const own = options.timeoutMs === undefined ? undefined : Date.now() + options.timeoutMs;
+    this.#streamUntilMs = own;
     const deadline = request?.deadlineMs;
     this.#untilMs = own === undefined ? deadline : deadline === undefined ? own : Math.min(own, deadline);
     const modelId = options.multiplexedModelId ?? request?.modelId ?? "";
@@ -238,7 +241,7 @@ class DeploymentCall {
         try {
           const { stream } = (await actorOf(replica)) as unknown as ReplicaMethods;
           this.#requireWanted();
-          const items = this.#limited(stream).remote(this.#metaNow(), ...args);
+          const items = this.#limited(stream, this.#streamUntilMs).remote(this.#metaNow(this.#streamUntilMs), ...args);
           this.#stop = () => void items.return?.();
           for await (const item of items) {
             hasBegun = true;
@@ -290,7 +293,7 @@ class DeploymentCall {
     try {
       const { callInTurn } = (await actorOf(replica)) as unknown as ReplicaMethods;
       this.#requireWanted();
-      const ref = this.#limited(callInTurn).remote(this.#metaNow(), ...args);
+      const ref = this.#limited(callInTurn, this.#untilMs).remote(this.#metaNow(this.#untilMs), ...args);
       refs.add(ref);
       answer = await ref;
     } catch (error) {
@@ -350,7 +353,7 @@ class DeploymentCall {
     }
     let ref: ObjectRef<unknown>;
     try {
-      ref = this.#limited(call).remote(this.#metaNow(), ...this.#args);
+      ref = this.#limited(call, this.#untilMs).remote(this.#metaNow(this.#untilMs), ...this.#args);
     } catch (error) {
       // An argument that cannot be sent.
       this.#router.ended(replica);
@@ -444,7 +447,7 @@ class DeploymentCall {
     const stop = new AbortController();
     this.#stop = (reason) => stop.abort(reason);
     this.#requireWanted();
-    const leftMs = this.#leftMs();
+    const leftMs = leftUntil(this.#untilMs);
     // A driver that waits has not come to its end; a promise alone would not hold it.
     const timer = setTimeout(() => stop.abort(this.#late(late)), leftMs ?? 2 ** 31 - 1);
     const outer = this.#isPart ? getRuntimeContext().signal : undefined;
@@ -464,18 +467,14 @@ class DeploymentCall {
     if (stopped !== undefined) throw stopped;
   }
 
-  #metaNow(): CallMeta {
-    if (this.#untilMs === undefined) return this.#meta;
+  #metaNow(untilMs: number | undefined): CallMeta {
+    if (untilMs === undefined) return this.#meta;
     const [method, requestId, modelId, , ...headers] = this.#meta;
-    return [method, requestId, modelId, Math.max(1, this.#untilMs - Date.now()), ...headers];
+    return [method, requestId, modelId, Math.max(1, untilMs - Date.now()), ...headers];
   }
 
-  #leftMs(): number | undefined {
-    return this.#untilMs === undefined ? undefined : Math.max(0, this.#untilMs - Date.now());
-  }
-
-  #limited<M extends { options(more: object): M }>(method: M): M {
-    const timeoutMs = this.#leftMs();
+  #limited<M extends { options(more: object): M }>(method: M, untilMs: number | undefined): M {
+    const timeoutMs = leftUntil(untilMs);
     return timeoutMs === undefined ? method : method.options({ timeoutMs });
   }
 
@@ -486,6 +485,10 @@ class DeploymentCall {
       details: { timeoutMs: this.#options.timeoutMs },
     });
   }
+}
+
+function leftUntil(untilMs: number | undefined): number | undefined {
+  return untilMs === undefined ? undefined : Math.max(0, untilMs - Date.now());
 }
 
 /** Returns a response's reference in an array, because a promise of a bare reference would resolve to its value. */

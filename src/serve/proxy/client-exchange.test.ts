@@ -5,7 +5,7 @@ import { BodyReceiver } from "../wire/body-receiver.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
 import { ClientExchange, type HttpPorts } from "./client-exchange.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
-import { clientLimits, resolveHttpOptions } from "./http-options.ts";
+import { clientLimits, type HttpOptions, resolveHttpOptions } from "./http-options.ts";
 import { readHeaders } from "./request-headers.ts";
 import { SlowClients } from "./slow-clients.ts";
 
@@ -43,7 +43,10 @@ class NotedExchange extends ClientExchange {
 }
 
 /** @param started called with the request, once a replica has it */
-function exchanged(started: (request: IncomingRequest, reply: ReplyPort) => void): {
+function exchanged(
+  started: (request: IncomingRequest, reply: ReplyPort) => void,
+  http: HttpOptions = { bodyTimeoutMs: 4_000 },
+): {
   exchange: NotedExchange;
   cancelled: string[];
   clients: SlowClients;
@@ -51,7 +54,7 @@ function exchanged(started: (request: IncomingRequest, reply: ReplyPort) => void
   const cancelled: string[] = [];
   const begin = (request: IncomingRequest, reply: ReplyPort): Exchange =>
     ({ start: () => started(request, reply), cancel: (reason: string) => cancelled.push(reason) }) as unknown as Exchange;
-  const options = resolveHttpOptions({ bodyTimeoutMs: 4_000 });
+  const options = resolveHttpOptions(http);
   const clients = new SlowClients(() => false);
   const ports: HttpPorts = {
     route: () => ({ prefix: "/", isStripped: false, rest: "/", app: "app", begin }),
@@ -119,4 +122,33 @@ test("HEAD of a stream ends with its head, and the stream is cancelled", () => {
   );
   exchange.request("HEAD", ["host", "h"]);
   expect([exchange.seen, cancelled]).toEqual([["head 200", "end"], ["the client wants no body"]]);
+});
+
+test.each([
+  [{}, 600_000, 0],
+  [{ requestTimeoutMs: 5_000 }, 5_000, 5_000],
+])("an answer that has not begun in time is refused, and one that has begun goes on: %o", (http, limitMs, toldMs) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const told: number[] = [];
+  const late = exchanged(({ head }) => void told.push(head.timeoutMs), http);
+  const streams = exchanged(
+    (_request, reply) => reply.respond({ status: 200, statusText: "", ongoing: 0, headers: [] }, new BodyReceiver(() => {})),
+    http,
+  );
+  for (const { exchange } of [late, streams]) exchange.request("GET", ["host", "h"]);
+  vi.advanceTimersByTime(limitMs - 1);
+  expect(late.exchange.seen).toEqual([]);
+  vi.advanceTimersByTime(1_000_000);
+  expect([late.exchange.seen, late.cancelled]).toEqual([["refused 504"], ["the time for the request is over"]]);
+  expect([streams.exchange.seen, streams.cancelled]).toEqual([["head 200"], []]);
+  // A request's own calls have a deadline only where a limit was set.
+  expect(told).toEqual([toldMs]);
+});
+
+test("Infinity takes the limit on the time of an answer away", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { exchange } = exchanged(() => {}, { requestTimeoutMs: Number.POSITIVE_INFINITY });
+  exchange.request("GET", ["host", "h"]);
+  vi.advanceTimersByTime(2 ** 31 - 1);
+  expect(exchange.seen).toEqual([]);
 });

@@ -13,7 +13,7 @@ import { FRAME, type ReceivedHead, type RequestHead, type ResponseHead } from ".
 import { GATHERED_BODY_BYTES, JOINED_BODY_BYTES, PIPELINED_MAX } from "../limits.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
 import type { Exchange, IncomingRequest, ReplyPort } from "./exchange.ts";
-import type { ClientLimits, ResolvedHttpOptions } from "./http-options.ts";
+import { type ClientLimits, type ResolvedHttpOptions, timeoutOf } from "./http-options.ts";
 import { FOREIGN_HOST, PREFIX_HEADER, type ReadHeaders, readTarget } from "./request-headers.ts";
 import type { SlowClients, Transfer, TransferLimits } from "./slow-clients.ts";
 import { Upload } from "./upload.ts";
@@ -182,12 +182,14 @@ export abstract class ClientExchange implements ReplyPort, Transfer {
       method: request.method,
       url: `${tls === undefined ? "http" : "https"}://${read.host}${routed.rest}`,
       requestId: this.#requestId,
+      // Calls that the request makes end with a limit that was set. The default ends them as a client does that leaves.
       timeoutMs: requestTimeoutMs ?? 0,
       modelId: read.modelId,
       client,
       headers: routed.isStripped ? [...read.headers, PREFIX_HEADER, routed.prefix] : read.headers,
     };
-    if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
+    const limitMs = timeoutOf(requestTimeoutMs);
+    if (limitMs !== undefined) this.#timer = setTimeout(() => this.#late(), limitMs).unref();
     if (length === undefined && !read.isChunked) this.#start(routed, head, NO_BYTES);
     else if (length !== undefined && length <= GATHERED_BODY_BYTES) this.#gather(routed, head, length);
     else this.#start(routed, head, this.#uploaded(routed.app));

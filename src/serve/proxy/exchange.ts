@@ -6,7 +6,7 @@
  * it knows nothing of replicas.
  */
 import { BackPressureError, DeploymentUnavailableError } from "../errors.ts";
-import { CALL_ATTEMPTS_MAX } from "../limits.ts";
+import { CALL_ATTEMPTS_MAX, PROXY_QUEUED_MAX } from "../limits.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import type { RoutedReplica } from "../routing/replica-set.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
@@ -76,7 +76,7 @@ export class Exchange implements StreamEvents {
     const { head, sessionId } = this.#request;
     const { method, modelId } = head;
     try {
-      const replica = this.#router.assign({ modelId, sessionId, method }, this.#signalOfWait());
+      const replica = this.#router.assign({ modelId, sessionId, method }, this.#signalOfWait(), PROXY_QUEUED_MAX);
       if (replica instanceof Promise)
         replica.then(
           (found) => this.#send(found),

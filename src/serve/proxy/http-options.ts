@@ -4,7 +4,7 @@
  * Decides the defaults, which are safe for a proxy that strangers reach: everything that a client can make the proxy hold has a limit.
  * Read by `serve.start`; the resolved options go to each proxy.
  */
-import { count, custom, flag, milliseconds, oneOf, readOptions, text, timeLimit } from "../../core/internal.ts";
+import { count, custom, flag, milliseconds, oneOf, type Option, readOptions, text, timeLimit } from "../../core/internal.ts";
 import {
   ANSWER_PAUSE_MS,
   BODY_BYTES_MAX,
@@ -15,6 +15,7 @@ import {
   HEADERS_WITHIN_MS,
   KEEP_ALIVE_MS,
   MESSAGE_BYTES_MAX,
+  REQUEST_TIMEOUT_MS,
   TRANSFER_MS_MAX,
 } from "../limits.ts";
 import { isPath } from "./route-table.ts";
@@ -35,7 +36,7 @@ export interface HttpOptions {
   proxies?: number | undefined;
   /** Send requests to replicas of a proxy's own node as long as one there has room. Default: true. */
   preferLocalNode?: boolean | undefined;
-  /** How long an answer may take, until its head has come. Default: no limit. */
+  /** How long an answer may take, until its head has come; `Infinity`: no limit. Streams and WebSockets go on for any time behind their head. Default: 600,000. */
   requestTimeoutMs?: number | undefined;
   /** How long a connection without a request is kept. Default: 90,000. */
   keepAliveTimeoutMs?: number | undefined;
@@ -86,7 +87,7 @@ export interface ResolvedHttpOptions {
   readonly location: "everyNode" | "headOnly" | "disabled";
   readonly proxies: number;
   readonly preferLocalNode: boolean;
-  readonly requestTimeoutMs: number | undefined;
+  readonly requestTimeoutMs: RequestTimeout;
   readonly keepAliveTimeoutMs: number;
   readonly maxBodyBytes: number;
   readonly maxHeaderBytes: number;
@@ -104,6 +105,18 @@ export interface ResolvedHttpOptions {
   readonly accessLog: boolean;
   readonly drainGraceMs: number;
   readonly tls: ResolvedTlsOptions | undefined;
+}
+
+/** The limit on the time of an answer that a user has set; `null`: none, `undefined`: the default. A process gets it as JSON. */
+export type RequestTimeout = number | null | undefined;
+
+export function requestTimeout(): Option<RequestTimeout> {
+  return { ...timeLimit(), meaning: (value) => (value === Number.POSITIVE_INFINITY ? null : (value as number | undefined)) };
+}
+
+/** Returns the limit that holds; undefined for none. */
+export function timeoutOf(given: RequestTimeout): number | undefined {
+  return given === undefined ? REQUEST_TIMEOUT_MS : (given ?? undefined);
 }
 
 const names = (needed: string, isName: (name: string) => boolean): ReturnType<typeof custom<readonly string[] | undefined>> =>
@@ -132,7 +145,7 @@ const HTTP = {
     location: oneOf(["everyNode", "headOnly", "disabled"], "everyNode"),
     proxies: count({ min: 1, max: 64 }, 1),
     preferLocalNode: flag(true),
-    requestTimeoutMs: timeLimit(),
+    requestTimeoutMs: requestTimeout(),
     keepAliveTimeoutMs: milliseconds(KEEP_ALIVE_MS),
     maxBodyBytes: count({ min: 0 }, BODY_BYTES_MAX),
     maxHeaderBytes: count({ min: 1024 }, HEADER_BYTES_MAX),

@@ -15,7 +15,7 @@ import type { BodyReceiver } from "../wire/body-receiver.ts";
 import { FRAME, Message, type ResponseHead } from "../wire/frames.ts";
 import type { Exchange, ReplyPort, StreamedBody } from "./exchange.ts";
 import type { HttpPorts } from "./client-exchange.ts";
-import type { ResolvedHttpOptions } from "./http-options.ts";
+import { type ResolvedHttpOptions, timeoutOf } from "./http-options.ts";
 import { allowsOrigin } from "./allowed-hosts.ts";
 import { FOREIGN_HOST, PREFIX_HEADER, readHeaders, readTarget } from "./request-headers.ts";
 
@@ -122,8 +122,8 @@ class ClientSocket implements ReplyPort {
       client: request.socket.remoteAddress ?? "",
       headers: routed.isStripped ? [...read.headers, PREFIX_HEADER, routed.prefix] : read.headers,
     };
-    const { requestTimeoutMs } = this.#options;
-    if (requestTimeoutMs !== undefined) this.#timer = setTimeout(() => this.#late(), requestTimeoutMs).unref();
+    const limitMs = timeoutOf(this.#options.requestTimeoutMs);
+    if (limitMs !== undefined) this.#timer = setTimeout(() => this.#late(), limitMs).unref();
     this.#exchange = routed.begin({ kind: FRAME.SOCKET, head, body: this.#incoming, sessionId: read.sessionId }, this);
     this.#exchange.start();
   }

@@ -10,6 +10,7 @@ import { RequestCancelledError } from "../errors.ts";
 import type { ResponseHead } from "../wire/frames.ts";
 import { STREAM_WINDOW_BYTES } from "../limits.ts";
 import type { ServedStream } from "../wire/request-server.ts";
+import { currentRequest } from "./request-context.ts";
 import { lazyRequest } from "./lazy-request.ts";
 import { flatHeaders, wholeOf } from "./lazy-response.ts";
 import { sourceOf } from "./stream-source.ts";
@@ -133,10 +134,13 @@ export class HttpRequests {
         return false;
       }
       const length = stream.head.method === "HEAD" ? undefined : lengthSaid(head.headers);
-      const pieces = piecesOf(response, response.body);
-      stream.begin(head);
-      isBegun = true;
-      await pump(pieces, stream, length);
+      const begin = (): void => {
+        isBegun = true;
+        const request = currentRequest();
+        if (request !== undefined) request.deadlineMs = undefined;
+        stream.begin(head);
+      };
+      await pump(piecesOf(response, response.body), stream, { length, begin, isHeadChosen: value instanceof Response });
       return false;
     } catch (error) {
       if (stream.cancelled !== undefined) return false;
@@ -145,7 +149,7 @@ export class HttpRequests {
         return true;
       }
       this.#options.onError(error, stream);
-      // The head may be gone already: a broken body is the only way to tell.
+      // The head has gone out: a broken body is the only way to tell.
       stream.abort("the response's body failed");
       return true;
     }
@@ -254,7 +258,7 @@ function piecesOf(response: Response, body: ReadableStream<Uint8Array>): Pieces 
 }
 
 /** Sends each piece by itself, as soon as the client's side has room for it. Resolves when the body is over or cancelled, though its iterator may be in the middle of a step then. */
-function pump(pieces: Pieces, stream: ServedStream, length: number | undefined): Promise<void> {
+function pump(pieces: Pieces, stream: ServedStream, answer: StreamedAnswer): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const cancelled = stream.onCancel;
   stream.onCancel = (reason) => {
@@ -262,17 +266,38 @@ function pump(pieces: Pieces, stream: ServedStream, length: number | undefined):
     void cancel(pieces, reason);
     resolve();
   };
-  sendAll(pieces, stream, length).then(resolve, reject);
+  sendAll(pieces, stream, answer).then(resolve, (error: unknown) => {
+    // A piece may be wrong while the generator waits to be read on.
+    void cancel(pieces, "the answer failed");
+    reject(error);
+  });
   return promise;
 }
 
-/** Sends a body. @param length the length in the answer's head; further bytes would be read as the next answer @throws RangeError for a body of another length */
-async function sendAll(pieces: Pieces, stream: ServedStream, length: number | undefined): Promise<void> {
+interface StreamedAnswer {
+  /** The length in the head; further bytes would be read as the next answer. */
+  readonly length: number | undefined;
+  /** Sends the head. */
+  readonly begin: () => void;
+  /** The handler returned a `Response`. Its client may wait for the head long before the first piece, as a page with an `EventSource` does. */
+  readonly isHeadChosen: boolean;
+}
+
+/**
+ * Sends a head and a body. A generator's head waits for its first piece, so that its failure is a status. A chosen head waits for one turn of the event loop, in
+ * which a generator fails that checks its arguments.
+ *
+ * @throws RangeError for a body of another length
+ */
+async function sendAll(pieces: Pieces, stream: ServedStream, { length, begin, isHeadChosen }: StreamedAnswer): Promise<void> {
+  const first = pieces.next().then(bytesOfStep);
+  // Once the client has left, nobody handles its failure.
+  first.catch(() => {});
+  await (isHeadChosen ? Promise.race([first, nextTurn()]) : first);
+  if (stream.cancelled !== undefined) return;
+  begin();
   let size = 0;
-  for (;;) {
-    const { done, value } = await pieces.next();
-    if (done === true) break;
-    const bytes = bytesOf(value);
+  for (let bytes = await first; bytes !== undefined; bytes = bytesOfStep(await pieces.next())) {
     size += bytes.byteLength;
     if (length !== undefined && size > length) {
       void cancel(pieces, "it has more bytes than its content-length says");
@@ -284,6 +309,14 @@ async function sendAll(pieces: Pieces, stream: ServedStream, length: number | un
   }
   if (length !== undefined && size < length) throw lengthError(length, size);
   stream.end();
+}
+
+function bytesOfStep({ done, value }: Awaited<ReturnType<Pieces["next"]>>): Uint8Array | undefined {
+  return done === true ? undefined : bytesOf(value);
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Reads a piece of a body. @throws TypeError for anything but text and bytes */

@@ -63,7 +63,7 @@ interface PythonReplica {
   http(
     meta: PythonMeta,
     request: PythonRequest,
-  ): [status: number, headers: string[], body: string | Uint8Array<ArrayBuffer> | null, stream: number];
+  ): [status: number, headers: string[], body: string | Uint8Array<ArrayBuffer> | null, stream: number, isHeadChosen: boolean];
   read(meta: PythonMeta, stream: number): AsyncGenerator<Uint8Array>;
   drop(stream: number): void;
   asgi(meta: PythonMeta, request: PythonRequest): AsyncGenerator<AsgiItem>;

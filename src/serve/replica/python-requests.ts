@@ -92,7 +92,7 @@ export class PythonRequests {
 
   async #called(given: PythonRequest, over: () => void): Promise<Response> {
     const meta = metaNow();
-    const [status, headers, whole, stream] = await ofPython(this.#actor.http.remote(meta, given));
+    const [status, headers, whole, stream, isHeadChosen] = await ofPython(this.#actor.http.remote(meta, given));
     if (stream === 0) {
       over();
       return responseOf(status, headers, whole);
@@ -101,7 +101,18 @@ export class PythonRequests {
     const drop = async (): Promise<void> => {
       await this.#actor.drop.remote(stream);
     };
-    return responseOf(status, headers, streamOf(read, { drop, over }));
+    if (isHeadChosen) return responseOf(status, headers, streamOf(read, { drop, over }));
+    // The head of a generator waits for its first piece, so that its failure is a status.
+    const pieces = read();
+    const first = await pieces.next();
+    const close = async (): Promise<void> => {
+      await pieces.return(undefined);
+    };
+    return responseOf(
+      status,
+      headers,
+      streamOf(() => withFirst(first, pieces, close), { drop: close, over }),
+    );
   }
 
   async #asgi(given: PythonRequest, over: () => void): Promise<Response> {
@@ -169,6 +180,19 @@ async function* piecesOf(first: Uint8Array, items: AsyncGenerator<AsgiItem>, fin
   } finally {
     if (isWhole) finish();
     else await items.return(undefined);
+  }
+}
+
+async function* withFirst(
+  first: IteratorResult<Uint8Array>,
+  others: AsyncGenerator<Uint8Array>,
+  close: () => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    if (first.done !== true) yield first.value;
+    yield* others;
+  } finally {
+    await close();
   }
 }
 

@@ -15,8 +15,8 @@ export interface RequestContext {
   readonly modelId: string;
   /** Names and values in turn; the trace of OpenTelemetry and the session may be among them. */
   readonly headers: readonly string[];
-  /** Deadline of the answer, by this machine's `Date.now()`; undefined without limit. Between machines the remaining time travels, not the time of day. */
-  readonly deadlineMs: number | undefined;
+  /** Deadline of the answer, by this machine's `Date.now()`; undefined without limit, and once an answer that streams has begun. Between machines the remaining time travels, not the time of day. */
+  deadlineMs: number | undefined;
   /** Called when the request is over; undefined where nothing is to be. */
   endings?: (() => void)[] | "over";
 }

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LibraryCall } from "../../core/internal.ts";
+import { TaskContext, taskContext } from "../../runtime/worker/task-context.ts";
 import type { ServedStream } from "../wire/request-server.ts";
 import { HttpRequests } from "./http-requests.ts";
+import { contextData, currentRequest } from "./request-context.ts";
 import { sourceOf, useStreamSources } from "./stream-source.ts";
 
 const from = ReadableStream.from;
@@ -46,6 +48,7 @@ function served(): { stream: ServedStream; sent: string[]; cancel: () => void } 
     write: (bytes: Uint8Array) => stream.cancelled === undefined && sent.push(Buffer.from(bytes).toString()) > 0,
     end: () => sent.push("end"),
     abort: (reason: string) => sent.push(reason),
+    respond: ({ status }: { status: number }) => sent.push(`whole ${status}`),
   };
   const cancel = (): void => {
     stream.cancelled = "the client is gone";
@@ -109,4 +112,63 @@ test("a client that goes ends the generator, and the request though the generato
   step.resolve();
   await ended.promise;
   expect(sent).toEqual(["head", "a"]);
+});
+
+/** A body, whose pieces may be text at run time. */
+function bytesOf(items: AsyncIterable<unknown>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return ReadableStream.from(items) as ReadableStream<Uint8Array<ArrayBuffer>>;
+}
+
+// oxlint-disable-next-line require-yield -- it fails before its first value
+const failing = async function* (ready: Promise<void>): AsyncGenerator<string> {
+  await ready;
+  throw new RangeError("no such model");
+};
+
+test("a generator that fails before its first value is a 500, also where a Response holds it and it fails at once", async () => {
+  const [own, later, held] = [served(), served(), served()];
+  expect(await serve(own.stream, () => failing(Promise.resolve()))).toBe(true);
+  const ready = Promise.withResolvers<void>();
+  const over = serve(later.stream, () => failing(ready.promise));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(later.sent).toEqual([]);
+  ready.resolve();
+  expect(await over).toBe(true);
+  const events = { headers: { "content-type": "text/event-stream" } };
+  expect(await serve(held.stream, () => new Response(bytesOf(failing(Promise.resolve())), events))).toBe(true);
+  expect([own.sent, later.sent, held.sent]).toEqual([["whole 500"], ["whole 500"], ["whole 500"]]);
+});
+
+test("a generator without a value has an empty body, and one that waits holds back its head; a Response's head goes out before its first piece", async () => {
+  const [empty, waiting, chosen] = [served(), served(), served()];
+  expect(await serve(empty.stream, async function* () {})).toBe(false);
+  expect(empty.sent).toEqual(["head", "end"]);
+  const never = async function* (): AsyncGenerator<string> {
+    await new Promise(() => {});
+    yield "never";
+  };
+  const over = [serve(waiting.stream, never), serve(chosen.stream, () => new Response(bytesOf(never())))];
+  while (chosen.sent.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect([waiting.sent, chosen.sent]).toEqual([[], ["head"]]);
+  for (const { cancel } of [waiting, chosen]) cancel();
+  expect(await Promise.all(over)).toEqual([false, false]);
+  expect([waiting.sent, chosen.sent]).toEqual([[], ["head"]]);
+});
+
+test("the deadline of a request ends with its head: a stream goes on behind it", async () => {
+  const place = { actor: undefined, shape: "", resources: {} } as unknown as TaskContext["place"];
+  const context = new TaskContext({ name: "fetch", taskIdPrefix: "", callId: 0, place });
+  const request = { requestId: "r", app: "app", deployment: "Front", modelId: "", headers: [], deadlineMs: Date.now() + 60_000 };
+  context.data = contextData(request);
+  const deadlines: unknown[] = [];
+  const { stream } = served();
+  const answer = async function* (): AsyncGenerator<string> {
+    deadlines.push(currentRequest()?.deadlineMs);
+    yield "a";
+    deadlines.push(currentRequest()?.deadlineMs);
+  };
+  const call: LibraryCall = { signal: new AbortController().signal, cancel: () => {}, run: (body) => taskContext.run(context, body) };
+  const requests = new HttpRequests({ fetch: answer, ongoing: () => 1, showsErrors: false, onError: () => {} });
+  await new Promise((resolve) => requests.serve(stream, call, resolve));
+  expect(deadlines).toEqual([expect.any(Number), undefined]);
 });

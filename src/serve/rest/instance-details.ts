@@ -10,8 +10,8 @@ import type { ProxyStatusInfo } from "../controller/proxy-starter.ts";
 import type { ApplicationRecord, ApplicationStatusInfo } from "../controller/serve-state.ts";
 import type { DeploymentState, ReplicaRecord } from "../controller/deployment-state.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
-import type { ResolvedHttpOptions } from "../proxy/http-options.ts";
-import { CONTROL_EVERY_MS } from "../limits.ts";
+import { type ResolvedHttpOptions, timeoutOf } from "../proxy/http-options.ts";
+import { CONTROL_EVERY_MS, PROXY_QUEUED_MAX } from "../limits.ts";
 import { CONTROLLER_NAME, replicaActorName } from "../names.ts";
 
 /** The facts of an application that the details need. */
@@ -64,14 +64,14 @@ export function instanceDetails(instance: DescribedInstance): object {
       host: http.host,
       port: http.port,
       root_path: http.rootPath,
-      request_timeout_s: http.requestTimeoutMs === undefined ? null : http.requestTimeoutMs / 1000,
+      request_timeout_s: secondsOf(timeoutOf(http.requestTimeoutMs)),
       keep_alive_timeout_s: Math.round(http.keepAliveTimeoutMs / 1000),
     },
     ...(grpc !== undefined && {
       grpc_options: {
         port: grpc.port,
         grpc_servicer_functions: grpc.services.map(({ main, service }) => `${main}:${service}`),
-        request_timeout_s: grpc.requestTimeoutMs === undefined ? null : grpc.requestTimeoutMs / 1000,
+        request_timeout_s: secondsOf(timeoutOf(grpc.requestTimeoutMs)),
         enable_reflection: grpc.reflection,
       },
     }),
@@ -199,6 +199,10 @@ const TRIGGERS = {
   DOWNSCALING: "AUTOSCALING",
 } as const;
 
+function secondsOf(ms: number | undefined): number | null {
+  return ms === undefined ? null : ms / 1000;
+}
+
 function deploymentConfig(name: string, config: DeploymentConfig): object {
   const { autoscaling, userConfig, numReplicas, placementGroupBundles, maxReplicasPerNode, actorOptions } = config;
   const { placementGroupBundleLabelSelector: labels } = config;
@@ -209,7 +213,7 @@ function deploymentConfig(name: string, config: DeploymentConfig): object {
       ? numReplicas > 0 && { num_replicas: numReplicas }
       : { autoscaling_config: autoscalingConfig(autoscaling) }),
     max_ongoing_requests: config.maxOngoingRequests,
-    max_queued_requests: config.maxQueuedRequests,
+    max_queued_requests: config.maxQueuedRequests ?? PROXY_QUEUED_MAX,
     ...(typeof user === "object" && user !== null && !Array.isArray(user) && { user_config: user }),
     graceful_shutdown_timeout_s: config.gracefulShutdownTimeoutMs / 1000,
     ...(config.healthCheckPeriodMs > 0 && { health_check_period_s: config.healthCheckPeriodMs / 1000 }),

@@ -8,7 +8,7 @@ import type { RoutedReplica } from "./replica-set.ts";
 const ports = { added: () => {}, retired: () => {}, released: () => {}, needed: () => {}, warn: () => {}, over: () => {} };
 const request = { modelId: "", sessionId: "", method: "GET" };
 
-function routes(maxQueuedRequests: number, replicas: readonly string[]): DeploymentRoutes {
+function routes(maxQueuedRequests: number | undefined, replicas: readonly string[]): DeploymentRoutes {
   return {
     replicas: replicas.map((id) => ({ id, actorName: `actor ${id}`, nodeId: "n", models: [] })),
     maxOngoingRequests: 1,
@@ -178,4 +178,16 @@ test("a request that waits for a place is reported after five seconds, with the 
   } finally {
     vi.useRealTimers();
   }
+});
+
+test("the limit of a proxy holds where the deployment sets none, and no handle has it", async () => {
+  const router = new DeploymentRouter("app", "model", ports);
+  router.update(routes(undefined, ["a"]));
+  const proxied = Array.from({ length: 4 }, () => router.assign(request, undefined, 2));
+  const called = router.assign(request);
+  expect(await outcomes([...proxied, called])).toEqual(["a", "waits", "waits", "full", "waits"]);
+  router.update(routes(-1, ["a"]));
+  expect(await outcomes([router.assign(request, undefined, 2)])).toEqual(["waits"]);
+  router.close();
+  await outcomes([...proxied, called]);
 });

@@ -17,8 +17,8 @@ import { type ReplicaInfo, ReplicaSet, type RoutedReplica } from "./replica-set.
 export interface DeploymentRoutes {
   readonly replicas: readonly ReplicaInfo[];
   readonly maxOngoingRequests: number;
-  /** -1 is without limit. */
-  readonly maxQueuedRequests: number;
+  /** -1 is without limit; undefined: as the caller has it. */
+  readonly maxQueuedRequests: number | undefined;
   readonly backpressure: { readonly statusCode: number; readonly retryAfterMs: number | undefined };
   /** Methods of the class, and methods of HTTP, that may run twice. */
   readonly idempotentMethods: readonly string[];
@@ -167,16 +167,17 @@ export class DeploymentRouter {
   /**
    * A replica with room, which counts as taken; whoever took it calls `ended`, `refused` or `lost` once.
    *
+   * @param queuedMax requests that may wait where the deployment does not say how many; -1 is without limit
    * @throws BackPressureError, DeploymentUnavailableError at once or by the promise
    */
-  assign(request: RequestToRoute, signal?: AbortSignal): RoutedReplica | Promise<RoutedReplica> {
+  assign(request: RequestToRoute, signal?: AbortSignal, queuedMax = -1): RoutedReplica | Promise<RoutedReplica> {
     this.#requests += 1;
     const replica = this.#waitingCount === 0 ? this.#set.choose(request) : undefined;
     if (replica !== undefined) {
       this.#begin(replica);
       return replica;
     }
-    return this.#wait(request, signal);
+    return this.#wait(request, signal, queuedMax);
   }
 
   /** A request is over. @param reported requests under way on the replica, by its own count */
@@ -256,10 +257,10 @@ export class DeploymentRouter {
     if (this.#isDeleted && this.#ongoing === 0) this.#ports.over();
   }
 
-  async #wait(request: RequestToRoute, signal: AbortSignal | undefined): Promise<RoutedReplica> {
+  async #wait(request: RequestToRoute, signal: AbortSignal | undefined, queuedMax: number): Promise<RoutedReplica> {
     this.#notPlacedAtOnce += 1;
     if (this.#isDeleted) throw unavailable(this.app, this.deployment);
-    const max = this.#routes?.maxQueuedRequests ?? -1;
+    const max = this.#routes === undefined ? -1 : (this.#routes.maxQueuedRequests ?? queuedMax);
     if (max >= 0 && this.#waitingCount >= max) throw full(this.deployment, max);
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<RoutedReplica>();

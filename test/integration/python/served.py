@@ -46,6 +46,8 @@ class Model:
             return serve.StreamingResponse(self.words(), media_type="text/event-stream")
         if request.path == "/hangs":
             return self.forever()
+        if request.path == "/fails":
+            return self.fails(int(request.query_params["after"]))
         if request.path == "/refused":
             raise serve.HTTPException(409, detail="not now")
         if request.path == "/context":
@@ -61,6 +63,11 @@ class Model:
         for word in ("one", "two"):
             yield "data: %s\n\n" % word
             await asyncio.sleep(0.01)
+
+    def fails(self, after):
+        for _ in range(after):
+            yield "x"
+        raise ValueError("a secret of the model")
 
     async def forever(self):
         try:

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { QueueActor } from "./queue-actor.ts";
 
 /** The signal of a call without cancellation. */
@@ -97,4 +97,48 @@ test("what is not taken within the grace period is counted as lost", async () =>
   const queue = new QueueActor<number>(0, () => never);
   queue.putAll([1, 2]);
   expect(await queue.close(1)).toBe(2);
+});
+
+test("items of an answer that its cancelled caller has not received are the first again, once", async () => {
+  const queue = new QueueActor<number>(0, () => never);
+  queue.putAll([1, 2, 3, 4, 5]);
+  expect(queue.getMany(3, { id: "a", received: [] })).toEqual([1, 2, 3]);
+  const patient = [queue.getMany(2), queue.get(), queue.get()];
+  expect(patient[0]).toEqual([4, 5]);
+  queue.giveBack("a");
+  expect([await patient[1], await patient[2], queue.size()]).toEqual([[1], [2], 1]);
+  queue.giveBack("a");
+  expect([queue.get(0), queue.get(0)]).toEqual([[3], "empty"]);
+});
+
+test("a caller that has its items, or took none, gives nothing back; one that waits takes nothing any more", async () => {
+  const queue = new QueueActor<number>(0, () => never);
+  queue.putAll([1, 2]);
+  expect(queue.get(0, { id: "a", received: [] })).toEqual([1]);
+  expect(queue.get(0, { id: "b", received: ["a"] })).toEqual([2]);
+  queue.giveBack("a");
+  expect(queue.get(0, { id: "c", received: [] })).toBe("empty");
+  queue.giveBack("c");
+  const waiting = queue.get(undefined, { id: "d", received: [] });
+  queue.giveBack("d");
+  expect(await waiting).toBe("empty");
+  void queue.put(3);
+  expect(queue.size()).toBe(1);
+});
+
+test("an answer that nobody gives back is forgotten after a while", () => {
+  vi.useFakeTimers();
+  const queue = new QueueActor<number>(0, () => never);
+  queue.putAll([1, 2]);
+  void queue.get(0, { id: "a", received: [] });
+  vi.advanceTimersByTime(5_000);
+  void queue.get(0, { id: "b", received: [] });
+  vi.advanceTimersByTime(5_000);
+  queue.giveBack("a");
+  expect(queue.size()).toBe(0);
+  queue.giveBack("b");
+  expect(queue.size()).toBe(1);
+  vi.advanceTimersByTime(20_000);
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
 });

@@ -18,11 +18,29 @@ interface Waiting<A> {
   answer(answer: A): void;
 }
 
+/** Names a call that takes items, so that they can come back where its caller was cancelled while the answer was on its way. */
+export interface Ticket {
+  readonly id: string;
+  /** Earlier tickets of the same caller whose items it has. */
+  readonly received: readonly string[];
+}
+
+interface Given<T> {
+  readonly items: readonly T[];
+  readonly atMs: number;
+}
+
+/** How long the items of an answer are kept for a caller that has not said that it has them. A cancellation arrives within milliseconds. */
+const GIVEN_KEPT_MS = 10_000;
+
 export class QueueActor<T> {
   readonly #sizeMax: number;
   readonly #items = new Fifo<T>();
   // Sets keep the order of insertion, and one whose time is over leaves from the middle.
-  readonly #getters = new Set<Waiting<GetAnswer<T>>>();
+  readonly #getters = new Set<Waiting<GetAnswer<T>> & { readonly ticketId: string | undefined }>();
+  /** By ticket, the oldest first. */
+  readonly #given = new Map<string, Given<T>>();
+  #forgets = false;
   readonly #putters = new Set<Waiting<PutAnswer> & { readonly item: T }>();
   #isClosed = false;
   #onDrained: (() => void) | undefined;
@@ -56,35 +74,69 @@ export class QueueActor<T> {
     return "done";
   }
 
-  get(timeoutMs?: number): GetAnswer<T> | Promise<GetAnswer<T>> {
-    const items = this.getMany(1);
+  get(timeoutMs?: number, ticket?: Ticket): GetAnswer<T> | Promise<GetAnswer<T>> {
+    const items = this.getMany(1, ticket);
     if (items !== "empty" || timeoutMs === 0) return items;
-    return this.#waitForItem(timeoutMs);
+    return this.#waitForItem(timeoutMs, ticket?.id);
   }
 
-  async #waitForItem(timeoutMs: number | undefined): Promise<GetAnswer<T>> {
+  async #waitForItem(timeoutMs: number | undefined, ticketId: string | undefined): Promise<GetAnswer<T>> {
     const signal = this.#signal();
-    const answer = await waitIn(this.#getters, { entry: {}, timeoutMs, late: "empty", signal });
+    const answer = await waitIn(this.#getters, { entry: { ticketId }, timeoutMs, late: "empty", signal });
+    if (typeof answer === "string") return answer;
+    if (!signal.aborted) return this.#give(answer, ticketId);
     // The call was cancelled in the turn in which the item came: its answer would go to nobody.
-    if (!signal.aborted || typeof answer === "string") return answer;
-    for (const item of answer) this.#giveBack(item);
+    this.#takeBack(answer);
     return "empty";
   }
 
-  /** An item that nobody has received is again the first one. */
-  #giveBack(item: T): void {
-    const [getter] = this.#getters;
-    if (getter === undefined) this.#items.unshift(item);
-    else getter.answer([item]);
+  /** The caller of a ticket was cancelled, and has no items: these are the first ones again, and may exceed the size by those that were let in meanwhile. */
+  giveBack(ticketId: string): void {
+    const given = this.#given.get(ticketId);
+    this.#given.delete(ticketId);
+    if (given !== undefined) this.#takeBack(given.items);
+    for (const getter of this.#getters) if (getter.ticketId === ticketId) getter.answer("empty");
+  }
+
+  #give(items: readonly T[], ticketId: string | undefined): readonly T[] {
+    if (ticketId === undefined) return items;
+    this.#given.set(ticketId, { items, atMs: performance.now() });
+    if (!this.#forgets) this.#forgetLater();
+    return items;
+  }
+
+  #forgetLater(): void {
+    this.#forgets = true;
+    setTimeout(() => this.#forget(), GIVEN_KEPT_MS).unref();
+  }
+
+  #forget(): void {
+    const nowMs = performance.now();
+    for (const [id, { atMs }] of this.#given) {
+      if (nowMs - atMs < GIVEN_KEPT_MS) break;
+      this.#given.delete(id);
+    }
+    this.#forgets = false;
+    if (this.#given.size > 0) this.#forgetLater();
+  }
+
+  #takeBack(items: readonly T[]): void {
+    const left = [...items];
+    for (const getter of this.#getters) {
+      if (left.length === 0) return;
+      getter.answer([left.shift() as T]);
+    }
+    for (const item of left.toReversed()) this.#items.unshift(item);
   }
 
   /** Takes exactly this many items, or none. */
-  getMany(count: number): GetAnswer<T> {
+  getMany(count: number, ticket?: Ticket): GetAnswer<T> {
+    for (const id of ticket?.received ?? []) this.#given.delete(id);
     if (this.#items.size < count) return this.#isClosed ? "closed" : "empty";
     const items: T[] = [];
     while (items.length < count) items.push(this.#items.shift() as T);
     this.#admit();
-    return items;
+    return count === 0 ? items : this.#give(items, ticket?.id);
   }
 
   size(): number {

@@ -13,6 +13,8 @@ import {
   put,
   remote,
   ShoalError,
+  TaskCancelledError,
+  TaskTimeoutError,
   terminate,
 } from "../core/index.ts";
 import {
@@ -21,6 +23,7 @@ import {
   describeValue,
   flag,
   milliseconds,
+  outsideCalls,
   readOptions,
   REFERENCE_FROM_BYTES,
   registerErrorClass,
@@ -28,7 +31,7 @@ import {
   timeLimit,
   WAITERS_MAX,
 } from "../core/internal.ts";
-import { type GetAnswer, type PutAnswer, QueueActor } from "./queue-actor.ts";
+import { type GetAnswer, type PutAnswer, QueueActor, type Ticket } from "./queue-actor.ts";
 
 /** There was no room in the queue, at once or within `timeoutMs`. */
 export class QueueFullError extends ShoalError {
@@ -126,6 +129,11 @@ export class Queue<T> implements Disposable {
   /** How many items it holds; 0 is without limit. */
   readonly maxSize: number;
   readonly #holder: Holder<T>;
+  /** Names this handle of the queue at its actor. */
+  readonly #client = crypto.randomUUID();
+  #ticketCount = 0;
+  /** Tickets whose items are here, and of which the actor does not know that yet. */
+  #received: string[] = [];
 
   static {
     partsOf = (queue) => new Adopted(queue.maxSize, queue.#holder);
@@ -173,7 +181,7 @@ export class Queue<T> implements Disposable {
    */
   async get(options?: QueueWaitOptions): Promise<T> {
     const timeoutMs = timeLimitOf(options);
-    const [item] = await this.#items(this.#holder.get.remote(timeoutMs), timeoutMs);
+    const [item] = await this.#take((ticket) => this.#holder.get.remote(timeoutMs, ticket), timeoutMs);
     return item as T;
   }
 
@@ -186,7 +194,7 @@ export class Queue<T> implements Disposable {
   async getNowaitBatch(itemCount: number): Promise<T[]> {
     if (!Number.isInteger(itemCount) || itemCount < 0)
       throw new RangeError(`Cannot take from a queue: a whole number of items from 0 is needed: received ${describeValue(itemCount)}`);
-    return this.#items(this.#holder.getMany.remote(itemCount), 0);
+    return this.#take((ticket) => this.#holder.getMany.remote(itemCount, ticket), 0);
   }
 
   /** How many items are in it now. */
@@ -259,6 +267,20 @@ export class Queue<T> implements Disposable {
         hint: "Wait longer for room, or raise maxSize.",
         details: { maxSize: this.maxSize, timeoutMs },
       });
+    }
+  }
+
+  /** Takes items. Those of an answer that comes too late for a cancelled caller go back. */
+  async #take(call: (ticket: Ticket) => ObjectRef<GetAnswer<Held<T>>>, timeoutMs: number | undefined): Promise<T[]> {
+    const id = `${this.#client}/${(this.#ticketCount += 1)}`;
+    try {
+      const items = await this.#items(call({ id, received: this.#received.splice(0) }), timeoutMs);
+      this.#received.push(id);
+      return items;
+    } catch (error) {
+      if (error instanceof TaskCancelledError || error instanceof TaskTimeoutError)
+        outsideCalls(() => void this.#holder.giveBack.remote(id).catch(() => {}));
+      throw error;
     }
   }
 

@@ -4,10 +4,17 @@
  */
 import { formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import { connectToCluster } from "../connection/cluster-connection.ts";
+import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import { type ClusterConnection, connectToCluster } from "../connection/cluster-connection.ts";
 import { ADDRESS, type Command, defineCommand } from "./command.ts";
 import { dashboardOfCluster } from "./dashboard-client.ts";
 import { statusText } from "./status-text.ts";
+
+interface ClusterState {
+  readonly status: ReplyTo<typeof MESSAGE.CLUSTER_STATUS>;
+  readonly actors: ReplyTo<typeof MESSAGE.ACTOR_LIST>;
+  readonly groups: ReplyTo<typeof MESSAGE.GROUPS>;
+}
 
 export const statusCommand: Command = defineCommand({
   name: "status",
@@ -19,11 +26,7 @@ export const statusCommand: Command = defineCommand({
   },
   run: async ({ options, terminal }) => {
     using cluster = await connectToCluster(options.address);
-    const status = await cluster.ask(MESSAGE.CLUSTER_STATUS, undefined);
-    // These lists wait behind the changes that are not kept.
-    const [actors, groups] = await (status.stalled === undefined
-      ? Promise.all([cluster.ask(MESSAGE.ACTOR_LIST, { includeDead: true, namespace: undefined }), cluster.ask(MESSAGE.GROUPS, undefined)])
-      : [[], []]);
+    const { status, actors, groups } = await stateOf(cluster);
     const facts = {
       dashboardUrl: dashboardOfCluster(cluster.node.clusterAddress)?.url,
       address: formatAddresses(cluster.node.clusterAddress.split(",")),
@@ -35,6 +38,30 @@ export const statusCommand: Command = defineCommand({
     terminal.print(options.json ? JSON.stringify(facts) : statusText(facts, Date.now()));
   },
 });
+
+/** Limit on the wait for the lists of actors and placement groups: a head that can write its changes answers in milliseconds. */
+const LISTS_WITHIN_MS = 5_000;
+
+/**
+ * Asks for the head's status, its actors and its placement groups. These lists wait behind changes that the head cannot keep; a head that stalls between two
+ * questions shows its status alone.
+ */
+export async function stateOf(cluster: Pick<ClusterConnection, "ask">): Promise<ClusterState> {
+  const status = await cluster.ask(MESSAGE.CLUSTER_STATUS, undefined);
+  if (status.stalled !== undefined) return { status, actors: [], groups: [] };
+  const limit = { timeoutMs: LISTS_WITHIN_MS };
+  try {
+    const [actors, groups] = await Promise.all([
+      cluster.ask(MESSAGE.ACTOR_LIST, { includeDead: true, namespace: undefined }, limit),
+      cluster.ask(MESSAGE.GROUPS, undefined, limit),
+    ]);
+    return { status, actors, groups };
+  } catch (error) {
+    const now = await cluster.ask(MESSAGE.CLUSTER_STATUS, undefined);
+    if (now.stalled === undefined) throw error;
+    return { status: now, actors: [], groups: [] };
+  }
+}
 
 function counts(names: readonly string[]): Record<string, number> {
   const found: Record<string, number> = {};

@@ -4,7 +4,7 @@ import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { KeyValue } from "../key-values.ts";
-
+import { KEY_VALUES_BYTES_MAX } from "../limits.ts";
 import { HEAD_PREFIX } from "./head-records.ts";
 import { RecordedTables } from "./recorded-tables.ts";
 import type { StoreWrite } from "../../control-plane/control-store.ts";
@@ -125,6 +125,10 @@ describe("records of the head", () => {
     expect(next.values.list({ namespace: "n.s", prefix: "" })).toEqual(["a/ü.b", "long"]);
     expect(next.values.get({ namespace: "n.s", key: "long" })).toEqual(value("long", 700_000));
     expect(next.takeWrites()).toEqual([]);
+    // Restored values count towards the limit on all values.
+    const large = { ...value("large", 0), body: { byteLength: KEY_VALUES_BYTES_MAX } as Uint8Array };
+    expect(next.values.roomObstacle(large)).toContain("they would take");
+    expect(next.values.roomObstacle(large)).toBe(bench.tables.values.roomObstacle(large));
     next.values.put({ ...value("long", 5), by: "another" }, { overwrite: true });
     await bench.store.transaction({ writes: next.takeWrites() });
     const keys = (await bench.store.list(HEAD_PREFIX)).map(({ key }) => key);

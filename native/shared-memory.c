@@ -3,7 +3,7 @@
  *
  * It maps a part of a file as an ArrayBuffer, unmaps it when V8 has really let go of the memory (a finalizer of the
  * backing store, so it stays right after `ArrayBuffer.prototype.transfer`), and copies with stores that bypass the
- * cache, makes named pipes, and waits on words. Everything works without it, by copying. Called only by src/runtime/os/shared-memory.ts.
+ * cache, makes named pipes, waits on words, and reaps children of ended threads. Everything works without it, by copying. Called only by src/runtime/os/shared-memory.ts.
  *
  * Invariants: every argument is checked before the system sees it, a mapping never reaches beyond the end of its file
  * (that would be a SIGBUS at the first touch), and no call leaves a mapping behind when it throws. Plain Node-API,
@@ -13,19 +13,22 @@
 #define NAPI_VERSION 6
 #include <node_api.h>
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined(__linux__)
 #include <linux/futex.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -359,6 +362,62 @@ static napi_value yield_processor(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+static void *wait_for_child(void *child) {
+  while (waitpid((pid_t)(intptr_t)child, NULL, 0) < 0 && errno == EINTR) {
+  }
+  return NULL;
+}
+
+/* The environment of a thread ends: libuv waits for its children no more, and they would stay defunct until the process ends. A thread of our own waits for each. */
+static void reap(void *child) {
+  pthread_attr_t attributes;
+  sigset_t all, before;
+  pthread_t thread;
+  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  /* Signals are for the threads of Node. */
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  (void)!pthread_create(&thread, &attributes, wait_for_child, child);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+}
+
+/* Node unloads this library with the last thread that has it, while a thread of ours may wait in it. */
+static void stay_loaded(void) {
+  Dl_info own;
+  if (dladdr((void *)(intptr_t)&wait_for_child, &own) != 0) (void)!dlopen(own.dli_fname, RTLD_NOW | RTLD_NODELETE);
+}
+
+static bool read_child(napi_env env, napi_callback_info info, void **child) {
+  napi_value arguments[1];
+  uint64_t pid = 0;
+  if (!read_arguments(env, info, 1, arguments)) return false;
+  if (!read_size(env, arguments[0], &pid) || pid == 0 || pid > INT32_MAX) {
+    throw_type_error(env, "Cannot reap a child: its number must be a whole number above 0");
+    return false;
+  }
+  *child = (void *)(intptr_t)pid;
+  return true;
+}
+
+/* reapWithThread(pid): a child of this thread is waited for once the thread has ended. */
+static napi_value reap_with_thread(napi_env env, napi_callback_info info) {
+  void *child = NULL;
+  if (!read_child(env, info, &child)) return NULL;
+  stay_loaded();
+  napi_add_env_cleanup_hook(env, reap, child);
+  return NULL;
+}
+
+/* hasEnded(pid): the child has been waited for; its number may be another's from now on. */
+static napi_value has_ended(napi_env env, napi_callback_info info) {
+  void *child = NULL;
+  if (!read_child(env, info, &child)) return NULL;
+  napi_remove_env_cleanup_hook(env, reap, child);
+  return NULL;
+}
+
 /* makeFifo(path): a named pipe that only this user may open. */
 static napi_value make_fifo(napi_env env, napi_callback_info info) {
   napi_value arguments[1];
@@ -395,6 +454,8 @@ NAPI_MODULE_INIT() {
       {"waitOnWord", wait_on_word},
       {"wakeWord", wake_word},
       {"yieldProcessor", yield_processor},
+      {"reapWithThread", reap_with_thread},
+      {"hasEnded", has_ended},
   };
   for (size_t index = 0; index < sizeof functions / sizeof functions[0]; index += 1) {
     napi_value function = NULL;

@@ -1,17 +1,42 @@
 /**
  * Tests the native part: refusals, shared and private mappings, and unmapping only when the memory is unreachable.
  */
-import { cpSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, statSync, writeFileSync, ftruncateSync } from "node:fs";
+import { once } from "node:events";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  closeSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  ftruncateSync,
+} from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { collectGarbage } from "./garbage.ts";
 import { dieWithParent, loadNativePart, nativeUnavailableReason, type SharedMemory, sharedMemory } from "./shared-memory.ts";
 
 const PREBUILDS = new URL("../../../prebuilds/", import.meta.url);
 const PAGE = 4096;
+/** The binary that loads here. */
+function binaryPath(): string {
+  const files = ["", "-musl"].map((libc) => fileURLToPath(new URL(`${process.platform}-${process.arch}${libc}.node`, PREBUILDS)));
+  return files.find((file) => {
+    try {
+      return createRequire(import.meta.url)(file) !== undefined;
+    } catch {
+      return false;
+    }
+  }) as string;
+}
 /** Thrown by the native part itself, not by the engine. */
 const REFUSED = /^Cannot (map|copy): /;
 const directory = mkdtempSync(join(tmpdir(), "shoal-native-test-"));
@@ -296,5 +321,33 @@ describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
 
   test.runIf(process.platform === "linux")("ties this process to its parent", () => {
     expect(dieWithParent()).toBe(true);
+  });
+
+  test.runIf(process.platform === "linux")(
+    "a child of a thread that was ended is waited for, and one that ended before is not",
+    async () => {
+      const code = `
+      const { parentPort, workerData } = require("node:worker_threads");
+      const { reapWithThread, hasEnded } = require(workerData);
+      const start = () => require("node:child_process").spawn("cat", { stdio: ["pipe", "ignore", "ignore"] });
+      const [left, ended] = [start(), start()];
+      for (const { pid } of [left, ended]) reapWithThread(pid);
+      ended.once("exit", () => {
+        hasEnded(ended.pid);
+        parentPort.postMessage(left.pid);
+      });
+      ended.stdin.end();`;
+      const thread = new Worker(code, { eval: true, workerData: binaryPath() });
+      const [pid] = (await once(thread, "message")) as [number];
+      expect(existsSync(`/proc/${pid}`)).toBe(true);
+      await thread.terminate();
+      // The child ends with its standard input. A defunct process keeps its folder.
+      await vi.waitUntil(() => !existsSync(`/proc/${pid}`), { timeout: 30_000 });
+    },
+  );
+
+  test("only numbers of processes are waited for", () => {
+    const { reapWithThread } = createRequire(import.meta.url)(binaryPath()) as { reapWithThread: (pid: unknown) => void };
+    for (const pid of [0, -1, 1.5 * 2 ** 40, "1", undefined]) expect(() => reapWithThread(pid)).toThrow("Cannot reap a child");
   });
 });

@@ -51,6 +51,8 @@ interface NativePart {
   waitOnWord(memory: ArrayBuffer, word: number, expected: number, microseconds: number): void;
   wakeWord(memory: ArrayBuffer, word: number): void;
   yieldProcessor(): void;
+  reapWithThread(pid: number): void;
+  hasEnded(pid: number): void;
 }
 
 type Loaded = { part: NativePart; memory: SharedMemory } | { reason: string };
@@ -86,6 +88,19 @@ export function dieWithParent(): boolean {
   // The parent ended between the two lines: no signal is sent for an earlier death.
   if (isArmed && process.ppid !== parent) process.exit(1);
   return isArmed;
+}
+
+/**
+ * Has a child of this thread waited for where `worker.terminate()` ends the thread first: Node forgets it then, and the child would stay defunct until the process
+ * ends. Without the native part it does.
+ *
+ * @returns a function for when the child has ended
+ */
+export function reapWithThread(pid: number): () => void {
+  const result = load();
+  if (!("part" in result)) return () => {};
+  result.part.reapWithThread(pid);
+  return () => result.part.hasEnded(pid);
 }
 
 /** Loads a binary; for tests, which hand in damaged ones. */

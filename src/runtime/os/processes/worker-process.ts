@@ -8,8 +8,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
 import { StringDecoder } from "node:string_decoder";
+import { isMainThread } from "node:worker_threads";
 import { MESSAGE_LENGTH_MAX } from "../limits.ts";
 import { describeSystemFailure } from "../machine/open-files.ts";
+import { reapWithThread } from "../shared-memory.ts";
 import { childEnvironment } from "./child-environment.ts";
 import { endProcessGroup } from "./process-group.ts";
 import { afterRemainingOutput } from "./remaining-output.ts";
@@ -53,6 +55,7 @@ export class Child {
     });
     this.#process = child;
     this.pid = child.pid ?? 0;
+    if (!isMainThread && this.pid > 0) child.once("exit", reapWithThread(this.pid));
     // Without a free descriptor Node makes no streams at all: an "error" and a "close" follow, as for a missing program.
     const [, stdout, stderr, parentLine] = (child.stdio as typeof child.stdio | undefined) ?? [];
     this.#parentLine = parentLine as net.Socket | undefined;

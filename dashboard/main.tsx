@@ -6,13 +6,16 @@
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { PAGES } from "./model/pages.ts";
-import { addressOf, firstRowsOf, LOGS_PAGE, type Place, placeOf } from "./model/place.ts";
+import { addressOf, firstRowsOf, LOGS_PAGE, OVERVIEW_PAGE, type Place, placeOf } from "./model/place.ts";
 import { visibleText } from "./model/visible-text.ts";
+import { DetailsView } from "./view/details-view.tsx";
 import { ListView } from "./view/list-view.tsx";
 import { LogsView } from "./view/logs-view.tsx";
+import { OverviewView } from "./view/overview-view.tsx";
 import { Login } from "./view/login.tsx";
 
 const LOGIN = "login";
+const OVERVIEW = { name: OVERVIEW_PAGE, title: "Overview" };
 const LOGS = { name: LOGS_PAGE, title: "Logs" };
 
 /** The code of the link. It leaves the address at once, so that no history and no copied address has it. */
@@ -34,11 +37,10 @@ function App(): ComponentChildren {
     addEventListener("popstate", onBack);
     return () => removeEventListener("popstate", onBack);
   }, []);
-  const page = PAGES.find(({ name }) => name === place.page);
   useEffect(() => {
-    const title = place.page === LOGS_PAGE ? LOGS.title : page?.title;
+    const title = [OVERVIEW, ...PAGES, LOGS].find(({ name }) => name === place.page)?.title;
     document.title = reason === undefined && title !== undefined ? `${title} · Shoal` : "Shoal";
-  }, [place.page, page, reason]);
+  }, [place.page, reason]);
   if (reason !== undefined) {
     const onLogin = (): void => {
       setReason(undefined);
@@ -50,17 +52,29 @@ function App(): ComponentChildren {
   return (
     <>
       <Menu current={place.page} go={go} />
-      {place.page === LOGS_PAGE ? (
-        <LogsView key={logKeyOf(place)} place={place} go={go} onLoginNeeded={setReason} />
-      ) : page === undefined ? (
-        <main>
-          <p class="problem">There is no page {visibleText(place.page)}.</p>
-        </main>
-      ) : (
-        <ListView key={page.name} page={page} place={place} go={go} onLoginNeeded={setReason} />
-      )}
+      <Content place={place} go={go} onLoginNeeded={setReason} />
     </>
   );
+}
+
+interface ContentProps {
+  readonly place: Place;
+  readonly go: (to: Place, isNew: boolean) => void;
+  readonly onLoginNeeded: (reason: string) => void;
+}
+
+function Content({ place, go, onLoginNeeded }: ContentProps): ComponentChildren {
+  if (place.page === OVERVIEW_PAGE) return <OverviewView onLoginNeeded={onLoginNeeded} />;
+  if (place.page === LOGS_PAGE) return <LogsView key={logKeyOf(place)} place={place} go={go} onLoginNeeded={onLoginNeeded} />;
+  const page = PAGES.find(({ name }) => name === place.page);
+  if (page === undefined)
+    return (
+      <main>
+        <p class="problem">There is no page {visibleText(place.page)}.</p>
+      </main>
+    );
+  if (place.id !== "") return <DetailsView key={`${page.name} ${place.id}`} page={page} place={place} onLoginNeeded={onLoginNeeded} />;
+  return <ListView key={page.name} page={page} place={place} go={go} onLoginNeeded={onLoginNeeded} />;
 }
 
 /** The list of files stays one component while its filter is typed. */
@@ -72,7 +86,7 @@ function Menu({ current, go }: { current: string; go: (place: Place, isNew: bool
   return (
     <nav class="menu" aria-label="Pages">
       <span class="name">Shoal</span>
-      {[...PAGES, LOGS].map(({ name, title }) => (
+      {[OVERVIEW, ...PAGES, LOGS].map(({ name, title }) => (
         <a
           key={name}
           href={addressOf(firstRowsOf(name))}

@@ -17,6 +17,7 @@ type CellKind =
   | "time"
   | "duration"
   | "lines"
+  | "why"
   | "cause"
   | "bundles"
   | "log";
@@ -27,10 +28,20 @@ export interface Column {
   readonly kind: CellKind;
 }
 
+/** Kinds of cells whose columns have an order. */
+const SORTED: ReadonlySet<CellKind> = new Set(["text", "id", "shortId", "number", "state", "alive", "time", "duration"]);
+
+/** Nodes have their use from another route, which has no order. */
+export function isSortable({ kind }: Column): boolean {
+  return SORTED.has(kind);
+}
+
 export interface ListPage {
   /** In the address, and of the route. */
   readonly name: string;
   readonly title: string;
+  /** Of one row. */
+  readonly single: string;
   readonly id: string;
   readonly stateField: string;
   /** Values of the state, with the name of each on the page. */
@@ -47,6 +58,7 @@ export const PAGES: readonly ListPage[] = [
   {
     name: "nodes",
     title: "Nodes",
+    single: "Node",
     id: "node_id",
     stateField: "state",
     states: named("ALIVE", "DEAD"),
@@ -68,6 +80,7 @@ export const PAGES: readonly ListPage[] = [
   {
     name: "actors",
     title: "Actors",
+    single: "Actor",
     id: "actor_id",
     stateField: "state",
     states: named("PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD"),
@@ -96,23 +109,33 @@ export const PAGES: readonly ListPage[] = [
   {
     name: "tasks",
     title: "Tasks",
+    single: "Task",
     id: "task_id",
     stateField: "state",
-    states: named("RUNNING", "FINISHED", "FAILED"),
+    states: named(
+      "PENDING_ARGS_AVAIL",
+      "PENDING_NODE_ASSIGNMENT",
+      "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY",
+      "SUBMITTED_TO_WORKER",
+      "RUNNING",
+      "FINISHED",
+      "FAILED",
+    ),
     filters: [
       ["name", "name"],
       ["error_type", "error"],
       ["task_id", "id"],
       ["actor_id", "actor"],
       ["node_id", "node"],
+      ["parent_task_id", "parent"],
       ["job_id", "job"],
     ],
     columns: [
       column("State", "state", "state"),
       column("Name", "name"),
       column("Started", "start_time_ms", "time"),
-      column("Took", "end_time_ms", "duration"),
-      column("Error", "error_message", "lines"),
+      column("Took", "duration_ms", "duration"),
+      column("Error or wait", "error_message", "why"),
       column("Output", "task_id", "log"),
       column("Process", "worker_pid", "number"),
       column("Node", "node_id", "shortId"),
@@ -122,6 +145,7 @@ export const PAGES: readonly ListPage[] = [
   {
     name: "workers",
     title: "Workers",
+    single: "Worker",
     id: "worker_id",
     stateField: "is_alive",
     states: [
@@ -151,6 +175,7 @@ export const PAGES: readonly ListPage[] = [
   {
     name: "placement_groups",
     title: "Placement groups",
+    single: "Placement group",
     id: "placement_group_id",
     stateField: "state",
     states: named("PENDING", "CREATED", "RESCHEDULING", "REMOVED"),
@@ -168,3 +193,28 @@ export const PAGES: readonly ListPage[] = [
     ],
   },
 ];
+
+/** The pages on which the ids of columns lead to details, by column. */
+export const PAGE_OF_ID: Readonly<Record<string, string>> = {
+  node_id: "nodes",
+  driver_node_id: "nodes",
+  actor_id: "actors",
+  task_id: "tasks",
+  parent_task_id: "tasks",
+  worker_id: "workers",
+  placement_group_id: "placement_groups",
+};
+
+/** Columns whose logs can be read. */
+export const WITH_LOG: ReadonlySet<string> = new Set(["actor_id", "task_id", "worker_id"]);
+
+/** Lists that belong to a row, by its page: the title, the page, and the column that has the row's id. */
+export const LISTS_OF_ROW: Readonly<Record<string, readonly (readonly [title: string, page: string, column: string])[]>> = {
+  nodes: [
+    ["Tasks on this node", "tasks", "node_id"],
+    ["Actors on this node", "actors", "node_id"],
+    ["Workers of this node", "workers", "node_id"],
+  ],
+  actors: [["Calls of this actor", "tasks", "actor_id"]],
+  tasks: [["Calls that it made", "tasks", "parent_task_id"]],
+};

@@ -15,12 +15,17 @@ export interface Place {
   readonly pageToken: string;
   /** The node of a log file; empty for any. */
   readonly node: string;
+  /** The column that rows are sorted by, with a minus in front for the largest first; empty for the newest first. */
+  readonly sort: string;
+  /** The row whose details are shown; empty for the list. */
+  readonly id: string;
 }
 
 export const LOGS_PAGE = "logs";
-const FIRST_PAGE = "nodes";
+export const OVERVIEW_PAGE = "overview";
+const FIRST_PAGE = OVERVIEW_PAGE;
 /** The names of the choices in the address. */
-const PARAMETERS = { by: "by", filter: "filter", state: "state", pageToken: "page_token", node: "node" } as const;
+const PARAMETERS = { by: "by", filter: "filter", state: "state", pageToken: "page_token", node: "node", sort: "sort", id: "id" } as const;
 
 export function placeOf({ pathname, search }: { pathname: string; search: string }): Place {
   const query = new URLSearchParams(search);
@@ -32,6 +37,8 @@ export function placeOf({ pathname, search }: { pathname: string; search: string
     state: part(PARAMETERS.state),
     pageToken: part(PARAMETERS.pageToken),
     node: part(PARAMETERS.node),
+    sort: part(PARAMETERS.sort),
+    id: part(PARAMETERS.id),
   };
 }
 
@@ -50,5 +57,16 @@ export function logPlaceOf(by: string, filter: string, node = ""): Place {
 }
 
 export function firstRowsOf(page: string = FIRST_PAGE): Place {
-  return { page, by: "", filter: "", state: "", pageToken: "", node: "" };
+  return { page, by: "", filter: "", state: "", pageToken: "", node: "", sort: "", id: "" };
+}
+
+/** The details of one row. */
+export function detailsPlaceOf(page: string, id: string): Place {
+  return { ...firstRowsOf(page), id };
+}
+
+/** The order after a click on a column: ascending, descending, then the newest first again. */
+export function nextSort(sort: string, field: string): string {
+  if (sort === field) return `-${field}`;
+  return sort === `-${field}` ? "" : field;
 }

@@ -43,15 +43,59 @@ export async function readList(page: ListPage, place: Place, signal: AbortSignal
     ask<Envelope>(`/api/v0/${page.name}?${queryOf(page, place)}`, { signal }),
     page.name === "nodes" ? usedByNode(signal) : undefined,
   ]);
-  const { result, total, num_filtered, next_page_token, partial_failure_warning, warnings, as_of_ms } = answer.data.result;
+  const { result, total, num_filtered, num_dropped, next_page_token, partial_failure_warning, warnings, as_of_ms } = answer.data.result;
+  const dropped = num_dropped > 0 ? `${num_dropped.toLocaleString("en")} rows are counted and were not kept.` : "";
   return {
     rows: used === undefined ? result : result.map((row) => ({ ...row, use: used.get(String(row["node_id"])) })),
     total,
     matching: num_filtered,
     nextPageToken: next_page_token ?? "",
-    warnings: [partial_failure_warning, ...(warnings ?? [])].filter((text) => text !== ""),
+    warnings: [partial_failure_warning, ...(warnings ?? []), dropped].filter((text) => text !== ""),
     asOfMs: as_of_ms,
   };
+}
+
+/** Reads one row with all columns; undefined where there is none. @throws ServerError */
+export async function readRow(page: ListPage, id: string, signal: AbortSignal): Promise<{ row: Row | undefined; asOfMs: number }> {
+  const query = new URLSearchParams({ detail: "1", limit: "1", filter_keys: page.id, filter_predicates: "=", filter_values: id });
+  const { data } = await ask<Envelope>(`/api/v0/${page.name}?${query}`, { signal });
+  return { row: data.result.result[0], asOfMs: data.result.as_of_ms };
+}
+
+export interface NodeOverview {
+  readonly node_id: string;
+  readonly node_name: string;
+  readonly state: string;
+  readonly resources: Readonly<Record<string, readonly [used: number, total: number]>>;
+  readonly cpu_percent: number | null;
+  readonly memory_used: number | null;
+  readonly memory_total: number | null;
+  readonly disk_used: number | null;
+  readonly disk_free: number | null;
+  readonly store_used: number | null;
+  readonly store_total: number | null;
+}
+
+export interface Overview {
+  readonly nodes: readonly NodeOverview[];
+  readonly nodes_gone: number;
+  readonly tasks: Readonly<Record<string, number>>;
+  readonly actors: Readonly<Record<string, number>>;
+  readonly waiting: readonly {
+    readonly resources: Readonly<Record<string, number>>;
+    readonly count: number;
+    readonly isInfeasible: boolean;
+  }[];
+  readonly failures: readonly Row[];
+  readonly longest: readonly Row[];
+  readonly dead_actors: readonly Row[];
+  readonly warnings: readonly string[];
+  readonly as_of_ms: number;
+}
+
+/** @throws ServerError */
+export async function readOverview(signal: AbortSignal): Promise<Overview> {
+  return await ask<Overview>("/api/shoal/overview", { signal });
 }
 
 export interface LogFile {
@@ -133,6 +177,7 @@ interface Envelope {
       readonly result: readonly Row[];
       readonly total: number;
       readonly num_filtered: number;
+      readonly num_dropped: number;
       readonly next_page_token: string | null;
       readonly partial_failure_warning: string;
       readonly warnings: readonly string[] | null;
@@ -141,7 +186,7 @@ interface Envelope {
   };
 }
 
-function queryOf({ filters, stateField }: ListPage, { by, filter, state, pageToken }: Place): URLSearchParams {
+function queryOf({ filters, stateField }: ListPage, { by, filter, state, pageToken, sort }: Place): URLSearchParams {
   const query = new URLSearchParams({ detail: "1", limit: String(ROWS_OF_A_PAGE) });
   const add = (key: string, predicate: string, value: string): void => {
     query.append("filter_keys", key);
@@ -151,6 +196,8 @@ function queryOf({ filters, stateField }: ListPage, { by, filter, state, pageTok
   if (state !== "") add(stateField, "=", state);
   if (filter !== "") add(by === "" ? String(filters[0]?.[0]) : by, "contains", filter);
   if (pageToken !== "") query.set("page_token", pageToken);
+  if (sort !== "") query.set("sort_by", sort.replace(/^-/, ""));
+  if (sort.startsWith("-")) query.set("descending", "1");
   return query;
 }
 

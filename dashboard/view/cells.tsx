@@ -4,14 +4,14 @@
  * Each text is a text node with its odd characters escaped. A value of an unexpected type is shown as JSON, and breaks no page.
  */
 import type { ComponentChildren } from "preact";
-import type { Column } from "../model/pages.ts";
-import { addressOf, logPlaceOf } from "../model/place.ts";
+import { type Column, PAGE_OF_ID } from "../model/pages.ts";
+import { addressOf, detailsPlaceOf, logPlaceOf } from "../model/place.ts";
 import type { Row } from "../model/server.ts";
 import { visibleLines, visibleText } from "../model/visible-text.ts";
 
 export function Cell({ column: { field, kind }, row }: { column: Column; row: Row }): ComponentChildren {
   const value = row[field];
-  if (kind === "duration") return <Duration startMs={row["start_time_ms"]} endMs={value} />;
+  if (kind === "why") return <Why row={row} />;
   if (value === null || value === undefined || value === "") return null;
   switch (kind) {
     case "state":
@@ -19,9 +19,19 @@ export function Cell({ column: { field, kind }, row }: { column: Column; row: Ro
     case "alive":
       return <State name={value === true ? "ALIVE" : "DEAD"} />;
     case "id":
-      return <code>{visibleText(textOf(value))}</code>;
+      return (
+        <Linked field={field} id={textOf(value)}>
+          <code>{visibleText(textOf(value))}</code>
+        </Linked>
+      );
     case "shortId":
-      return <ShortId text={visibleText(textOf(value))} />;
+      return (
+        <Linked field={field} id={textOf(value)}>
+          <ShortId text={visibleText(textOf(value))} />
+        </Linked>
+      );
+    case "duration":
+      return <span class="number">{durationText(value)}</span>;
     case "time":
       return <Time ms={value} />;
     case "use":
@@ -48,6 +58,20 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
+/** Leads to the details of what the id names. */
+function Linked({ field, id, children }: { field: string; id: string; children: ComponentChildren }): ComponentChildren {
+  const page = PAGE_OF_ID[field];
+  return page === undefined ? children : <a href={addressOf(detailsPlaceOf(page, id))}>{children}</a>;
+}
+
+/** The error of a call, or why it waits. */
+function Why({ row }: { row: Row }): ComponentChildren {
+  const reason = row["pending_reason"];
+  if (typeof reason === "string") return <span class="text faint">{visibleText(reason)}</span>;
+  const error = row["error_message"];
+  return error === null || error === undefined || error === "" ? null : <Lines text={textOf(error)} />;
+}
+
 const ID_END_CHARACTERS = 8;
 
 /** The middle is out of view; a copy of the text is whole. */
@@ -60,14 +84,14 @@ function ShortId({ text }: { text: string }): ComponentChildren {
   );
 }
 
-function State({ name }: { name: string }): ComponentChildren {
+export function State({ name }: { name: string }): ComponentChildren {
   return <span class={`state ${name.toLowerCase()}`}>{visibleText(name)}</span>;
 }
 
 const IN_BYTES = /memory/i;
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-function amountText(name: string, amount: number): string {
+export function amountText(name: string, amount: number): string {
   if (!IN_BYTES.test(name)) return String(Math.round(amount * 10_000) / 10_000);
   let rest = amount;
   let unit = 0;
@@ -144,7 +168,7 @@ function Cause({ value }: { value: unknown }): ComponentChildren {
   return <Lines text={[reason === undefined || reason === null ? textOf(value) : textOf(reason), ...lines.map(textOf)].join("\n")} />;
 }
 
-function Time({ ms }: { ms: unknown }): ComponentChildren {
+export function Time({ ms }: { ms: unknown }): ComponentChildren {
   if (typeof ms !== "number" || ms <= 0) return null;
   const date = new Date(ms);
   const isToday = date.toDateString() === new Date().toDateString();
@@ -161,10 +185,10 @@ export function clockOf(ms: number): string {
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
-function Duration({ startMs, endMs }: { startMs: unknown; endMs: unknown }): ComponentChildren {
-  if (typeof startMs !== "number" || typeof endMs !== "number" || startMs <= 0 || endMs < startMs) return null;
-  const ms = endMs - startMs;
-  return (
-    <span class="number">{ms < 1_000 ? `${ms} ms` : ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : `${(ms / 60_000).toFixed(1)} min`}</span>
-  );
+/** 12 ms, 3.4 s, 5.6 min, 7.8 h */
+export function durationText(ms: unknown): string {
+  if (typeof ms !== "number" || ms < 0) return "";
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return ms < 3_600_000 ? `${(ms / 60_000).toFixed(1)} min` : `${(ms / 3_600_000).toFixed(1)} h`;
 }

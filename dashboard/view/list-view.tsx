@@ -6,14 +6,13 @@
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { ListPage } from "../model/pages.ts";
-import type { Place } from "../model/place.ts";
+import { type Column, isSortable, type ListPage } from "../model/pages.ts";
+import { nextSort, type Place } from "../model/place.ts";
 import { type List, readList } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { Cell, clockOf } from "./cells.tsx";
-import { usePolling } from "./polling.ts";
+import { isOldAt, useAge, usePolling } from "./polling.ts";
 
-const OLD_MS = 10_000;
 const TYPED_MS = 300;
 
 interface ListViewProps {
@@ -36,7 +35,7 @@ export function ListView({ page, place, go, onLoginNeeded }: ListViewProps): Com
     if (!signal.aborted) setShown({ list: next, readAtMs: performance.now() });
   };
   const problem = usePolling(read, [page, place], onLoginNeeded);
-  const isOld = useAge(readAtMs) > OLD_MS;
+  const isOld = isOldAt(useAge(readAtMs));
   return (
     <main class={isOld ? "old" : ""}>
       <header class="choices">
@@ -50,17 +49,17 @@ export function ListView({ page, place, go, onLoginNeeded }: ListViewProps): Com
           {visibleText(text, 2_000)}
         </p>
       ))}
-      {list === undefined ? problem === "" && <p class="empty">Loading…</p> : <Table page={page} list={list} />}
+      {list === undefined ? problem === "" && <p class="empty">Loading…</p> : <Table page={page} list={list} place={place} go={go} />}
       <nav class="pages" aria-label="Pages of rows">
         <button type="button" disabled={place.pageToken === ""} onClick={() => go({ ...place, pageToken: "" }, true)}>
-          Newest
+          {place.sort === "" ? "Newest" : "First"}
         </button>
         <button
           type="button"
           disabled={(list?.nextPageToken ?? "") === ""}
           onClick={() => go({ ...place, pageToken: list?.nextPageToken ?? "" }, true)}
         >
-          Older
+          {place.sort === "" ? "Older" : "Next"}
         </button>
       </nav>
     </main>
@@ -114,17 +113,35 @@ function Choices({ page, place, go }: Pick<ListViewProps, "page" | "place" | "go
   );
 }
 
-function Table({ page, list }: { page: ListPage; list: List }): ComponentChildren {
+interface TableProps extends Pick<ListViewProps, "page" | "place" | "go"> {
+  readonly list: List;
+}
+
+/** A click sorts by the column, a second one the other way round, a third one not any more. */
+function ColumnTitle({ column, place, go }: { column: Column } & Pick<ListViewProps, "place" | "go">): ComponentChildren {
+  const { title, field } = column;
+  if (!isSortable(column)) return <th scope="col">{title}</th>;
+  const isUp = place.sort === field;
+  const isDown = place.sort === `-${field}`;
+  return (
+    <th scope="col" aria-sort={isUp ? "ascending" : isDown ? "descending" : "none"}>
+      <button type="button" class="sort" onClick={() => go({ ...place, sort: nextSort(place.sort, field), pageToken: "" }, true)}>
+        {title}
+        <span aria-hidden="true">{isUp ? " ▲" : isDown ? " ▼" : ""}</span>
+      </button>
+    </th>
+  );
+}
+
+function Table({ page, list, place, go }: TableProps): ComponentChildren {
   if (list.rows.length === 0) return <p class="empty">{list.total === 0 ? "There is none." : "None matches."}</p>;
   return (
     <div class="table" role="region" aria-label={page.title} tabIndex={0}>
       <table>
         <thead>
           <tr>
-            {page.columns.map(({ title }) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
+            {page.columns.map((column) => (
+              <ColumnTitle key={column.title} column={column} place={place} go={go} />
             ))}
           </tr>
         </thead>
@@ -142,14 +159,4 @@ function Table({ page, list }: { page: ListPage; list: List }): ComponentChildre
       </table>
     </div>
   );
-}
-
-/** Counts on while nothing new arrives. */
-function useAge(readAtMs: number): number {
-  const [nowMs, setNowMs] = useState(readAtMs);
-  useEffect(() => {
-    const timer = setInterval(() => setNowMs(performance.now()), 1_000);
-    return () => clearInterval(timer);
-  }, []);
-  return nowMs - readAtMs;
 }

@@ -8,6 +8,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ServerError } from "../model/server.ts";
 
 const READ_EVERY_MS = 2_000;
+const OLD_MS = 10_000;
 
 /** @returns the reason why the last read failed; empty when it did not */
 export function usePolling(
@@ -46,4 +47,19 @@ export function usePolling(
     };
   }, [...places]);
   return problem;
+}
+
+/** Counts on while nothing new arrives. */
+export function useAge(readAtMs: number): number {
+  const [nowMs, setNowMs] = useState(readAtMs);
+  useEffect(() => {
+    const timer = setInterval(() => setNowMs(performance.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return nowMs - readAtMs;
+}
+
+/** Whether rows are so old that the cluster may have changed. */
+export function isOldAt(ageMs: number): boolean {
+  return ageMs > OLD_MS;
 }

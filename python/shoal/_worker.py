@@ -291,6 +291,14 @@ class Worker:
             self.read_links.asked(*decoded)
         elif kind == message.WHY_REF:
             self.daemon.reply_error(call_id, WireError("failed", "calls that Python makes are not explained"))
+        elif kind == message.OPEN_CALLS:
+            self.daemon.reply(call_id, self._open_calls())
+
+    def _open_calls(self):
+        """Calls that Python makes are not listed; a warning counts them."""
+        count = sum(1 for _ in self.calls.open_calls())
+        warnings = ["Python worker %d has %d calls of its own that have not ended, which are not listed." % (os.getpid(), count)] if count else []
+        return {"rows": [], "keys": [], "total": 0, "numFiltered": 0, "warnings": warnings}
 
     def _links_end(self, is_ended):
         for link in list(self.links.values()):

@@ -36,6 +36,7 @@ export function restPage(): string {
     reader: nobody,
     logs: nobody,
     metrics: nobody,
+    overview: nobody,
     page: nobody,
   });
   const rows = routes.map(({ method, path, role, summary }) => `| \`${method} ${path}\` | ${role} | ${summary} |`);

@@ -1,6 +1,10 @@
 /**
  * Tests that `shoal list`, `get` and `summary` show the state of all nodes as a table and as JSON, and name the fault of a command line.
  */
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { useShoal } from "./shoal-program.ts";
 
@@ -58,12 +62,42 @@ console.log("[]");
   expect((await shoal("get", "node", head.nodeId)).stdout).toContain(`node_id: "${head.nodeId}"\n`);
 });
 
+test("the calls of a cluster are a timeline, whole or compressed, and a file that cannot be written is told", async () => {
+  await startHead("--num-cpus", "1");
+  await program(`
+import { init, remote, shutdown } from "shoal";
+await init({ address: "auto" });
+const inner = remote(function inner() { return 1; });
+const outer = remote(async function outer() { return await inner.remote(); });
+await outer.remote();
+await shutdown();
+console.log("[]");
+`);
+  const folder = mkdtempSync(join(tmpdir(), "shoal-timeline-"));
+  const whole = join(folder, "trace.json");
+  expect(JSON.parse((await shoal("timeline", "--filename", whole, "--json")).stdout)).toEqual({ filename: whole, calls: 2 });
+  const events = JSON.parse(readFileSync(whole, "utf8")) as { ph: string; name: string }[];
+  expect(events.filter(({ ph }) => ph === "X").map(({ name }) => name)).toEqual(["task::inner", "task::outer"]);
+  expect(events.filter(({ ph }) => ph === "s" || ph === "f")).toHaveLength(2);
+  const compressed = join(folder, "trace.json.gz");
+  expect((await shoal("timeline", "--filename", compressed, "--last", "1h")).stdout).toBe(`2 calls are in ${compressed}\n`);
+  expect(JSON.parse(gunzipSync(readFileSync(compressed)).toString())).toEqual(events);
+  const missing = await shoal("timeline", "--filename", join(folder, "none", "trace.json"));
+  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("Cannot write the timeline: ENOENT")]);
+  const wrong = await shoal("timeline", "--last", "5 days");
+  expect([wrong.exitCode, wrong.stderr]).toEqual([
+    2,
+    expect.stringContaining("--last takes a time such as 60s, 5m or 2h: received 5 days"),
+  ]);
+});
+
 const WRONG: [words: string[], exitCode: number, message: string][] = [
   [["list", "actor", "-f", "stat=DEAD"], 2, "Cannot list actors: there is no column stat. Did you mean state?"],
   [["list", "actorz"], 2, 'there is no resource "actorz". Did you mean actors?'],
   [["list", "actors", "-f", "state"], 2, "a condition is COLUMN=VALUE: received state"],
   [["list", "actors", "--limit", "no"], 2, "--limit takes a whole number from 1: received no"],
   [["list", "actors", "--format", "xml"], 2, "--format is table, json or yaml: received xml"],
+  [["list", "actors", "--descending"], 2, "a descending order needs a column to sort by"],
   [["get", "actors", "none"], 1, "no row of actors has the id none"],
   [["summary", "nodes"], 2, "Cannot summarize nodes: there are summaries of actors and tasks"],
 ];

@@ -54,7 +54,7 @@ describe("a local session", () => {
     const seen = [first, second, third].flatMap(({ rows }) => rows.map(({ name }) => name));
     expect([seen.length, new Set(seen).size, seen.includes("holder-new"), third.nextPageToken]).toEqual([5, 5, false, undefined]);
     await expect(listActors({ pageToken, filters: [["state", "=", "DEAD"]] })).rejects.toThrow(
-      "Cannot list actors: the page token is of another query. Use it with the filters that it came with.",
+      "Cannot list actors: the page token is of another query. Use it with the filters and the order that it came with.",
     );
     let all = 0;
     for await (const { state } of iterActors({ limit: 1, filters: [["className", "contains", "Hold"]] })) if (state === "ALIVE") all += 1;
@@ -112,6 +112,58 @@ describe("a local session", () => {
     expect((finished?.endTimeMs ?? 0) - (finished?.startTimeMs ?? 0)).toBeGreaterThan(0);
   });
 
+  test("lists calls that wait, with the reason, each once, and names the parent and the attempt of a call", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "shoal-state-"));
+    const [flag, tried] = [join(folder, "go"), join(folder, "tried")];
+    const waits = remote(async function waits(path: string) {
+      while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 20));
+      return path;
+    }).options({ numCpus: 2 });
+    const follows = remote((path: string) => path).options({ name: "follows" });
+    const running = waits.remote(flag);
+    const queued = waits.remote(flag);
+    const follower = follows.remote(running);
+    const actor = Actor.options({ numCpus: 2 }).remote();
+    const actorCall = actor.pid.options({ name: "asks" }).remote();
+    const named = async (name: string) => (await listTasks({ filters: [["name", "=", name]], detail: true, sortBy: "state" })).rows;
+    const statesOf = async () => (await named("waits")).map(({ state }) => state);
+    await until(async () => (await statesOf()).includes("RUNNING"), "the first call to run");
+    expect(await named("waits")).toMatchObject([
+      { state: "PENDING_NODE_ASSIGNMENT", pendingReason: "It waits for a worker with 2 CPU.", startTimeMs: null, workerId: null },
+      { state: "RUNNING", pendingReason: null, attemptNumber: 0, parentTaskId: null },
+    ]);
+    expect(await named("follows")).toMatchObject([
+      { state: "PENDING_ARGS_AVAIL", pendingReason: "It waits for 1 of 1 arguments that are refs.", type: "NORMAL_TASK" },
+    ]);
+    expect(await named("asks")).toMatchObject([
+      { state: "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY", pendingReason: "Its actor has not started yet.", type: "ACTOR_TASK" },
+    ]);
+    const counts = (await summarizeTasks()).rows.find(({ name }) => name === "waits")?.stateCounts;
+    expect(counts).toEqual({ RUNNING: 1, PENDING_NODE_ASSIGNMENT: 1 });
+    const { total, numFiltered, rows } = await listTasks({ filters: [["state", "contains", "PENDING"]], limit: 1 });
+    expect([rows.length, numFiltered, total >= 4]).toEqual([1, 3, true]);
+    writeFileSync(flag, "");
+    await actorCall;
+    await kill(actor);
+    await Promise.all([running, queued, follower]);
+    const outer = remote(async function outer(path: string) {
+      const inner = remote(function inner(file: string) {
+        if (existsSync(file)) return 1;
+        writeFileSync(file, "");
+        throw new Error("once more");
+      }).options({ maxRetries: 1, retryOn: true });
+      return await inner.remote(path);
+    });
+    await outer.remote(tried);
+    const [parent] = await named("outer");
+    const attempts = (await listTasks({ filters: [["name", "=", "inner"]], detail: true, sortBy: "attemptNumber" })).rows;
+    expect(attempts.map(({ attemptNumber, state, parentTaskId }) => [attemptNumber, state, parentTaskId])).toEqual([
+      [0, "FAILED", parent?.taskId],
+      [1, "FINISHED", parent?.taskId],
+    ]);
+    expect(new Set(attempts.map(({ taskId }) => taskId)).size).toBe(1);
+  });
+
   test("counts each of 30,000 calls, finds the one that failed among them, and pages through them once", async () => {
     const quick = remote(function quick(index: number) {
       if (index === 7) throw new Error("seven");
@@ -158,6 +210,9 @@ describe("a local session", () => {
     [{ filters: [["pid", "=", "many"]] }, 'pid = takes a number: received "many"'],
     [{ filters: ["state=DEAD"] }, 'a filter is [column, operator, value]: received "state=DEAD"'],
     [{ limit: 10_001 }, "the limit is a whole number from 1 to 10000: received 10001"],
+    [{ sortBy: "stat" }, "there is no column stat. Did you mean state?"],
+    [{ sortBy: "requiredResources" }, "rows are not sorted by required_resources, which has parts"],
+    [{ isDescending: true }, "a descending order needs a column to sort by"],
     [{ pageToken: "x" }, 'the page token is not one that a list gave: received "x"'],
   ])("refuses %j", async (options, message) => {
     await expect(listActors(options as never)).rejects.toThrow(message);

@@ -35,7 +35,7 @@ await keeper.say.remote("first line\\n\\u001b[31mred\\u001b[0m " + ${JSON.string
 const failing = remote(() => { throw new Error("no such picture"); });
 await failing.remote().catch(() => {});
 const one = remote(() => 1);
-await Promise.all(Array.from({ length: 101 }, () => one.remote()));
+await Promise.all(Array.from({ length: 10_001 }, () => one.remote()));
 await shutdown();
 console.log("[]");
 `);
@@ -65,13 +65,16 @@ console.log("[]");
   async function loggedIn(options: Parameters<typeof openPage>[0] = {}): Promise<Page> {
     const page = await openPage(options);
     await page.goto((await run("dashboard")).stdout.trim());
-    await page.getByRole("table").waitFor();
+    await page.getByRole("heading", { name: "Use of the machines" }).waitFor();
     return page;
   }
 
   async function picture(page: Page, name: string): Promise<void> {
     if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}.png`) });
   }
+
+  const menu = (page: Page, name: string): Promise<void> =>
+    page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name }).click();
 
   const widthOf = (page: Page): Promise<number> => page.evaluate<number>("document.documentElement.scrollWidth");
 
@@ -80,10 +83,13 @@ console.log("[]");
     const link = (await run("dashboard")).stdout.trim();
     const beganMs = performance.now();
     await page.goto(link);
-    await page.getByText(nodeId).waitFor();
+    await page.getByRole("heading", { name: "Use of the machines" }).waitFor();
     const tookMs = performance.now() - beganMs;
     if (PICTURES !== undefined) console.log(`login to first content: ${Math.round(tookMs)} ms`);
-    expect(page.url()).toBe(`${origin}/ui/nodes`);
+    expect(page.url()).toBe(`${origin}/ui/overview`);
+    await picture(page, "overview-light");
+    await page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name: "Nodes" }).click();
+    await page.getByText("zone=a").waitFor();
     expect(await page.getByRole("table").innerText()).toMatch(/ALIVE[\s\S]*CPU[\s\S]*0 \/ 1[\s\S]*zone=a/);
     expect(await page.locator(".age").innerText()).toMatch(/^1 of 1 · as of \d\d:\d\d:\d\d$/);
     await picture(page, "nodes-light");
@@ -97,7 +103,7 @@ console.log("[]");
     await picture(other, "login");
     await other.getByLabel("Token").fill((await run("get-auth-token")).stdout.trim());
     await other.keyboard.press("Enter");
-    await other.getByText(nodeId).waitFor();
+    await other.getByRole("heading", { name: "Use of the machines" }).waitFor();
     // The two refusals are in the console as such.
     expect(faults.splice(0).map((fault) => /status of (\d+)/.exec(fault)?.[1] ?? fault)).toEqual(["403", "401"]);
     await page.context().close();
@@ -106,8 +112,11 @@ console.log("[]");
 
   test("each list is there; filters and pages stand in the address; attacks are text", async () => {
     const page = await loggedIn({ colorScheme: "dark" });
+    await picture(page, "overview-dark");
+    await menu(page, "Nodes");
+    await page.getByText(nodeId).waitFor();
     await picture(page, "nodes-dark");
-    await page.getByRole("link", { name: "Actors" }).click();
+    await menu(page, "Actors");
     await page.getByText("the-keeper").waitFor();
     await page.getByText("<img src=x onerror=alert(1)>\\u{202e}exe").waitFor();
     expect(await page.locator("td img").count()).toBe(0);
@@ -127,23 +136,86 @@ console.log("[]");
     await page.getByText("no such picture").first().waitFor();
     await picture(page, "tasks-dark");
     await page.getByLabel("State").selectOption("FINISHED");
-    await page.getByText("100 of 102 that match, of 103 in all").waitFor();
+    await page.getByText(/^100 of [\d,]+ that match, of 10,003 in all/).waitFor();
     await page.getByRole("button", { name: "Older" }).click();
-    await page.getByText("2 of 102 that match, of 103 in all").and(page.getByText(/^2 of/)).waitFor();
+    await until(() => page.url().includes("page_token"), "the second page");
     expect(page.url()).toMatch(/\?state=FINISHED&page_token=./);
-    expect(await page.getByRole("row").count()).toBe(3);
+    expect(await page.getByRole("row").count()).toBe(101);
     await page.getByRole("button", { name: "Newest" }).click();
-    await page.getByText("100 of 102 that match").waitFor();
+    await page.getByText(/^100 of [\d,]+ that match/).waitFor();
     expect(page.url()).toBe(`${origin}/ui/tasks?state=FINISHED`);
-    await page.getByRole("link", { name: "Workers" }).click();
+    await menu(page, "Workers");
     await page.locator("td").getByText("ALIVE").first().waitFor();
     await picture(page, "workers-dark");
-    await page.getByRole("link", { name: "Placement groups" }).click();
+    await menu(page, "Placement groups");
     await page.getByText("There is none").waitFor();
     expect(faults).toEqual([]);
     await page.goto(`${origin}/ui/nodes?by=nothing&filter=x`);
     await page.getByText("there is no column nothing").waitFor();
     expect(faults.splice(0)).toEqual([expect.stringContaining("status of 400")]);
+    await page.context().close();
+  });
+
+  test("the overview leads to the error, the call and its worker; a click on a column sorts", async () => {
+    const page = await loggedIn();
+    const errors = page.locator("section", { has: page.getByRole("heading", { name: "Newest errors" }) });
+    await errors.getByText("no such picture").first().waitFor();
+    await errors.getByRole("link").last().click();
+    await page.getByRole("heading", { name: /^Task / }).waitFor();
+    expect(page.url()).toMatch(/\/ui\/tasks\?id=[0-9a-f]{32}$/);
+    const facts = page.locator(".facts");
+    expect(await facts.innerText()).toMatch(/attempt number\n0\n[\s\S]*state\nFAILED\n[\s\S]*error type\nTASK_EXECUTION_EXCEPTION/);
+    await picture(page, "task-light");
+    await facts.locator("div", { hasText: "worker id" }).getByRole("link").click();
+    await page.getByRole("heading", { name: /^Worker / }).waitFor();
+    await page.goBack();
+    await page.getByRole("link", { name: "Calls that it made" }).click();
+    await page.getByText("None matches").waitFor();
+    await page.goto(`${origin}/ui/tasks?state=FINISHED`);
+    await page.getByRole("button", { name: "Name" }).click();
+    await page.locator("th[aria-sort=ascending]").getByText("Name").waitFor();
+    await page.getByText("Keeper.say").waitFor();
+    expect(page.url()).toBe(`${origin}/ui/tasks?state=FINISHED&sort=name`);
+    await page.getByRole("button", { name: "Name" }).click();
+    await page.locator("th[aria-sort=descending]").getByText("Name").waitFor();
+    await until(async () => (await page.getByText("Keeper.say").count()) === 0, "the other end of the list");
+    await page.goto(`${origin}/ui/tasks?id=none`);
+    await page.getByText("The cluster has no such row").waitFor();
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a token that only reads sees all; a hidden page asks nothing; a session that ends leads back to the same list", async () => {
+    const viewToken = (await run("token", "create", "--for", "http", "--role", "view")).stdout.trim().split("\n").at(-1) ?? "";
+    const page = await openPage();
+    await page.goto(`${origin}/ui/tasks?state=FAILED`);
+    await page.getByLabel("Token").fill(viewToken);
+    await page.keyboard.press("Enter");
+    await page.getByText("no such picture").first().waitFor();
+    faults.splice(0);
+    let asked = 0;
+    const show = (isHidden: boolean): Promise<unknown> =>
+      page.evaluate(
+        `Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))`,
+      );
+    await page.waitForResponse((response) => response.url().includes("/api/v0/tasks"));
+    await show(true);
+    page.on("request", () => {
+      asked += 1;
+    });
+    // A page in view asks each two seconds.
+    await page.waitForTimeout(2_500);
+    expect(asked).toBe(0);
+    await show(false);
+    await until(() => asked > 0, "a question");
+    const cookies = await page.context().cookies();
+    await page.context().addCookies(cookies.map((cookie) => ({ ...cookie, value: `${cookie.value.slice(0, -2)}AA` })));
+    await page.getByText("the session has expired: log in again").waitFor();
+    await page.getByLabel("Token").fill(viewToken);
+    await page.keyboard.press("Enter");
+    await page.getByText("no such picture").first().waitFor();
+    expect(page.url()).toBe(`${origin}/ui/tasks?state=FAILED`);
+    expect(faults.splice(0).map((fault) => /status of (\d+)/.exec(fault)?.[1] ?? fault)).toEqual(["403"]);
     await page.context().close();
   });
 
@@ -163,7 +235,7 @@ console.log("[]");
     expect(page.url()).toMatch(/\/ui\/logs\?by=actor_id&filter=[0-9a-f]{32}&state=err$/);
     await page.goBack();
     await page.getByText("first line").waitFor();
-    await page.getByRole("link", { name: "Logs" }).click();
+    await menu(page, "Logs");
     await page.getByLabel("Name or node contains").fill("supervisor");
     await page.getByRole("link", { name: "supervisor.log" }).click();
     await page.getByText("Starts: process").waitFor();
@@ -180,12 +252,13 @@ console.log("[]");
 
   test("a phone of 360 pixels shows all without scrolling sideways", async () => {
     const page = await loggedIn({ viewport: { width: 360, height: 740 } });
-    for (const name of ["nodes", "actors", "tasks", "workers", "logs"]) {
+    for (const name of ["overview", "nodes", "actors", "tasks", "workers", "logs"]) {
       await page.goto(`${origin}/ui/${name}`);
       await page
         .locator(".age")
         .getByText(/as of|^\d+ of/)
         .waitFor();
+      await page.locator("main :is(table, .plain)").first().waitFor();
       expect([name, await widthOf(page)]).toEqual([name, 360]);
       await picture(page, `${name}-phone`);
     }
@@ -195,8 +268,7 @@ console.log("[]");
 
   test("the keyboard reaches the lists, and the page follows a server that was killed", { timeout: 60_000 }, async () => {
     const page = await loggedIn();
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Tab");
+    for (let tabs = 0; tabs < 3; tabs += 1) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await page.getByText("the-keeper").waitFor();
     expect(page.url()).toBe(`${origin}/ui/actors`);

@@ -341,6 +341,7 @@ export class ActorClient {
         continue;
       }
       if (record.retriesLeft > 0) record.retriesLeft -= 1;
+      record.attempt += 1;
       again.push(record);
     }
     for (const record of again) record.isQueued = true;

@@ -72,6 +72,8 @@ export interface CallRecord extends EncodedArguments {
   readonly stream: ItemSink | undefined;
   readonly retry: RetryPolicy;
   retriesLeft: number;
+  /** How often it was tried before. */
+  attempt: number;
   /** Whether the worker said that the call began and waits. */
   hasParked: boolean;
   /** The task or actor call of this process that made it; undefined for the driver's own. */

@@ -220,6 +220,7 @@ export class Calls {
     const client = this.actors.get(record.actor as ActorId);
     record.isEnded = false;
     record.isRemade = true;
+    record.attempt += 1;
     record.hasParked = false;
     for (const entry of record.results) if (!entry.isSettled) entry.maker = record;
     if (this.#endedBy !== undefined) {
@@ -275,6 +276,7 @@ export class Calls {
       retry: options.retry,
       stream,
       retriesLeft: options.retry.maxRetries,
+      attempt: 0,
       hasParked: false,
       parent: taskContext.current,
       callSite: this.#callSites.above(actor === undefined ? this.callTask : this.callActor),
@@ -540,6 +542,7 @@ export class Calls {
 
   #again(record: CallRecord, delayMs: number = record.retry.retryDelayMs): void {
     if (record.retriesLeft > 0) record.retriesLeft -= 1;
+    record.attempt += 1;
     const submit = (): void => {
       this.#held.delete(record);
       if (record.isEnded) return;

@@ -42,6 +42,7 @@ function call(results: Payload[], pinned: ObjectEntry[] = [], argumentBytes = 0)
     results: entries,
     retry: { maxRetries: 3, retryOn: false, retryDelayMs: 0 },
     retriesLeft: 3,
+    attempt: 0,
     hasParked: false,
     callSite: undefined,
     parent: undefined,

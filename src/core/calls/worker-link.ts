@@ -93,6 +93,9 @@ export class WorkerLink {
   /** The target of the last call, which is most often the target of the next. */
   #lastTarget: CallTarget | undefined;
   #lastNumber = 0;
+  /** The call from which the last one was made; 0 for none. */
+  #parentId = 0;
+  #parentPrefix = "";
 
   constructor(options: WorkerLinkOptions) {
     const { connection, events, processId, table, holderId, number } = options;
@@ -197,7 +200,11 @@ export class WorkerLink {
       record.numReturns === 1 &&
       record.name === undefined &&
       (record.shape === DEFAULT_SHAPE || record.target.kind === "method") &&
-      !record.isRemade;
+      !record.isRemade &&
+      record.attempt === 0;
+    const parentId = record.parent?.callId ?? 0;
+    if (parentId !== this.#parentId || (parentId !== 0 && record.parent?.taskIdPrefix !== this.#parentPrefix))
+      this.#tellParent(record.parent);
     if (isPlain) {
       this.#connection.sendNumbered(type, record.graph ? FRAME_FLAG.GRAPH : 0, callId, number, record.chunk, record.start, record.end);
       return;
@@ -218,6 +225,7 @@ export class WorkerLink {
       actorId: record.actor,
       incarnation: this.#options.incarnation,
       ...(record.isRemade && record.target.kind === "method" ? { isRemade: true } : {}),
+      ...(record.attempt > 0 ? { attempt: record.attempt } : {}),
       accelerators,
       stream: record.stream?.header(),
       ...this.#held.hold(payloads),
@@ -227,6 +235,13 @@ export class WorkerLink {
       credit: (consumed) => this.#connection.sendNumbered(MESSAGE.STREAM_CREDIT, 0, callId, consumed, NO_BYTES, 0, 0),
       stop: () => this.#connection.send(MESSAGE.STREAM_STOP, undefined, { callId }),
     });
+  }
+
+  /** Calls are recorded with the call that made them. Most come from the same one as the call before, so their frames do not name it. */
+  #tellParent(parent: CallRecord["parent"]): void {
+    this.#parentId = parent?.callId ?? 0;
+    this.#parentPrefix = parent?.taskIdPrefix ?? "";
+    this.#connection.sendText(MESSAGE.CALL_PARENT, 0, this.#parentId, 0, this.#parentId === 0 ? "" : this.#parentPrefix);
   }
 
   /** Writes at once what was pushed in this turn, as `Connection.flushEarly` does. */

@@ -14,6 +14,7 @@ import type { Frame } from "../../runtime/wire/frame.ts";
 import { handle, type Handlers, readHeader } from "../../runtime/wire/message-table.ts";
 import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../runtime/wire/messages-to-process.ts";
 import { type ActorStateHeader, MESSAGE, type WorkerExitedHeader } from "../../runtime/wire/messages.ts";
+import { selectPending } from "../calls/pending-calls.ts";
 import type { Runtime } from "../runtime.ts";
 
 type ProcessHandlers = Handlers<MessagesToProcess, [frame: Frame]>;
@@ -112,7 +113,8 @@ export class DaemonMessages {
   }
 
   #callHandlers(): Partial<ProcessHandlers> {
-    const { cancellation, table, why, actors } = this.#runtime;
+    const { cancellation, table, why, actors, calls, daemon, options } = this.#runtime;
+    const { ids, jobId } = options;
     return {
       [MESSAGE.ACTOR_STATE]: (state, { body }) => this.#actorState(state, body),
       [MESSAGE.ACTOR_REDIRECT]: ([from, to, owner]) => {
@@ -122,6 +124,7 @@ export class DaemonMessages {
       },
       [MESSAGE.CANCEL_REF]: ({ id, force, recursive }) => cancellation.cancelForOther(table.lookup(id), { force, recursive }),
       [MESSAGE.WHY_REF]: (asked, { callId }) => why.answer(callId, asked),
+      [MESSAGE.OPEN_CALLS]: (asked, { callId }) => daemon.reply(callId, selectPending({ ids, jobId, calls }, asked)),
     };
   }
 

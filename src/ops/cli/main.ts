@@ -12,6 +12,7 @@ import { statusCommand } from "./status-command.ts";
 import { stateCommands } from "./state-commands.ts";
 import { startCommand } from "./start-command.ts";
 import { stopCommand } from "./stop-command.ts";
+import { timelineCommand } from "./timeline-command.ts";
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./token-commands.ts";
 import { tuneListTrialsCommand, tuneShowCommand } from "./tune-commands.ts";
 import { versionCommand } from "./version-command.ts";
@@ -29,6 +30,7 @@ const COMMANDS: readonly Command[] = [
   tuneListTrialsCommand,
   tuneShowCommand,
   ...stateCommands,
+  timelineCommand,
   ...logCommands,
   ...serveCommands,
   versionCommand,

@@ -20,11 +20,15 @@ const listCommand: Command = defineCommand({
   description: `Lists the newest rows that match, with the number of all. ${RESOURCE_HELP}
 Conditions are COLUMN=VALUE, COLUMN!=VALUE, COLUMN~TEXT (contains), COLUMN<NUMBER and COLUMN>NUMBER.
 
-Example: shoal list actors -f state=DEAD -f 'class_name~Model' --detail`,
+Examples:
+  shoal list actors -f state=DEAD -f 'class_name~Model' --detail
+  shoal list tasks --sort-by duration_ms --descending --detail`,
   words: ["RESOURCE"],
   options: {
     filter: { short: "f", valueName: "CONDITION", isList: true, help: "show only rows that meet it; may be given several times" },
     limit: { short: "n", valueName: "COUNT", help: "maximum number of rows, up to 10000 (default: 100)" },
+    "sort-by": { valueName: "COLUMN", help: "sort by a column instead of newest first" },
+    descending: { help: "with --sort-by: largest values first" },
     "page-token": { valueName: "TOKEN", help: "show the next page; the page before ends with its token" },
     detail: { help: "show all columns" },
     timeout: { valueName: "SECONDS", help: "how long a node may take to answer (default: 30)" },
@@ -37,6 +41,8 @@ Example: shoal list actors -f state=DEAD -f 'class_name~Model' --detail`,
     const query = {
       filters: options.filter.map((text) => filterOf(text)),
       limit: numberOf("list", "limit", options.limit),
+      sortBy: options["sort-by"],
+      isDescending: options.descending,
       pageToken: options["page-token"],
       detail: options.detail,
       timeoutMs: secondsOf(options.timeout),

@@ -14,6 +14,7 @@ import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
 import { ClusterLink } from "../connection/cluster-link.ts";
 import { LiveReader } from "../state/live-reader.ts";
 import { MetricReader } from "../state/metric-reader.ts";
+import { OverviewReader } from "../state/overview.ts";
 import { LogReader } from "../state/log-reader.ts";
 import { clusterToken, HttpTokens } from "./access/http-tokens.ts";
 import { LoginCodes } from "./access/login-codes.ts";
@@ -58,6 +59,7 @@ const { host, allowedHosts, tls, clusterName, headAddress, directory, hasRivals 
 const link = new ClusterLink(headAddress);
 const token = await clusterToken(directory, hasRivals ? link : undefined);
 const reader = new LiveReader((type, header, options) => link.ask(type, header, options));
+const metrics = new MetricReader((type, header, options) => link.ask(type, header, options), reader);
 const session = { clusterToken: token, isTls: tls !== undefined };
 const routes = routeTable({
   codes: new LoginCodes(() => performance.now()),
@@ -65,7 +67,8 @@ const routes = routeTable({
   link,
   clusterName,
   reader,
-  metrics: new MetricReader((type, header, options) => link.ask(type, header, options), reader),
+  metrics,
+  overview: new OverviewReader({ ask: (type, header, options) => link.ask(type, header, options), state: reader, metrics }),
   logs: new LogReader((type, header, options) => link.request(type, header, options), reader),
   page: new PageFiles(pageFolder()),
 });

@@ -112,7 +112,7 @@ export class HttpServer {
   /** Sends a text as it comes, no faster than its client reads. A text that breaks off breaks the connection, so that it looks like none that ended. */
   async #stream(request: IncomingMessage, response: ServerResponse, answer: StreamedAnswer): Promise<void> {
     if (this.#streams >= STREAMS_MAX) {
-      const refusal = textAnswer(`Cannot answer: ${STREAMS_MAX} logs are being sent already`, 429);
+      const refusal = textAnswer(`Cannot answer: ${STREAMS_MAX} long answers are being sent already`, 429);
       return send(request, response, { ...refusal, body: refusal.body as string, headers: { "retry-after": "1" } });
     }
     this.#streams += 1;

@@ -5,7 +5,8 @@
  * Values of filters get the type of their column here: texts of a command line become numbers.
  */
 import { nearNames } from "../../runtime/base/near-names.ts";
-import type { StateFilter, StateResource } from "./state-reader.ts";
+import type { StateOrder } from "../../runtime/wire/state-messages.ts";
+import type { ListQuery, StateFilter, StateResource } from "./state-reader.ts";
 
 type ColumnKind = "text" | "number" | "boolean" | "object";
 
@@ -106,7 +107,10 @@ export const COLUMNS: Readonly<Record<StateResource, ResourceColumns>> = {
       error_type: TEXT,
       start_time_ms: detail(NUMBER),
       end_time_ms: detail(NUMBER),
+      duration_ms: detail(NUMBER),
       error_message: detail(TEXT),
+      parent_task_id: detail(TEXT),
+      pending_reason: detail(TEXT),
     },
   },
   workers: {
@@ -144,6 +148,20 @@ export function checkedFilters(resource: StateResource, filters: readonly StateF
       throw new RangeError(`Cannot list ${resource}: a filter's operator is one of ${OPERATORS.join(", ")}: received ${operator}`);
     return [name, operator, operator === "contains" ? String(value) : typedValue({ resource, name, column, operator }, value)];
   });
+}
+
+/** @throws RangeError for an unknown column, or one whose values have no order */
+export function checkedOrder(
+  resource: StateResource,
+  { sortBy, isDescending = false }: Pick<ListQuery, "sortBy" | "isDescending">,
+): StateOrder | undefined {
+  if (sortBy === undefined) {
+    if (!isDescending) return undefined;
+    throw new RangeError(`Cannot list ${resource}: a descending order needs a column to sort by`);
+  }
+  if (columnOf(resource, sortBy).kind === "object")
+    throw new RangeError(`Cannot list ${resource}: rows are not sorted by ${sortBy}, which has parts. Sort by a text or a number.`);
+  return { column: sortBy, isDescending };
 }
 
 /** @throws RangeError for a column that the resource has not */

@@ -15,10 +15,12 @@ import {
   type JobState,
   type NodeState,
   type PlacementGroupState,
+  snakeColumn,
   snakeFilter,
   type TaskState,
   type WorkerState,
 } from "./rows.ts";
+import { timelineTexts } from "./timeline.ts";
 import type { ListQuery, StateFilter, StateResource, SummaryAnswer } from "./state-reader.ts";
 
 export type { ActorState, DeathCause, JobState, NodeState, PlacementGroupState, TaskState, WorkerState } from "./rows.ts";
@@ -30,6 +32,9 @@ export interface ListOptions extends ListQuery {
   /** Conditions that a row meets, all of them: `[["state", "=", "ALIVE"]]`. Operators: `=`, `!=`, `contains`, `<`, `>`. */
   readonly filters?: readonly StateFilter[] | undefined;
 }
+
+/** Options of `timeline`. */
+export type TimelineOptions = Pick<ListOptions, "filters" | "timeoutMs">;
 
 /** A page of rows. */
 export interface Page<Row> {
@@ -123,7 +128,8 @@ export const listNodes = (options?: ListOptions): Promise<Page<NodeState>> => li
 /** Lists placement groups. See `listActors`. */
 export const listPlacementGroups = (options?: ListOptions): Promise<Page<PlacementGroupState>> => list("placement_groups", options);
 /**
- * Lists calls that run or have ended, of tasks and of actors. `total` is exact; each node keeps the last 131,072 rows (`numDropped`).
+ * Lists calls of tasks and of actors: those that wait, that run, and that have ended. `total` is exact; each node keeps the last 131,072 rows of
+ * ended calls (`numDropped`).
  * See `listActors`.
  */
 export const listTasks = (options?: ListOptions): Promise<Page<TaskState>> => list("tasks", options);
@@ -188,13 +194,27 @@ export async function* getLog({ tail, follow, intervalMs, signal, ...source }: G
   yield* logTexts(logs.read(found, { tail, follow, intervalMs, signal, timeoutMs: source.timeoutMs }));
 }
 
+/**
+ * Writes all calls that have begun as a Chrome trace, in pieces of JSON, which Perfetto opens.
+ *
+ * @throws RangeError for an unknown column or operator
+ * @example
+ * import { createWriteStream } from "node:fs";
+ * await pipeline(timeline({ filters: [["name", "contains", "resize"]] }), createWriteStream("trace.json"));
+ */
+export function timeline({ filters, timeoutMs }: TimelineOptions = {}): AsyncGenerator<string, void, undefined> {
+  return timelineTexts(reader.spans({ filters: filters?.map(snakeFilter), timeoutMs }));
+}
+
 /** Counts actors by class and state. */
 export const summarizeActors = async (): Promise<Summary> => summaryOf(await reader.summarize("actors"));
 /** Counts calls by name and state, those too whose rows were not kept. */
 export const summarizeTasks = async (): Promise<Summary> => summaryOf(await reader.summarize("tasks"));
 
 async function list<Row>(resource: StateResource, options: ListOptions = {}): Promise<Page<Row>> {
-  const answer = await reader.list(resource, { ...options, filters: options.filters?.map(snakeFilter) });
+  const { filters, sortBy } = options;
+  const sorted = typeof sortBy === "string" ? { sortBy: snakeColumn(sortBy) } : {};
+  const answer = await reader.list(resource, { ...options, filters: filters?.map(snakeFilter), ...sorted });
   const { partial_failure_warning: failure, next_page_token: token } = answer;
   return {
     rows: answer.rows.map((row) => camelRow<Row>(row)),

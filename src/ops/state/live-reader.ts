@@ -5,18 +5,20 @@
  * at a time. A node that does not answer in time is named in the answer, and the other rows are shown.
  */
 import type { NodeId } from "../../runtime/base/ids.ts";
-import { type KeyedRow, newest, type SelectedRows, selectRows, type StateRow } from "../../runtime/observe/select-rows.ts";
+import { firstRows, type KeyedRow, type SelectedRows, selectRows, type StateRow } from "../../runtime/observe/select-rows.ts";
 import { isNetworkAddress, parseNetworkAddress } from "../../runtime/os/network/network-address.ts";
 import { type ActorInfoHeader, type GroupHeader, MESSAGE, type NodeHeader } from "../../runtime/wire/messages.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
-import type { NodeResource, StateQuery } from "../../runtime/wire/state-messages.ts";
-import { checkedFilters, COLUMNS } from "./columns.ts";
+import type { NodeResource, StateKey, StateQuery } from "../../runtime/wire/state-messages.ts";
+import { checkedFilters, checkedOrder, COLUMNS } from "./columns.ts";
 import { keyOfPageToken, pageToken } from "./page-token.ts";
 import { NODES_ASKED_AT_ONCE, STATE_TIMEOUT_DEFAULT_MS } from "./limits.ts";
 import {
   type ListAnswer,
   type ListQuery,
   RESOURCES,
+  type SpanBatch,
+  type SpanQuery,
   type StateReader,
   type StateResource,
   type SummaryAnswer,
@@ -37,6 +39,13 @@ interface Gathered extends SelectedRows {
   readonly failures: string[];
 }
 
+interface NodeQuery {
+  readonly resource: NodeResource;
+  readonly query: StateQuery;
+  /** Ids of calls that have begun. */
+  readonly begun?: readonly string[];
+}
+
 export class LiveReader implements StateReader {
   readonly #ask: Ask;
 
@@ -50,9 +59,10 @@ export class LiveReader implements StateReader {
     if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)
       throw new RangeError(`Cannot list ${resource}: the limit is a whole number from 1 to ${LIMIT_MAX}: received ${limit}`);
     const filters = checkedFilters(resource, query.filters ?? []);
-    const before = query.pageToken === undefined ? undefined : keyOfPageToken({ resource, filters }, query.pageToken);
+    const order = checkedOrder(resource, query);
+    const before = query.pageToken === undefined ? undefined : keyOfPageToken({ resource, filters, order }, query.pageToken);
     // One more row than shown tells whether there is a next page.
-    const found = await this.#gather(resource, { filters, limit: limit + 1, before, detail }, timeoutMs);
+    const found = await this.#gather(resource, { filters, limit: limit + 1, before, order, detail }, timeoutMs);
     const page = found.rows.slice(0, limit);
     const last = page.at(-1);
     const hasMore = found.rows.length > limit && last !== undefined;
@@ -61,7 +71,7 @@ export class LiveReader implements StateReader {
       total: found.total,
       num_filtered: found.numFiltered,
       num_dropped: found.numDropped,
-      next_page_token: hasMore ? pageToken({ resource, filters }, last.key) : null,
+      next_page_token: hasMore ? pageToken({ resource, filters, order }, last.key) : null,
       partial_failure_warning: found.failures.length === 0 ? null : found.failures.join(" "),
       warnings: found.warnings,
       as_of_ms: found.asOfMs,
@@ -79,7 +89,7 @@ export class LiveReader implements StateReader {
     const { rows, asOfMs, warnings, failures } =
       resource === "actors"
         ? await this.#gather(resource, ALL_ROWS, STATE_TIMEOUT_DEFAULT_MS)
-        : await this.#fromNodes("task_counts", ALL_ROWS, STATE_TIMEOUT_DEFAULT_MS);
+        : await this.#calls(["task_counts", "pending_counts"], ALL_ROWS, STATE_TIMEOUT_DEFAULT_MS);
     const sums = new Map<string, SummaryRow & { state_counts: Record<string, number> }>();
     let total = 0;
     for (const { row } of rows) {
@@ -92,6 +102,17 @@ export class LiveReader implements StateReader {
       }
     }
     return { total, rows: Array.from(sums.values()), warnings: [...failures, ...warnings], as_of_ms: asOfMs };
+  }
+
+  async *spans({ filters = [], timeoutMs = STATE_TIMEOUT_DEFAULT_MS }: SpanQuery = {}): AsyncGenerator<SpanBatch, void, undefined> {
+    const query = { filters: checkedFilters("tasks", [...filters, ["start_time_ms", ">", 0]]), limit: LIMIT_MAX, detail: true };
+    const nodes = (await this.#nodes(timeoutMs)).filter(({ alive }) => alive);
+    const feeds = nodes.map(({ nodeId }) => {
+      const ask = (before: StateKey | undefined): Promise<NodeStateAnswer> =>
+        this.#askNode(nodeId, { resource: "task_spans", query: { ...query, before } }, timeoutMs);
+      return new SpanFeed(nodeId, ask);
+    });
+    yield* mergedSpans(feeds);
   }
 
   async #gather(resource: StateResource, query: StateQuery, timeoutMs: number): Promise<Gathered> {
@@ -112,10 +133,11 @@ export class LiveReader implements StateReader {
         return ofHead((await this.#ask(MESSAGE.GROUPS, undefined, { timeoutMs })).map(groupRow));
       case "nodes":
         return ofHead((await this.#nodes(timeoutMs)).map(nodeRow));
-      case "jobs":
       case "tasks":
+        return this.#calls(["tasks", "pending_tasks"], query, timeoutMs);
+      case "jobs":
       case "workers":
-        return this.#fromNodes(resource, query, timeoutMs);
+        return this.#fromNodes({ resource, query }, timeoutMs);
     }
   }
 
@@ -123,36 +145,111 @@ export class LiveReader implements StateReader {
     return this.#ask(MESSAGE.NODES, undefined, { timeoutMs });
   }
 
-  async #fromNodes(resource: NodeResource, query: StateQuery, timeoutMs: number): Promise<Gathered> {
+  /**
+   * Gathers the calls that have begun, from workers, then those that have not, from the processes that made them. Those learn which have
+   * begun, so no call is counted twice; a call that begins in between is still listed, as one that waits.
+   */
+  async #calls([begun, pending]: ["tasks" | "task_counts", NodeResource], query: StateQuery, timeoutMs: number): Promise<Gathered> {
+    const first = await this.#fromNodes({ resource: begun, query }, timeoutMs);
+    const second = await this.#fromNodes({ resource: pending, query, begun: first.begun }, timeoutMs);
+    // An answer may be under way to the caller: the record of the end is the later fact.
+    const known = begun === "tasks" ? new Set(first.rows.map(({ key }) => key[1])) : undefined;
+    const waiting = second.rows.filter(({ key }) => known?.has(key[1]) !== true);
+    const twice = second.rows.length - waiting.length;
+    return {
+      rows: firstRows([...first.rows, ...waiting], query),
+      total: first.total + second.total - twice,
+      numFiltered: first.numFiltered + second.numFiltered - twice,
+      numDropped: first.numDropped,
+      asOfMs: Math.min(first.asOfMs, second.asOfMs),
+      warnings: [...first.warnings, ...second.warnings],
+      failures: Array.from(new Set([...first.failures, ...second.failures])),
+    };
+  }
+
+  async #fromNodes(asked: NodeQuery, timeoutMs: number): Promise<Gathered & { readonly begun: string[] }> {
     const nodes = (await this.#nodes(timeoutMs)).filter(({ alive }) => alive);
     const failures: string[] = [];
-    const answers: ReplyTo<typeof MESSAGE.NODE_STATE>[] = [];
+    const answers: NodeStateAnswer[] = [];
     for (let first = 0; first < nodes.length; first += NODES_ASKED_AT_ONCE) {
-      const asked = nodes.slice(first, first + NODES_ASKED_AT_ONCE);
-      const settled = await Promise.allSettled(asked.map(({ nodeId }) => this.#askNode(nodeId, { resource, query }, timeoutMs)));
+      const some = nodes.slice(first, first + NODES_ASKED_AT_ONCE);
+      const settled = await Promise.allSettled(some.map(({ nodeId }) => this.#askNode(nodeId, asked, timeoutMs)));
       for (const [index, result] of settled.entries()) {
         if (result.status === "fulfilled") answers.push(result.value);
-        else failures.push(`Node ${asked[index]?.nodeId} did not answer: ${(result.reason as Error).message}.`);
+        else failures.push(`Node ${some[index]?.nodeId} did not answer: ${(result.reason as Error).message}.`);
       }
     }
     const rows = answers.flatMap(keyedRows);
     return {
-      rows: newest(rows, query.limit),
+      rows: firstRows(rows, asked.query),
       total: sum(answers.map(({ total }) => total)),
       numFiltered: sum(answers.map(({ numFiltered }) => numFiltered)),
       numDropped: sum(answers.map(({ numDropped }) => numDropped)),
       asOfMs: Math.min(Date.now(), ...answers.map(({ asOfMs }) => asOfMs)),
       warnings: answers.flatMap(({ warnings }) => warnings),
       failures,
+      begun: answers.flatMap(({ begun = [] }) => begun),
     };
   }
 
-  #askNode(
-    node: NodeId,
-    asked: { resource: NodeResource; query: StateQuery },
-    timeoutMs: number,
-  ): Promise<ReplyTo<typeof MESSAGE.NODE_STATE>> {
+  #askNode(node: NodeId, asked: NodeQuery, timeoutMs: number): Promise<NodeStateAnswer> {
     return this.#ask(MESSAGE.NODE_STATE, { node, ...asked }, { timeoutMs });
+  }
+}
+
+type NodeStateAnswer = ReplyTo<typeof MESSAGE.NODE_STATE>;
+
+/** The calls of one node, page after page. */
+class SpanFeed {
+  rows: KeyedRow[] = [];
+  isDone = false;
+  warnings: string[] = [];
+  readonly #node: string;
+  readonly #ask: (before: StateKey | undefined) => Promise<NodeStateAnswer>;
+  #before: StateKey | undefined;
+
+  constructor(node: string, ask: (before: StateKey | undefined) => Promise<NodeStateAnswer>) {
+    this.#node = node;
+    this.#ask = ask;
+  }
+
+  /** Start of the next call; -Infinity where there is none. */
+  get nextMs(): number {
+    return Number(this.rows.at(-1)?.key[0] ?? Number.NEGATIVE_INFINITY);
+  }
+
+  async fill(): Promise<void> {
+    try {
+      const answer = await this.#ask(this.#before);
+      if (this.#before === undefined && answer.numDropped > 0)
+        this.warnings.push(`Node ${this.#node}: ${answer.numDropped} calls are counted and were not kept.`);
+      // The oldest last, as rows are taken from the end.
+      this.rows = keyedRows(answer).reverse();
+      this.isDone = answer.rows.length < LIMIT_MAX;
+      this.#before = this.rows[0]?.key;
+    } catch (error) {
+      this.isDone = true;
+      this.warnings.push(`Node ${this.#node} did not answer: ${(error as Error).message}.`);
+    }
+  }
+}
+
+/** Merges the calls of all nodes, the newest first, as a parent and its child may be on different nodes. */
+async function* mergedSpans(feeds: readonly SpanFeed[]): AsyncGenerator<SpanBatch, void, undefined> {
+  for (;;) {
+    await Promise.all(feeds.filter(({ rows, isDone }) => rows.length === 0 && !isDone).map((feed) => feed.fill()));
+    const warnings = feeds.flatMap((feed) => feed.warnings.splice(0));
+    const rows: StateRow[] = [];
+    for (;;) {
+      let newest: SpanFeed | undefined;
+      for (const feed of feeds) if (feed.nextMs > (newest?.nextMs ?? Number.NEGATIVE_INFINITY)) newest = feed;
+      const taken = newest?.rows.pop();
+      if (newest === undefined || taken === undefined) break;
+      rows.push(taken.row);
+      if (newest.rows.length === 0 && !newest.isDone) break;
+    }
+    if (rows.length === 0 && warnings.length === 0) return;
+    yield { rows, warnings, asOfMs: Date.now() };
   }
 }
 
@@ -169,7 +266,7 @@ function shown(resource: StateResource, row: StateRow): StateRow {
   return Object.fromEntries(Object.entries(row).filter(([name]) => columns[name]?.isDetail !== true));
 }
 
-function keyedRows({ rows, keys }: ReplyTo<typeof MESSAGE.NODE_STATE>): KeyedRow[] {
+function keyedRows({ rows, keys }: NodeStateAnswer): KeyedRow[] {
   return rows.flatMap((row, index) => {
     const key = keys[index];
     return key === undefined ? [] : [{ row, key }];

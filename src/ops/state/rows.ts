@@ -79,24 +79,42 @@ export interface PlacementGroupState {
   readonly isDetached?: boolean;
 }
 
-/** A call of a function or of an actor's method that has begun. */
+/** A call of a function or of an actor's method. */
 export interface TaskState {
   readonly taskId: string;
+  /** How often it was tried before. */
   readonly attemptNumber: number;
   /** Name of the function, or `Class.method`. */
   readonly name: string;
-  readonly state: "RUNNING" | "FINISHED" | "FAILED";
+  /** The first four: it has not begun. */
+  readonly state:
+    | "PENDING_ARGS_AVAIL"
+    | "PENDING_NODE_ASSIGNMENT"
+    | "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY"
+    | "SUBMITTED_TO_WORKER"
+    | "RUNNING"
+    | "FINISHED"
+    | "FAILED";
   readonly jobId: string;
   readonly actorId: string | null;
   readonly type: "NORMAL_TASK" | "ACTOR_TASK";
   readonly funcOrClassName: string;
-  readonly nodeId: string;
-  readonly workerId: string;
-  readonly workerPid: number;
+  /** Null until it has begun. */
+  readonly nodeId: string | null;
+  /** Null until it was sent to a worker. */
+  readonly workerId: string | null;
+  readonly workerPid: number | null;
   /** Ray's words: `TASK_EXECUTION_EXCEPTION`, `TASK_CANCELLED` or `WORKER_DIED`. */
   readonly errorType: string | null;
-  readonly startTimeMs?: number;
+  /** Null until it has begun. */
+  readonly startTimeMs?: number | null;
   readonly endTimeMs?: number | null;
+  /** From its start to its end, or until now. */
+  readonly durationMs?: number | null;
+  /** The call that made it; null where it was made by a program. */
+  readonly parentTaskId?: string | null;
+  /** Why it has not begun, in one line. */
+  readonly pendingReason?: string | null;
   /** The error's stack, or how the worker ended. */
   readonly errorMessage?: string | null;
 }
@@ -130,7 +148,11 @@ export function camelRow<T>(row: StateRow): T {
 export function snakeFilter(filter: StateFilter): StateFilter {
   if (!Array.isArray(filter) || typeof filter[0] !== "string") return filter;
   const [name, ...rest] = filter as StateFilter;
-  return [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), ...rest];
+  return [snakeColumn(name), ...rest];
+}
+
+export function snakeColumn(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function camelFields(value: unknown): unknown {

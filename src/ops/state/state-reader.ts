@@ -19,6 +19,10 @@ export interface ListQuery {
   readonly limit?: number | undefined;
   /** The `next_page_token` of the page before, of the same query. */
   readonly pageToken?: string | undefined;
+  /** The column to sort by. Rows without a value come last. Default: the newest row first. */
+  readonly sortBy?: string | undefined;
+  /** Largest values first. Default: false. */
+  readonly isDescending?: boolean | undefined;
   /** Show all columns. Default: false. */
   readonly detail?: boolean | undefined;
   /** How long a node may take to answer. Default: 30,000. */
@@ -57,11 +61,27 @@ export interface SummaryAnswer {
   readonly as_of_ms: number;
 }
 
+/** Calls that have begun, with times to the microsecond. */
+export interface SpanBatch {
+  /** The newest first, over all batches. */
+  readonly rows: readonly StateRow[];
+  /** Nodes that did not answer, and calls that are not kept. */
+  readonly warnings: readonly string[];
+  readonly asOfMs: number;
+}
+
+export interface SpanQuery {
+  readonly filters?: readonly StateFilter[] | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
 export interface StateReader {
   /** @throws RangeError for an unknown resource, column, operator, limit or page token */
   list(resource: StateResource, query?: ListQuery): Promise<ListAnswer>;
   /** Returns the row with all columns, or undefined. */
   get(resource: StateResource, id: string): Promise<StateRow | undefined>;
+  /** Lists all calls that have begun, for a timeline. @throws RangeError for an unknown column or operator */
+  spans(query?: SpanQuery): AsyncGenerator<SpanBatch, void, undefined>;
   /** Counts rows by name and state. @throws RangeError for a resource without a summary */
   summarize(resource: StateResource): Promise<SummaryAnswer>;
 }

@@ -81,7 +81,7 @@ export class NodeDaemon {
     const values = new RefValues();
     const objects = new NodeObjects(options, { peers, keeps: (id) => values.has(id) });
     const refs = new RefService({ processId, nodeId, values, peers, objects, head });
-    const state = new NodeState(options);
+    const state = new NodeState(options, peers.local);
     const logs = new NodeLogs(options.logs);
     const workers = new NodeWorkers(options, {
       peers,
@@ -240,6 +240,7 @@ export class NodeDaemon {
 
   #processGone(process: ProcessId): void {
     this.#metrics.processGone(process);
+    this.#state.openCalls.processGone(process);
     this.#refs.processGone(process);
     this.#silentOwners.heard(process);
     this.#objects.processGone(process);
@@ -286,6 +287,10 @@ export class NodeDaemon {
       ...this.#state.handlers,
       ...this.#logs.handlers,
       ...this.#metrics.handlers,
+      [MESSAGE.LEASE_DEMAND]: (header, peer, message) => {
+        this.#state.openCalls.madeCall(peer.id);
+        this.#leases.handlers[MESSAGE.LEASE_DEMAND](header, peer, message);
+      },
       [MESSAGE.NODE_EXTENSION]: (asked, peer, message) => this.#extensions.receive(asked, peer, message),
       // The process that made the call does it.
       [MESSAGE.CANCEL_REF]: (header) => {
@@ -316,6 +321,10 @@ export class NodeDaemon {
       [MESSAGE.ENVIRONMENT]: (header, peer, message) => {
         this.#workers.environments.described(header);
         // Other nodes that run something in the environment ask the head.
+        toHead(header, peer, message);
+      },
+      [MESSAGE.ACTOR_WATCH]: (header, peer, message) => {
+        this.#state.openCalls.madeCall(peer.id);
         toHead(header, peer, message);
       },
       [MESSAGE.ACTOR_CREATE]: (header, peer, message) => {

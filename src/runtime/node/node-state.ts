@@ -15,7 +15,8 @@ import { MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
 import type { MessagesOfProcess } from "../wire/messages-to-daemon.ts";
 import type { NodeResource, StateQuery } from "../wire/state-messages.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
-import type { Peer } from "./node-peers.ts";
+import type { NodePeers, Peer } from "./node-peers.ts";
+import { OpenCalls } from "./open-calls.ts";
 
 /** Ended processes that are remembered: a row each, of 1 to 5 KB. */
 const ENDED_MAX = 1000;
@@ -32,6 +33,7 @@ interface ObservedProcess {
 }
 
 export class NodeState {
+  readonly openCalls: OpenCalls;
   readonly #records: CallRecords;
   readonly #observe: NodeDaemonOptions["observe"];
   #pollTimer: NodeJS.Timeout | undefined;
@@ -42,7 +44,8 @@ export class NodeState {
   /** The oldest first. */
   readonly #ended = new Map<ProcessId, ObservedProcess>();
 
-  constructor({ nodeId, address, observe }: Pick<NodeDaemonOptions, "nodeId" | "address" | "observe">) {
+  constructor({ nodeId, address, observe }: Pick<NodeDaemonOptions, "nodeId" | "address" | "observe">, local: NodePeers["local"]) {
+    this.openCalls = new OpenCalls(local);
     this.#records = new CallRecords(nodeId);
     this.#observe = observe;
     this.#nodeId = nodeId;
@@ -54,11 +57,22 @@ export class NodeState {
     [peer: HeadPeer, message: Message]
   > {
     return {
-      [MESSAGE.NODE_STATE]: ({ resource, query }, { connection }, { callId }) => {
-        const { rows, ...counts } = this.#select(resource, query);
-        const keys = rows.map(({ key }) => [...key] as [number, string]);
-        const numDropped = resource === "tasks" ? this.#records.dropped : 0;
-        connection.reply(callId, { rows: rows.map(({ row }) => row), keys, ...counts, numDropped, asOfMs: Date.now(), warnings: [] });
+      [MESSAGE.NODE_STATE]: ({ resource, query, begun = [] }, { connection }, { callId }) => {
+        if (resource === "pending_tasks" || resource === "pending_counts") {
+          const asOfMs = Date.now();
+          void this.openCalls
+            .select({ resource, query, begun })
+            .then((selected) => connection.reply(callId, { ...answerOf(selected), numDropped: 0, asOfMs, warnings: selected.warnings }));
+          return;
+        }
+        const isOfCalls = resource === "tasks" || resource === "task_counts";
+        connection.reply(callId, {
+          ...answerOf(this.#select(resource, query)),
+          numDropped: resource === "tasks" || resource === "task_spans" ? this.#records.dropped : 0,
+          asOfMs: Date.now(),
+          warnings: [],
+          ...(isOfCalls ? { begun: this.#records.runningIds() } : {}),
+        });
       },
       [MESSAGE.CALL_FAILED]: (failure) => this.#records.failed(failure),
     };
@@ -114,8 +128,9 @@ export class NodeState {
     }
   }
 
-  #select(resource: NodeResource, query: StateQuery): SelectedRows {
+  #select(resource: Exclude<NodeResource, "pending_tasks" | "pending_counts">, query: StateQuery): SelectedRows {
     if (resource === "tasks") return this.#records.select(query);
+    if (resource === "task_spans") return this.#records.spans(query);
     if (resource !== "task_counts") return selectRows(this.#rows(resource, query), query);
     return selectRows(
       this.#records.summary().map(({ name, type, counts }) => ({ key: [0, `${type} ${name}`], row: { name, type, state_counts: counts } })),
@@ -163,6 +178,10 @@ export class NodeState {
       driver_node_id: this.#nodeId,
     };
   }
+}
+
+function answerOf({ rows, total, numFiltered }: SelectedRows): object {
+  return { rows: rows.map(({ row }) => row), keys: rows.map(({ key }) => key), total, numFiltered };
 }
 
 function exitType({ outOfMemory, exitCode, reason }: WorkerExitedHeader, intended: boolean): string {

@@ -37,6 +37,15 @@ export interface RecordedFunction {
   recordName: string;
 }
 
+/** A call as its caller has sent it. */
+interface RecordedCall {
+  readonly callId: number;
+  /** Number of the process that made the parent call; 0 where the call has no parent. */
+  readonly parentCaller: number;
+  readonly parentId: number;
+  readonly attempt: number;
+}
+
 type RecordedOutcome = "finished" | "failed" | "cancelled";
 
 /** Text of an error for the daemon. */
@@ -110,7 +119,7 @@ export class CallRecorder {
   }
 
   /** @returns the call's slot, for `ends`; -1 without a free one */
-  begins(fn: number, caller: number, callId: number, startMs: number): number {
+  begins(fn: number, caller: number, call: RecordedCall, startMs: number): number {
     if (this.#freeCount === 0) {
       (this.#words[HEADER.overflow] as number) += 1;
       return -1;
@@ -120,8 +129,11 @@ export class CallRecorder {
     const at = SLOTS_AT / WORD + slot * CALL.words;
     const words = this.#words;
     words[at + CALL.fn] = fn;
-    words[at + CALL.callId] = callId;
+    words[at + CALL.callId] = call.callId;
     words[at + CALL.caller] = caller;
+    words[at + CALL.parentCaller] = call.parentCaller;
+    words[at + CALL.parentId] = call.parentId;
+    words[at + CALL.attempt] = call.attempt;
     this.#times[SLOTS_AT / TIME + slot * CALL_TIMES.times + CALL_TIMES.start] = startMs;
     words[at + CALL.state] = CALL_STATE.running;
     return slot;
@@ -144,6 +156,9 @@ export class CallRecorder {
     words[at + CALL.fn] = fn;
     words[at + CALL.callId] = words[from + CALL.callId] as number;
     words[at + CALL.caller] = words[from + CALL.caller] as number;
+    words[at + CALL.parentCaller] = words[from + CALL.parentCaller] as number;
+    words[at + CALL.parentId] = words[from + CALL.parentId] as number;
+    words[at + CALL.attempt] = words[from + CALL.attempt] as number;
     this.#times[timeAt + CALL_TIMES.start] = this.#times[SLOTS_AT / TIME + slot * CALL_TIMES.times + CALL_TIMES.start] as number;
     this.#times[timeAt + CALL_TIMES.end] = endMs;
     words[at + CALL.sequence] = number;

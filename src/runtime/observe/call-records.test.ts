@@ -19,7 +19,7 @@ function bench() {
   const caller = recorder.callerNumber("0123456789ab");
   const begin = (name: string, callId: number): { slot: number; fn: number } => {
     const fn = recorder.functionNumber({ recordNumber: -1, recordName: "" }, name, undefined);
-    return { fn, slot: recorder.begins(fn, caller, callId, callId) };
+    return { fn, slot: recorder.begins(fn, caller, { callId, parentCaller: 0, parentId: 0, attempt: 0 }, callId) };
   };
   const call = (name: string, callId: number): void => {
     const { slot, fn } = begin(name, callId);
@@ -43,6 +43,38 @@ test("a running call is seen, and has the same id when it has ended", () => {
   const { rows, total } = records.select(ALL);
   expect([rows.length, total, rows[0]?.key]).toEqual([1, 1, running?.key]);
   expect(rows[0]?.row).toMatchObject({ state: "FAILED", error_type: "TASK_EXECUTION_EXCEPTION" });
+});
+
+test("a call names its attempt and the call that made it, while it runs and when it has ended", () => {
+  const { recorder, records } = bench();
+  const fn = recorder.functionNumber({ recordNumber: -1, recordName: "" }, "inner", undefined);
+  const call = { callId: 6, parentCaller: recorder.callerNumber("ba9876543210"), parentId: 5, attempt: 2 };
+  const slot = recorder.begins(fn, recorder.callerNumber("0123456789ab"), call, 1);
+  const expected = { attempt_number: 2, parent_task_id: "ba98765432100000000000050000abcd" };
+  const [running] = records.select(ALL).rows;
+  expect(running?.row).toMatchObject({ ...expected, state: "RUNNING" });
+  expect(records.runningIds()).toEqual([running?.key[1]]);
+  recorder.ends(slot, fn, "finished", 41);
+  expect(records.select(ALL).rows[0]?.row).toMatchObject({ ...expected, state: "FINISHED", duration_ms: 40 });
+  expect(records.runningIds()).toEqual([]);
+});
+
+test("the slowest call is found among all, behind a filter and on a second page", () => {
+  const { recorder, records } = bench();
+  const fn = recorder.functionNumber({ recordNumber: -1, recordName: "" }, "step", undefined);
+  for (let callId = 0; callId < 3000; callId += 1) {
+    const slot = recorder.begins(fn, 1, { callId, parentCaller: 0, parentId: 0, attempt: 0 }, 10_000);
+    recorder.ends(slot, fn, callId % 2 === 0 ? "finished" : "failed", 10_000 + ((callId * 7919) % 3001));
+    if (callId % 500 === 0) records.poll();
+  }
+  const order = { column: "duration_ms", isDescending: true };
+  const query = { filters: [["state", "=", "FAILED"]], limit: 3, detail: true, order } as const;
+  const first = records.select(query).rows;
+  const second = records.select({ ...query, before: first.at(-1)?.key }).rows;
+  const all = Array.from({ length: 1500 }, (_, index) => ((index * 2 + 1) * 7919) % 3001).sort((a, b) => b - a);
+  expect([...first, ...second].map(({ row }) => row["duration_ms"])).toEqual(all.slice(0, 6));
+  const upwards = records.select({ ...query, order: { ...order, isDescending: false } }).rows;
+  expect(upwards.map(({ row }) => row["duration_ms"])).toEqual(all.slice(-3).reverse());
 });
 
 test("all calls are counted, whatever the reader misses; a ring that is read in time loses none", () => {

@@ -5,12 +5,12 @@
  * sees calls of processes that compute. Calls in the slots of a dead process are recorded as failed, with the cause. Bounded in memory.
  */
 import { type ProcessId, taskIdOf } from "../base/ids.ts";
-import type { StateKey, StateQuery } from "../wire/state-messages.ts";
+import type { StateQuery } from "../wire/state-messages.ts";
 import type { CallFailure } from "./call-recorder.ts";
 import { NAME_CHARACTERS_MAX } from "./limits.ts";
 import { CALL, CALL_LENGTH, CALL_STATE, CALL_TIMES } from "./observation-layout.ts";
 import { bounded, type ObservationSource, ObservedProcess, type ProcessFacts } from "./observed-process.ts";
-import { compareKeys, matchesValue, type SelectedRows, type StateRow } from "./select-rows.ts";
+import { type Placed, type RowSource, selectItems, type SelectedRows, type StateRow } from "./select-rows.ts";
 
 /** 64 bytes each: 8 MB. */
 const KEPT_MAX = 131_072;
@@ -100,31 +100,59 @@ export class CallRecords {
   }
 
   /** Returns a page of calls; `total` counts those too whose records were not kept. */
-  select({ filters, limit, before, detail }: StateQuery): SelectedRows {
+  select(query: StateQuery): SelectedRows {
+    const { rows, ...counts } = this.#selected(query, timeOf);
+    return { rows: rows.map(({ key, item }) => ({ key, row: this.#row(item, query.detail) })), ...counts };
+  }
+
+  /** Returns a page of calls that have begun, with times to the microsecond. */
+  spans(query: StateQuery): SelectedRows {
+    const { rows, ...counts } = this.#selected(query, exactTimeOf);
+    const exact = rows.map(({ key, item }) => {
+      const isRunning = item.bytes.readUInt32LE(item.at + CALL.state * 4) === CALL_STATE.running;
+      const times = {
+        start_time_ms: exactTimeOf(item, CALL_TIMES.start),
+        end_time_ms: isRunning ? null : exactTimeOf(item, CALL_TIMES.end),
+      };
+      return { key, row: { ...this.#row(item, true), ...times } };
+    });
+    return { rows: exact, ...counts };
+  }
+
+  #selected(
+    query: StateQuery,
+    time: (view: CallView, place: number) => number,
+  ): { rows: readonly Placed<CallView>[]; total: number; numFiltered: number } {
     this.poll();
-    const page = new NewestCalls(limit, before);
-    let numFiltered = 0;
-    let runningCount = 0;
-    const consider = (view: CallView): void => {
-      if (!filters.every(([column, operator, wanted]) => matchesValue(this.#value(view, column), operator, wanted))) return;
-      numFiltered += 1;
-      page.add(view);
+    const running = Array.from(this.#running());
+    const source: RowSource<CallView> = {
+      items: this.#views(running),
+      timeMs: (view) => time(view, CALL_TIMES.start),
+      id: idOf,
+      value: (view, column) => this.#value(view, column),
     };
-    for (const { process, isGone } of this.#processes.values()) {
-      if (isGone) continue;
-      for (const bytes of process.running()) {
-        runningCount += 1;
-        consider({ process, bytes, at: 0 });
-      }
-    }
-    const count = this.#keptCount;
-    for (let number = this.#keptEver - 1; number >= this.#keptEver - count; number -= 1) {
+    const { page, numFiltered } = selectItems(source, query);
+    return { rows: page, total: this.#endedCount() + running.length, numFiltered };
+  }
+
+  /** Returns the ids of the calls that run, as of the last look. */
+  runningIds(): string[] {
+    return Array.from(this.#running(), idOf);
+  }
+
+  *#running(): Generator<CallView> {
+    for (const { process, isGone } of this.#processes.values())
+      if (!isGone) for (const bytes of process.running()) yield { process, bytes, at: 0 };
+  }
+
+  /** Lists running calls, then the kept ones, the latest first. */
+  *#views(running: readonly CallView[]): Generator<CallView> {
+    yield* running;
+    for (let number = this.#keptEver - 1; number >= this.#keptEver - this.#keptCount; number -= 1) {
       const at = this.#placeOf(number);
       const process = this.#processes.get(this.#kept.readUInt32LE(at + PROCESS_AT))?.process;
-      if (process !== undefined) consider({ process, bytes: this.#kept, at });
+      if (process !== undefined) yield { process, bytes: this.#kept, at };
     }
-    const rows = page.rows().map(({ key, view }) => ({ key, row: this.#row(view, detail) }));
-    return { rows, total: this.#endedCount() + runningCount, numFiltered };
   }
 
   /** Records that are counted and not kept. */
@@ -206,7 +234,7 @@ export class CallRecords {
       case "task_id":
         return idOf(view);
       case "attempt_number":
-        return 0;
+        return bytes.readUInt32LE(at + CALL.attempt * 4);
       case "name":
       case "func_or_class_name":
         return fn.name;
@@ -230,6 +258,10 @@ export class CallRecords {
         return timeOf(view, CALL_TIMES.start);
       case "end_time_ms":
         return state === CALL_STATE.running ? null : timeOf(view, CALL_TIMES.end);
+      case "duration_ms":
+        return durationOf(view, state);
+      case "parent_task_id":
+        return parentOf(view);
       case "error_message":
         return this.#errorMessage(view, state);
       default:
@@ -266,42 +298,10 @@ const COLUMNS = [
   "worker_pid",
   "error_type",
 ] as const;
-const DETAIL_COLUMNS = ["start_time_ms", "end_time_ms", "error_message"] as const;
+const DETAIL_COLUMNS = ["start_time_ms", "end_time_ms", "duration_ms", "error_message", "parent_task_id", "pending_reason"] as const;
 
 /** Place of the process number in a kept record. */
 const PROCESS_AT = 15 * 4;
-
-/** The newest calls behind a key, in bounded memory. */
-class NewestCalls {
-  readonly #limit: number;
-  readonly #before: StateKey | undefined;
-  #found: { key: StateKey; view: CallView }[] = [];
-  #cutoffMs = Number.NEGATIVE_INFINITY;
-
-  constructor(limit: number, before: StateKey | undefined) {
-    this.#limit = limit;
-    this.#before = before;
-  }
-
-  add(view: CallView): void {
-    const startMs = timeOf(view, CALL_TIMES.start);
-    if (startMs < this.#cutoffMs || (this.#before !== undefined && startMs > this.#before[0])) return;
-    const key: StateKey = [startMs, idOf(view)];
-    if (this.#before !== undefined && compareKeys(key, this.#before) <= 0) return;
-    this.#found.push({ key, view });
-    if (this.#found.length >= 2 * this.#limit + KEPT_FIRST) this.#cut();
-  }
-
-  rows(): { key: StateKey; view: CallView }[] {
-    this.#cut();
-    return this.#found;
-  }
-
-  #cut(): void {
-    this.#found = this.#found.sort((a, b) => compareKeys(a.key, b.key)).slice(0, this.#limit);
-    if (this.#found.length === this.#limit) this.#cutoffMs = this.#found.at(-1)?.key[0] ?? this.#cutoffMs;
-  }
-}
 
 function add(
   all: Map<string, NamedCounts>,
@@ -326,6 +326,22 @@ function idOf(view: CallView): string {
   return taskIdOf(process.taskIdPrefix(bytes.readUInt32LE(at + CALL.caller * 4)), callIdOf(view), process.facts.jobId);
 }
 
-function timeOf({ process, bytes, at }: CallView, place: number): number {
-  return Math.round(process.originMs + bounded(bytes.readDoubleLE(at + place * 8), DURATION_MAX_MS));
+/** A call that runs has lasted until now. */
+function durationOf(view: CallView, state: number): number {
+  const endMs = state === CALL_STATE.running ? Date.now() : timeOf(view, CALL_TIMES.end);
+  return Math.max(0, endMs - timeOf(view, CALL_TIMES.start));
+}
+
+function parentOf({ process, bytes, at }: CallView): string | null {
+  const caller = bytes.readUInt32LE(at + CALL.parentCaller * 4);
+  if (caller === 0) return null;
+  return taskIdOf(process.taskIdPrefix(caller), bytes.readUInt32LE(at + CALL.parentId * 4), process.facts.jobId);
+}
+
+function timeOf(view: CallView, place: number): number {
+  return Math.round(exactTimeOf(view, place));
+}
+
+function exactTimeOf({ process, bytes, at }: CallView, place: number): number {
+  return process.originMs + bounded(bytes.readDoubleLE(at + place * 8), DURATION_MAX_MS);
 }

@@ -8,7 +8,7 @@ import { DEFINITIONS_BYTES_MAX, FUNCTIONS_MAX, RING_SIZE_MAX, SLOTS_MAX } from "
 
 const WORD = 4;
 export const MAGIC = 0x5348_4f42;
-export const VERSION = 1;
+export const VERSION = 2;
 
 /** Words of the header. */
 export const HEADER = {
@@ -40,6 +40,11 @@ export const CALL = {
   caller: 3,
   /** The low half of the record's number, which tells a torn or overwritten one. */
   sequence: 8,
+  /** The call that made it: number of that call's caller, 0 for none, and its call id. */
+  parentCaller: 9,
+  parentId: 10,
+  /** How often the call was tried before. */
+  attempt: 11,
   words: 16,
 } as const;
 export const CALL_LENGTH = 64;

@@ -27,7 +27,29 @@ test("pages give each row that was there exactly once, newest first, while newer
           all.push({ key: [100 + timeMs, `new-${all.length}-${index}`], row: {} });
       }
       expect(seen.map(({ key }) => key[1]).sort()).toEqual(before.map((_, index) => `id-${index}`).sort());
-      expect(seen.every(({ key }, index) => index === 0 || key[0] <= (seen[index - 1]?.key[0] ?? 0))).toBe(true);
+      expect(seen.every(({ key }, index) => index === 0 || Number(key[0]) <= Number(seen[index - 1]?.key[0]))).toBe(true);
+    }),
+  );
+});
+
+test("pages by a column give each row once, rows without a value last, in both directions", () => {
+  const value = fc.oneof(fc.constant(null), fc.integer({ min: -2, max: 2 }), fc.constantFrom("a", "b"), fc.boolean());
+  fc.assert(
+    fc.property(fc.array(value, { maxLength: 40 }), fc.boolean(), fc.integer({ min: 1, max: 5 }), (values, isDescending, limit) => {
+      const all = values.map((column, index): KeyedRow => ({ key: [index, `id-${index}`], row: { column } }));
+      const order = { column: "column", isDescending };
+      const seen: KeyedRow[] = [];
+      for (let before: KeyedRow["key"] | undefined; ; ) {
+        const { rows } = selectRows(all, { filters: [], limit, before, order, detail: false });
+        if (rows.length === 0) break;
+        seen.push(...rows);
+        before = rows.at(-1)?.key;
+      }
+      expect(seen.map(({ key }) => key[1]).sort()).toEqual(values.map((_, index) => `id-${index}`).sort());
+      const numbers = seen.map(({ row }) => row["column"]).filter((found) => typeof found === "number");
+      expect(numbers).toEqual(numbers.toSorted((a, b) => (isDescending ? b - a : a - b)));
+      const firstNull = seen.findIndex(({ row }) => row["column"] === null);
+      if (firstNull >= 0) expect(seen.slice(firstNull).every(({ row }) => row["column"] === null)).toBe(true);
     }),
   );
 });

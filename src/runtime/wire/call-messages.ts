@@ -6,7 +6,7 @@
  */
 import { declined } from "./declined-header.ts";
 import { definition } from "./definition-messages.ts";
-import { fields, list, number, optional, orUndefined, text, tuple } from "./header-shape.ts";
+import { fields, list, nothing, number, optional, orUndefined, text, tuple } from "./header-shape.ts";
 import { call, cancel, MESSAGE, payload, streamItem } from "./messages.ts";
 import { whyCall } from "./why-messages.ts";
 
@@ -24,6 +24,11 @@ export const MESSAGES_TO_WORKER = {
   [MESSAGE.DEFINITION_DROPPED]: tuple(number),
   /** Calls with this number are of the method of that name, in that concurrency group; without one, in the default group. */
   [MESSAGE.METHOD]: tuple(number, text, optional(text)),
+  /**
+   * The call from which the calls behind this message are made: its call id, and in the body the prefix of the id. Without a body, they are
+   * made outside of a call.
+   */
+  [MESSAGE.CALL_PARENT]: nothing,
   /**
    * The caller does not wait for the call with this call id any more. The worker still answers it, with anything; with `abandon` at once,
    * if other calls have begun there.

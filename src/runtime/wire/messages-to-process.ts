@@ -41,6 +41,7 @@ import {
 } from "./messages.ts";
 import { nodeDraining } from "./cluster-messages.ts";
 import { storeStatus } from "./store-messages.ts";
+import { openCallsAsked } from "./state-messages.ts";
 import { whyRef } from "./why-messages.ts";
 
 /** PEM: the certificate of a process over TLS, and the authority that it trusts. */
@@ -136,6 +137,8 @@ export const MESSAGES_TO_PROCESS = {
   [MESSAGE.CANCEL_REF]: cancelRef,
   /** Asks the process that makes the object why the call is pending. */
   [MESSAGE.WHY_REF]: whyRef,
+  /** Asks for a page of the calls that this process has made and that have not begun. */
+  [MESSAGE.OPEN_CALLS]: openCallsAsked,
 
   /** Output of a process of that job, for the job's drivers. */
   [MESSAGE.LOG]: log,

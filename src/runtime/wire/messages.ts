@@ -135,6 +135,7 @@ export const MESSAGE = {
   WHY_LEASE: 107,
   WHY_REF: 108,
   WHY_CALL: 109,
+  CALL_PARENT: 114,
 
   ENVIRONMENT: 110,
 
@@ -169,6 +170,7 @@ export const MESSAGE = {
   LOG_READ: 189,
   METRICS: 190,
   NODE_METRICS: 191,
+  OPEN_CALLS: 192,
   HEAD_SILENCE: 179,
   ROUTED: 120,
   NODE_REGISTER: 123,
@@ -654,6 +656,8 @@ export const call = fields({
   stream: orUndefined(stream),
   /** With refs in it: its number among the messages of this direction that have some. */
   held: optional(number),
+  /** How often the call was tried before; absent for the first attempt. */
+  attempt: optional(count),
 });
 export type CallHeader = Of<typeof call>;
 

@@ -28,7 +28,7 @@ import { nameOfMessage } from "./message-table.ts";
 import { actorFound, actorInfo, environmentDescription, groupEntry, groupState, joined, location, MESSAGE, nodeEntry } from "./messages.ts";
 import { opened } from "./open-messages.ts";
 import { packageOffered } from "./package-messages.ts";
-import { nodeStateAnswer } from "./state-messages.ts";
+import { nodeStateAnswer, openCallsAnswer } from "./state-messages.ts";
 import { storeReport } from "./store-messages.ts";
 import { objectPlace } from "./transfer-messages.ts";
 import { leaseReport, placeReport, why } from "./why-messages.ts";
@@ -68,6 +68,7 @@ export const REPLIES = {
   [MESSAGE.NODE_DRAIN]: text,
 
   [MESSAGE.NODE_STATE]: nodeStateAnswer,
+  [MESSAGE.OPEN_CALLS]: openCallsAnswer,
   [MESSAGE.NODE_METRICS]: nodeMetricsAnswer,
   [MESSAGE.LOG_LIST]: logListAnswer,
   [MESSAGE.LOG_READ]: logReadAnswer,

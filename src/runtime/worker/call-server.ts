@@ -104,6 +104,9 @@ export class CallServer {
   readonly #recorder: CallRecorder | undefined;
   /** Number of the caller in the record of calls. */
   readonly #recordCaller: number;
+  /** The call from which the caller makes its calls: number of that call's caller in the record, 0 for none, and its call id. */
+  #parentCaller = 0;
+  #parentId = 0;
   readonly #held: InFlightBorrows;
   readonly received: ReceivedCalls;
 
@@ -249,6 +252,9 @@ export class CallServer {
         this.#targets.nameMethod(number, name, group);
         return;
       }
+      case MESSAGE.CALL_PARENT:
+        this.#parentIs(frame);
+        return;
       case MESSAGE.WHY_CALL:
         this.#why(frame.callId, readAs(MESSAGES_TO_WORKER, MESSAGE.WHY_CALL, frame));
         return;
@@ -260,6 +266,11 @@ export class CallServer {
         this.#streams.receive(frame);
         return;
     }
+  }
+
+  #parentIs({ body, callId }: Frame): void {
+    this.#parentCaller = body.length === 0 ? 0 : (this.#recorder?.callerNumber(Buffer.from(body).toString("latin1")) ?? 0);
+    this.#parentId = callId;
   }
 
   // ---- tasks
@@ -292,6 +303,7 @@ export class CallServer {
     const callee = this.#targets.callee(header.target);
     const call = { ...this.received.readCall(header, frame, header.name ?? callee.name), callee };
     const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators);
+    if (header.attempt !== undefined) context.attempt = header.attempt;
     if (header.stream !== undefined) {
       const guard = this.#guard;
       const ask = guard === undefined ? undefined : <T>(next: () => T): T => guard.ask(call.callId, callee.items, next);
@@ -333,7 +345,15 @@ export class CallServer {
   }
 
   #newContext(name: string, callId: number, shape: string, accelerators?: AcceleratorIds): TaskContext {
-    return new TaskContext({ name, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: this.#places.of(shape, accelerators) });
+    return this.#child(
+      new TaskContext({ name, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: this.#places.of(shape, accelerators) }),
+    );
+  }
+
+  #child(context: TaskContext): TaskContext {
+    context.parentCaller = this.#parentCaller;
+    context.parentId = this.#parentId;
+    return context;
   }
 
   // ---- actors
@@ -375,24 +395,25 @@ export class CallServer {
   #methodContext(name: string, callId: number, shownName?: string): TaskContext {
     const host = this.#options.actors;
     const { taskIdPrefix } = this.#options.caller;
-    return new TaskContext({ name: shownName ?? this.#targets.callName(name), taskIdPrefix, callId, place: host.place });
+    return this.#child(new TaskContext({ name: shownName ?? this.#targets.callName(name), taskIdPrefix, callId, place: host.place }));
   }
 
   #fullMethod(header: CallHeader, frame: Frame): void {
     const method = this.#targets.method(header.target);
     const addressed = { actor: header.actorId, incarnation: header.incarnation };
-    const call = { ...this.received.readCall(header, frame, method.name), method, shownName: header.name };
+    const call = { ...this.received.readCall(header, frame, method.name), method, shownName: header.name, attempt: header.attempt };
     this.#callMethod(addressed, method, call, header.stream);
   }
 
   #callMethod(
     addressed: { actor: ActorId | undefined; incarnation: number } | undefined,
     { group, groupName }: Method,
-    call: ReceivedCall & { readonly shownName?: string | undefined },
+    call: ReceivedCall & { readonly shownName?: string | undefined; readonly attempt?: number | undefined },
     stream?: StreamHeader,
   ): void {
     const host = this.#options.actors;
     const context = this.#methodContext(call.name, call.callId, call.shownName);
+    context.attempt = call.attempt ?? 0;
     if (call.name === TERMINATE_METHOD) {
       host.enqueueLast({
         run: (_instance, done) => {
@@ -493,7 +514,7 @@ export class CallServer {
     this.#observers?.begins(context);
     const body = (): unknown => Reflect.apply(fn, receiver, args);
     const startMs = performance.now();
-    if (measured !== undefined) this.#recordBegin(context, call.callId, measured, startMs);
+    if (measured !== undefined) this.#recordBegin(context, measured, startMs);
     let result: unknown;
     let then: ReturnType<typeof thenOf>;
     try {
@@ -640,12 +661,12 @@ export class CallServer {
     done();
   }
 
-  #recordBegin(context: TaskContext, callId: number, measured: RecordedFunction, startMs: number): void {
+  #recordBegin(context: TaskContext, measured: RecordedFunction, startMs: number): void {
     const recorder = this.#recorder;
     if (recorder === undefined) return;
     const fn = recorder.functionNumber(measured, context.name, context.place.actor);
     context.recordFunction = fn;
-    context.recordSlot = recorder.begins(fn, this.#recordCaller, callId, startMs);
+    context.recordSlot = recorder.begins(fn, this.#recordCaller, context, startMs);
   }
 
   #recordEnd(context: TaskContext, outcome: CallOutcome): void {

@@ -58,6 +58,11 @@ export class TaskContext {
   /** Slot and function number in the record of calls; -1 for none. */
   recordSlot = -1;
   recordFunction = -1;
+  /** The call that made this one: the number of that call's caller in the record (0: none), and the call id. */
+  parentCaller = 0;
+  parentId = 0;
+  /** How often the call was tried before. */
+  attempt = 0;
   /** When the call returned, if the clock was read then. */
   endedMs: number | undefined = undefined;
   /** Whether the call used `exitActor()`, and therefore gets no answer. */

@@ -7,6 +7,7 @@ import { packageVersion } from "../../../runtime/os/own-files.ts";
 import type { ClusterLink } from "../../connection/cluster-link.ts";
 import type { LogReader } from "../../state/log-reader.ts";
 import type { MetricReader } from "../../state/metric-reader.ts";
+import type { OverviewReader } from "../../state/overview.ts";
 import type { StateReader } from "../../state/state-reader.ts";
 import type { LoginCodes } from "../access/login-codes.ts";
 import type { SessionKey } from "../access/session-cookie.ts";
@@ -29,6 +30,7 @@ interface RouteParts {
   readonly reader: StateReader;
   readonly logs: LogReader;
   readonly metrics: MetricReader;
+  readonly overview: OverviewReader;
   readonly page: PageFiles;
 }
 
@@ -37,7 +39,7 @@ export function routeTable(parts: RouteParts): Route[] {
     ...pageRoutes(parts.page),
     ...accessRoutes(parts),
     ...clusterRoutes(parts),
-    ...stateRoutes(parts.reader),
+    ...stateRoutes(parts.reader, parts.overview),
     ...logRoutes(parts.logs),
     ...metricRoutes(parts.metrics),
   ];

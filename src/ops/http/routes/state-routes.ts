@@ -5,7 +5,9 @@
  * Parameters that are not known are ignored, as Ray's client sends some.
  */
 import { type ListAnswer, type ListQuery, RESOURCES, type StateFilter, type StateReader } from "../../state/state-reader.ts";
-import { HttpError, type HttpAnswer, rayAnswer } from "../http-answers.ts";
+import type { OverviewReader } from "../../state/overview.ts";
+import { timelineTexts } from "../../state/timeline.ts";
+import { HttpError, type HttpAnswer, jsonAnswer, rayAnswer } from "../http-answers.ts";
 import { CLUSTER_ANSWERS_WITHIN_MS, SHARED_ANSWER_MS, SHARED_ANSWERS_MAX } from "../limits.ts";
 import type { Route } from "../router.ts";
 
@@ -15,11 +17,13 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   filter_values: "For each key: the value.",
   limit: "Rows of the page, from 1 to 10,000 (default: 100).",
   timeout: "Seconds in which nodes answer (default: 30).",
+  sort_by: "A column to sort by, instead of the newest first.",
+  descending: "1 with `sort_by`: largest values first.",
   detail: "1 shows all columns.",
   page_token: "`next_page_token` of the page before.",
 };
 
-export function stateRoutes(reader: StateReader): Route[] {
+export function stateRoutes(reader: StateReader, overview: OverviewReader): Route[] {
   const shared = new SharedAnswers();
   const lists = RESOURCES.map(
     (resource): Route => ({
@@ -37,16 +41,52 @@ export function stateRoutes(reader: StateReader): Route[] {
       },
     }),
   );
-  const summary: Route = {
+  const summaries = (["actors", "tasks"] as const).map(
+    (resource): Route => ({
+      method: "GET",
+      path: `/api/v0/${resource}/summarize`,
+      role: "view",
+      summary: resource === "actors" ? "Counts actors by class and state." : "Counts calls by name and state.",
+      answers: "Ray's envelope; the counts are in `data.result.result.node_id_to_summary.cluster`.",
+      isQuery: true,
+      handle: () => shared.get(`summary ${resource}`, async () => summaryAnswer(resource, await reader.summarize(resource))),
+    }),
+  );
+  const timeline: Route = {
     method: "GET",
-    path: "/api/v0/actors/summarize",
+    path: "/api/v0/tasks/timeline",
     role: "view",
-    summary: "Counts actors by class and state.",
-    answers: "Ray's envelope; the counts are in `data.result.result.node_id_to_summary.cluster`.",
+    summary: "All calls that have begun, as a Chrome trace for Perfetto.",
+    query: {
+      job_id: "Only calls of this program.",
+      since_ms: "Only calls that began later, in milliseconds since 1970.",
+      download: "1 names the file.",
+    },
+    answers: "A JSON array of trace events, which comes in pieces. Metadata events named `warning` say what is missing.",
     isQuery: true,
-    handle: () => shared.get("summary actors", async () => summaryAnswer(await reader.summarize("actors"))),
+    handle: ({ query }) => timelineAnswer(reader, query),
   };
-  return [...lists, summary];
+  const first: Route = {
+    method: "GET",
+    path: "/api/shoal/overview",
+    role: "view",
+    summary: "Nodes with their use, calls and actors by state, what waits, and the newest failures.",
+    answers:
+      "`nodes`, `nodes_gone`, `tasks` and `actors` (counts by state), `waiting`, `failures`, `longest`, `dead_actors`, `warnings` and `as_of_ms`.",
+    isQuery: true,
+    handle: () => shared.get("overview", async () => jsonAnswer(await overview.read())),
+  };
+  return [...lists, ...summaries, timeline, first];
+}
+
+function timelineAnswer(reader: StateReader, query: URLSearchParams): HttpAnswer {
+  const filters: StateFilter[] = [];
+  const job = query.get("job_id");
+  if (job !== null && job !== "") filters.push(["job_id", "=", job]);
+  const sinceMs = numberOf(query, "since_ms");
+  if (sinceMs !== undefined) filters.push(["start_time_ms", ">", sinceMs]);
+  const headers = isSet(query, "download") ? { "content-disposition": 'attachment; filename="timeline.json"' } : {};
+  return { status: 200, body: timelineTexts(reader.spans({ filters })), type: "application/json; charset=utf-8", headers };
 }
 
 function listAnswer({ rows, ...counts }: ListAnswer): HttpAnswer {
@@ -65,9 +105,30 @@ function listAnswer({ rows, ...counts }: ListAnswer): HttpAnswer {
   return rayAnswer({ result });
 }
 
-function summaryAnswer({ total, rows, warnings, as_of_ms }: Awaited<ReturnType<StateReader["summarize"]>>): HttpAnswer {
-  const summary = Object.fromEntries(rows.map(({ name, state_counts }) => [name, { class_name: name, state_counts }]));
-  const cluster = { summary, total_actors: total, summary_by: "class" };
+function summaryAnswer(
+  resource: "actors" | "tasks",
+  { total, rows, warnings, as_of_ms }: Awaited<ReturnType<StateReader["summarize"]>>,
+): HttpAnswer {
+  const summary = Object.fromEntries(
+    rows.map(({ name, type, state_counts }) =>
+      resource === "actors"
+        ? [name, { class_name: name, state_counts }]
+        : // Ray has one entry a name: a method and a function of one name are rare.
+          [name, { func_or_class_name: name, type, state_counts }],
+    ),
+  );
+  const ofType = (type: string): number =>
+    rows.reduce((sum, row) => sum + (row.type === type ? Object.values(row.state_counts).reduce((all, count) => all + count, 0) : 0), 0);
+  const totals =
+    resource === "actors"
+      ? { total_actors: total, summary_by: "class" }
+      : {
+          total_tasks: ofType("NORMAL_TASK"),
+          total_actor_tasks: ofType("ACTOR_TASK"),
+          total_actor_scheduled: 0,
+          summary_by: "func_name",
+        };
+  const cluster = { summary, ...totals };
   const result = {
     total,
     num_after_truncation: rows.length,
@@ -98,9 +159,15 @@ function queryOf(query: URLSearchParams): ListQuery {
     filters,
     limit: numberOf(query, "limit"),
     timeoutMs: Math.min(CLUSTER_ANSWERS_WITHIN_MS, (seconds ?? Number.POSITIVE_INFINITY) * 1_000),
-    detail: ["1", "true"].includes((query.get("detail") ?? "").toLowerCase()),
+    sortBy: query.get("sort_by") ?? undefined,
+    isDescending: isSet(query, "descending"),
+    detail: isSet(query, "detail"),
     pageToken: query.get("page_token") ?? undefined,
   };
+}
+
+function isSet(query: URLSearchParams, name: string): boolean {
+  return ["1", "true"].includes((query.get(name) ?? "").toLowerCase());
 }
 
 function numberOf(query: URLSearchParams, name: string): number | undefined {

@@ -168,7 +168,7 @@ describe("objects in answers of a process that ends", () => {
     small: ObjectRef<string>;
   }
 
-  test.each(["exit", "kill", "abort"] as const)("%s: can be read for as long as they are held", async (way) => {
+  test.each(["exit", "kill", "abort", "heap"] as const)("%s: can be read for as long as they are held", async (way) => {
     class Maker {
       make(index: number): Made {
         return { large: new Uint8Array(200_000).fill(index), ref: put(new Uint8Array(300_000).fill(index)), small: put(`small ${index}`) };
@@ -177,12 +177,12 @@ describe("objects in answers of a process that ends", () => {
         ENDS[how]();
       }
     }
-    const maker = remote(Maker).remote();
+    const maker = remote(Maker, environmentFor(way)).remote();
     await maker.make.remote(0);
     const calls = Array.from({ length: 20 }, (_, index) => maker.make.remote(index));
     const end = maker.end.remote(way);
     const made = await Promise.all(calls);
-    expect((await failureOf(end)).code).toBe("ACTOR_DIED");
+    expect((await failureOf(end)).code).toBe(way === "heap" ? "OUT_OF_MEMORY" : "ACTOR_DIED");
     await collectGarbage();
     for (const [index, { large, ref, small }] of made.entries()) {
       expect([large[199_999], large.length]).toEqual([index, 200_000]);

@@ -3,7 +3,7 @@
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cancel, type ObjectRef, put, remote, why } from "shoal";
+import { type ActorHandle, cancel, type ObjectRef, put, remote, why } from "shoal";
 import { expect, test } from "vitest";
 import { until, useFolder, useSession } from "./session.ts";
 
@@ -49,6 +49,23 @@ test("a method begins while its caller computes", async () => {
   const clock = ClockActor.remote();
   await clock.now.remote();
   expect(await delayOf(() => clock.now.remote())).toBeLessThan(BEGINS_WITHIN_MS);
+});
+
+test("a method begins while the task or the actor computes that calls it", async () => {
+  const clock = remote(Clock, { numCpus: 0 }).remote();
+  await clock.now.remote();
+  class Caller {
+    async delay(handle: ActorHandle<Clock>, computesMs: number): Promise<number> {
+      await handle.now.remote();
+      const from = Date.now();
+      const ref = handle.now.remote();
+      while (Date.now() < from + computesMs);
+      return (await ref) - from;
+    }
+  }
+  const delay = remote((handle: ActorHandle<Clock>, computesMs: number) => new Caller().delay(handle, computesMs));
+  expect(await delay.remote(clock, COMPUTES_MS)).toBeLessThan(BEGINS_WITHIN_MS);
+  expect(await remote(Caller, { numCpus: 0 }).remote().delay.remote(clock, COMPUTES_MS)).toBeLessThan(BEGINS_WITHIN_MS);
 });
 
 test("the constructor of a new actor begins while its creator computes", async () => {

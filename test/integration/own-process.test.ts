@@ -1,9 +1,12 @@
 /**
  * A task that waits has its process for itself: its children's deaths, computing and changes of global state do not reach it.
  */
+import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { get, OutOfMemoryError, python, remote, TaskTimeoutError, WorkerCrashedError } from "shoal";
+import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -44,25 +47,38 @@ describe.each([1, 2])("on %i CPUs, a task that awaits a child", (numCpus) => {
       return [error.name, String(process.pid === pid)];
     });
     const options = { maxRetries: 0, ...(how === "heap" && { runtimeEnv: SMALL_HEAP }) };
-    const results = await get(Array.from({ length: 4 }, () => parent.options(options).remote(how)));
+    // To fill a heap takes seconds.
+    const count = how === "heap" ? 2 : 4;
+    const results = await get(Array.from({ length: count }, () => parent.options(options).remote(how)));
     const expected = how === "heap" ? OutOfMemoryError.name : WorkerCrashedError.name;
-    expect(results).toEqual(Array.from({ length: 4 }, () => [expected, "true"]));
+    expect(results).toEqual(Array.from({ length: count }, () => [expected, "true"]));
   });
 
-  test("goes on with its timers while the child computes", async () => {
-    const parent = remote(async (): Promise<[number, boolean]> => {
-      let ticks = 0;
+  test("goes on with its timers and sockets while the child computes", async () => {
+    const parent = remote(async (): Promise<[number, number, boolean]> => {
+      let [ticks, echoes] = [0, 0];
+      const server = createServer((socket) => socket.pipe(socket)).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      const client = connect(port, "127.0.0.1", () => client.write("."));
+      client.on("data", () => {
+        echoes += 1;
+      });
       const timer = setInterval(() => {
         ticks += 1;
+        client.write(".");
       }, 20);
       const child = await computes.remote(1000);
       clearInterval(timer);
-      return [ticks, child === process.pid];
+      client.destroy();
+      server.close();
+      return [ticks, echoes, child === process.pid];
     });
-    const [ticks, isSame] = await parent.remote();
+    const [ticks, echoes, isSame] = await parent.remote();
     expect(isSame).toBe(false);
     // 50 where nothing else runs on the machine; none on a shared event loop.
     expect(ticks).toBeGreaterThan(10);
+    expect(echoes).toBeGreaterThan(10);
   });
 
   test("has a deadline for a child that computes without end", async () => {
@@ -121,8 +137,8 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`on one CPU, a task of Python that
     expect(await call("locked")).toBe("taken");
   });
 
-  test("keeps its working directory, its environment and its globals", async () => {
-    expect(await call("kept", folder)).toEqual([true, null, false]);
+  test("keeps its working directory, its environment, its random numbers and its globals", async () => {
+    expect(await call("kept", folder)).toEqual([true, null, true, false]);
   });
 
   test("catches that the child's process ended", async () => {
@@ -131,6 +147,19 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`on one CPU, a task of Python that
 
   test("waits no longer than it says", async () => {
     for (const seconds of (await call("timed_out")) as number[]) expect(seconds).toBeLessThan(3);
+  });
+});
+
+describe("one CPU is enough for", () => {
+  useSession({ numCpus: 1 });
+
+  test("a step of a dataset that awaits tasks", async () => {
+    const double = remote((n: number) => 2 * n);
+    const rows = await data
+      .range(4)
+      .map(async ({ id }) => ({ doubled: await double.remote(Number(id)) }))
+      .takeAll();
+    expect(rows.map(({ doubled }) => doubled)).toEqual([0, 2, 4, 6]);
   });
 });
 

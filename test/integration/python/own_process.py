@@ -1,6 +1,7 @@
 """Tasks that wait for children which change, lock or block the process in which they run."""
 
 import os
+import random
 import threading
 import time
 
@@ -22,6 +23,7 @@ def _change(folder):
     _changed = True
     os.chdir(folder)
     os.environ["OWN_PROCESS"] = "child"
+    random.seed(1)
 
 
 @shoal.remote(max_retries=0)
@@ -43,8 +45,9 @@ def locked():
 
 def kept(folder):
     before = os.getcwd()
+    numbers = random.getstate()
     shoal.get(_change.remote(folder))
-    return [os.getcwd() == before, os.environ.get("OWN_PROCESS"), _changed]
+    return [os.getcwd() == before, os.environ.get("OWN_PROCESS"), random.getstate() == numbers, _changed]
 
 
 def survives():

@@ -5,7 +5,7 @@
  * symbol) has no place here; files in the scenario's folder count runs across processes.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
-import { type ActorHandle, get, getActor, getRuntimeContext, type ObjectRef, put, remote } from "shoal";
+import { type ActorHandle, cancel, get, getActor, getRuntimeContext, type ObjectRef, put, remote, wait } from "shoal";
 
 /** @public Travels as an export of this module. */
 export class AppError extends Error {
@@ -29,6 +29,11 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+function spin(ms: number): void {
+  const end = Date.now() + ms;
+  while (Date.now() < end);
+}
+
 function add(a: number, b: number): number {
   return a + b;
 }
@@ -46,8 +51,7 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     return value;
   },
   spinMs: (ms: number, value: unknown): unknown => {
-    const end = Date.now() + ms;
-    while (Date.now() < end);
+    spin(ms);
     return value;
   },
   printMs: (ms: number, value: unknown): unknown => {
@@ -91,7 +95,6 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     }
   },
   exitWith: (code: number): void => process.exit(code),
-  exitAt: (index: number, last: number): number => (index === last ? process.exit(1) : index),
   failTimes: (file: string, times: number, kind: string): number => {
     appendFileSync(file, "begun\n");
     if (lines(file) <= times) raise(kind, `attempt ${lines(file)}`);
@@ -113,12 +116,46 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
       throw new AppError(text);
     }).remote(message),
   /** Starts a child that ends its process. */
-  survivesChild: async (code: number): Promise<string> => {
-    const child = remote((status: number): void => process.exit(status), { maxRetries: 0 }).remote(code);
-    return await child.then(
+  survivesChild: async (how: "exit" | "SIGKILL" | "abort"): Promise<string> => {
+    const child = remote((way: string): void => {
+      if (way === "exit") process.exit(3);
+      if (way === "abort") process.abort();
+      process.kill(process.pid, "SIGKILL");
+    }).options({ maxRetries: 0 });
+    return await child.remote(how).then(
       () => "the child ended",
       (error: Error) => error.name,
     );
+  },
+  /** Starts a child that computes. @returns whether a timer went on meanwhile */
+  ticksMeanwhile: async (ms: number): Promise<boolean> => {
+    let ticks = 0;
+    const timer = setInterval(() => {
+      ticks += 1;
+    }, 20);
+    await remote(spin).remote(ms);
+    clearInterval(timer);
+    return ticks > 5;
+  },
+  /** Waits for a child that computes for 20 s, 300 ms long and in two ways. @returns what came of both, and whether they took less than 5 s */
+  limitsChild: async (): Promise<unknown[]> => {
+    const from = Date.now();
+    const child = remote(spin, { maxRetries: 0 }).remote(20_000);
+    const error = await get(child, { timeoutMs: 300 }).catch((reason: Error) => reason.name);
+    const [ready, pending] = await wait([child], { timeoutMs: 300 });
+    const isInTime = Date.now() - from < 5000;
+    cancel(child, { force: true });
+    return [error, ready.length, pending.length, isInTime];
+  },
+  /** Starts a child that changes its working directory and a global. @returns whether this process kept its own */
+  keepsPlace: async (folder: string): Promise<boolean[]> => {
+    const before = process.cwd();
+    (globalThis as Record<string, unknown>)["conformancePlace"] = "parent";
+    await remote((path: string): void => {
+      process.chdir(path);
+      (globalThis as Record<string, unknown>)["conformancePlace"] = "child";
+    }).remote(folder);
+    return [process.cwd() === before, (globalThis as Record<string, unknown>)["conformancePlace"] === "parent"];
   },
   /** Starts a child that changes an environment variable. */
   keepsVariable: async (name: string): Promise<string | undefined> => {

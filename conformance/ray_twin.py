@@ -107,13 +107,62 @@ def nested_fail(message):
     return ray.get(ray.remote(lambda text: raise_("AppError", text)).remote(message))
 
 
-def survives_child(code):
-    child = ray.remote(lambda status: os._exit(status)).options(max_retries=0).remote(code)
+def end_process(how):
+    if how == "exit":
+        os._exit(3)
+    if how == "abort":
+        os.abort()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def survives_child(how):
+    child = ray.remote(end_process).options(max_retries=0).remote(how)
     try:
         ray.get(child)
         return "the child ended"
     except ray.exceptions.RayError as error:
         return type(error).__name__
+
+
+def ticks_meanwhile(ms):
+    ticks, is_over = [], threading.Event()
+    timer = threading.Thread(target=lambda: [ticks.append(1) for _ in iter(lambda: is_over.wait(0.02), True)])
+    timer.start()
+    ray.get(ray.remote(spin_ms).remote(ms, None))
+    is_over.set()
+    timer.join()
+    return len(ticks) > 5
+
+
+def limits_child():
+    begin = time.time()
+    child = ray.remote(spin_ms).options(max_retries=0).remote(20000, None)
+    error = None
+    try:
+        ray.get(child, timeout=0.3)
+    except ray.exceptions.RayError as reason:
+        error = type(reason).__name__
+    ready, pending = ray.wait([child], timeout=0.3)
+    is_in_time = time.time() - begin < 5
+    ray.cancel(child, force=True)
+    return [error, len(ready), len(pending), is_in_time]
+
+
+place = "none"
+
+
+def set_place(folder):
+    global place
+    place = "child"
+    os.chdir(folder)
+
+
+def keeps_place(folder):
+    global place
+    place = "parent"
+    before = os.getcwd()
+    ray.get(ray.remote(set_place).remote(folder))
+    return [os.getcwd() == before, place == "parent"]
 
 
 def set_variable(name, value):
@@ -178,7 +227,6 @@ FUNCTIONS = {
     "dieTimes": die_times,
     "callAndDieTimes": call_and_die_times,
     "exitWith": lambda code: os._exit(code),
-    "exitAt": lambda index, last: os._exit(1) if index == last else index,
     "failTimes": fail_times,
     "isRefInside": lambda inside: isinstance(inside[0], ray.ObjectRef),
     "readInside": lambda inside: ray.get(inside[0]),
@@ -187,6 +235,9 @@ FUNCTIONS = {
     "fib": fib,
     "nestedFail": nested_fail,
     "survivesChild": survives_child,
+    "ticksMeanwhile": ticks_meanwhile,
+    "limitsChild": limits_child,
+    "keepsPlace": keeps_place,
     "keepsVariable": keeps_variable,
     "callActor": lambda inside, by: ray.get(inside[0].increment.remote(by)),
     "callNamed": lambda name, by: ray.get(ray.get_actor(name).increment.remote(by)),
@@ -399,6 +450,34 @@ def reads_while_owner_computes():
     return {"stored": read(bytes(1_000_000)), "small": read("small")}
 
 
+@ray.remote(max_retries=0)
+def exit_at(index, last):
+    return os._exit(1) if index == last else index
+
+
+@ray.remote(num_cpus=0.1)
+class Ends:
+    def call(self, index, last):
+        return os._exit(1) if index == last else index
+
+
+def failed_of(refs):
+    def is_given(index, ref):
+        try:
+            return ray.get(ref) == index
+        except ray.exceptions.RayError:
+            return False
+
+    return [index for index, ref in enumerate(refs) if not is_given(index, ref)]
+
+
+def actor_ends_in_bulk():
+    actor = Ends.remote()
+    ray.get(actor.call.remote(0, -1))
+    failed = failed_of([actor.call.remote(index, 500) for index in range(1000)])
+    return {"before": sum(index < 500 for index in failed) <= 1, "from": sum(index >= 500 for index in failed)}
+
+
 def graph_chain():
     with InputNode() as given:
         graph = added.bind(double.bind(given), 1)
@@ -485,6 +564,8 @@ PROGRAMS = {
     "initAgainIgnored": lambda: accepted(lambda: ray.init(ignore_reinit_error=True)),
     "waitOrder": wait_order,
     "beginsWhileDriverComputes": begins_while_driver_computes,
+    "taskAmongQuickOnesEnds": lambda: failed_of([exit_at.remote(index, 39) for index in range(2000)]),
+    "actorEndsInBulk": actor_ends_in_bulk,
     "readsWhileOwnerComputes": reads_while_owner_computes,
     "graphChain": graph_chain,
     "graphShared": graph_shared,

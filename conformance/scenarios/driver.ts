@@ -3,6 +3,7 @@ import type { Scenario } from "../system.ts";
 
 const SESSION = "1.1 Start, connect, stop";
 const CALLS = "1.2 Tasks";
+const FAULTS = "1.8 Fault tolerance";
 const GRAPHS = "1.10 DAG and compiled graphs";
 const UTILITIES = "1.11 Utilities";
 
@@ -14,6 +15,8 @@ const PROGRAMS: readonly (readonly [string, string, string])[] = [
   [SESSION, "wait keeps the order of what is ready", "waitOrder"],
   [CALLS, "tasks and methods begin while their caller computes", "beginsWhileDriverComputes"],
   [CALLS, "objects are read while their owner computes", "readsWhileOwnerComputes"],
+  [FAULTS, "of 2,000 quick tasks the one that ends its worker fails alone", "taskAmongQuickOnesEnds"],
+  [FAULTS, "of 1,000 calls of an actor those before its end have their answers", "actorEndsInBulk"],
   [GRAPHS, "a chain, executed twice", "graphChain"],
   [GRAPHS, "a shared node runs once an execution", "graphShared"],
   [GRAPHS, "several outputs", "graphOutputs"],

@@ -1,6 +1,6 @@
 /** Fault tolerance and runtime environments. */
 import { join } from "node:path";
-import { type Scenario } from "../system.ts";
+import type { Scenario, System } from "../system.ts";
 
 const fault = "1.8 Fault tolerance";
 const environment = "1.9 Runtime environments";
@@ -16,21 +16,25 @@ export const scenarios: readonly Scenario[] = [
       return [await s.get(dying), await s.getAll(refs)];
     },
   },
+  ...["exit", "SIGKILL", "abort"].map((how) => ({
+    section: fault,
+    name: `a task catches that the process of its child ended by ${how}`,
+    run: async (s: System) => await s.get(await s.task("survivesChild", [how], { maxRetries: 0 })),
+  })),
   {
     section: fault,
-    name: "of quick tasks the one that ends its worker fails alone",
-    run: async (s) => {
-      const refs = [];
-      for (let index = 0; index < 200; index += 1) refs.push(await s.task("exitAt", [index, 39], { maxRetries: 0 }));
-      const outcomes = [];
-      for (const ref of refs) outcomes.push(await s.get(ref));
-      return outcomes.map((outcome) => ("value" in outcome ? outcome.value : outcome.error));
-    },
+    name: "a task goes on while its child computes",
+    run: async (s) => await s.get(await s.task("ticksMeanwhile", [1000])),
   },
   {
     section: fault,
-    name: "a task catches that the process of its child ended",
-    run: async (s) => await s.get(await s.task("survivesChild", [3], { maxRetries: 0 })),
+    name: "a task waits for a child that computes no longer than it says",
+    run: async (s) => await s.get(await s.task("limitsChild", [], { maxRetries: 0 })),
+  },
+  {
+    section: fault,
+    name: "a task keeps its working directory and its globals whatever its child does",
+    run: async (s) => await s.get(await s.task("keepsPlace", [s.folder])),
   },
   {
     section: fault,
@@ -41,22 +45,11 @@ export const scenarios: readonly Scenario[] = [
     section: fault,
     name: "a generator that ends its process has delivered what it yielded",
     run: async (s) => {
-      const stream = await s.stream("exitAfter", [50]);
+      const stream = await s.stream("exitAfter", [100]);
       const values: unknown[] = [];
-      for (let outcome = await s.next(stream); "value" in outcome && values.length < 50; outcome = await s.next(stream))
+      for (let outcome = await s.next(stream); "value" in outcome && values.length < 100; outcome = await s.next(stream))
         values.push(outcome.value);
       return values;
-    },
-  },
-  {
-    section: fault,
-    name: "an actor's calls that had ended have their answers when the next ends it",
-    run: async (s) => {
-      const actor = await s.actor("Counter");
-      const refs = [];
-      for (let index = 0; index < 100; index += 1) refs.push(await s.call(actor, "increment"));
-      const end = await s.call(actor, "die");
-      return [await s.getAll(refs), "error" in (await s.get(end))];
     },
   },
   {

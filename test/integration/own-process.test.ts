@@ -157,7 +157,7 @@ describe("one CPU is enough for", () => {
     const double = remote((n: number) => 2 * n);
     const rows = await data
       .range(4)
-      .map(async ({ id }) => ({ doubled: await double.remote(Number(id)) }))
+      .map(async ({ id }) => ({ doubled: await double.remote(id) }))
       .takeAll();
     expect(rows.map(({ doubled }) => doubled)).toEqual([0, 2, 4, 6]);
   });

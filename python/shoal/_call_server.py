@@ -31,6 +31,7 @@ class CallServer:
         self._tasks_read = 0
         #: The lease for which it connected.
         self.made_for = hello.get("leaseId")
+        self.begun = worker.interrupts.begun_of(self.made_for)
         self._last_call = time.monotonic()
         self.is_retired = False
         connection.on_frame = self._receive

@@ -81,6 +81,8 @@ class Job:
             return self.answer_cancelled()
         if self.stream is not None and self.stream.iterator is not None:
             return self._drive()
+        if self.server.begun is not None:
+            self.server.begun.begins(self.call_id)
         if self.target.max_calls is not None:
             self.worker.begins(self.target)
         self.began = time.perf_counter()

@@ -12,13 +12,16 @@ import struct
 import threading
 import time
 
-from ._limits import SIGNAL_WITHIN_SECONDS
+from ._limits import BEGUN_MAX, SIGNAL_WITHIN_SECONDS
 
 _CALL_SIZE = 36
 _REQUEST_AT = 64
 _NOTHING = bytes(_CALL_SIZE)
 _NO_REQUEST = bytes(_CALL_SIZE + 1)
 _call = struct.Struct("<I32s")
+_word = struct.Struct("<I")
+#: Pairs of words: the lease of a connection, and the call of the connection that began last.
+_BEGUN_AT = 3732
 #: Which call runs in a process that tasks share: a flag, the call, and its name.
 _SHARED_AT = 4244
 _SHARED_NAME_MAX = 120
@@ -26,6 +29,25 @@ _SHARED_NAME_MAX = 120
 
 class TaskInterrupted(KeyboardInterrupt):
     """Raised in a task that was cancelled: like Ctrl-C, it passes ``except Exception`` and runs ``finally``."""
+
+
+class BegunCalls:
+    """Marks the call of one connection that began last. The mark outlives the process, so that its daemon can tell the caller."""
+
+    def __init__(self, interrupts, lease):
+        self._interrupts = interrupts
+        self._lease = lease
+        self._at = None
+
+    def begins(self, call_id):
+        """Called before any code of the call runs. Calls begin in the order of sending."""
+        if self._at is None:
+            self._at = self._interrupts.place_for(self, self._lease, call_id)
+        else:
+            self._interrupts.write_word(self._at, call_id)
+
+    def place_taken(self):
+        self._at = None
 
 
 class Interrupts:
@@ -37,6 +59,8 @@ class Interrupts:
             self._slot = mmap.mmap(file, os.fstat(file).st_size)
         finally:
             os.close(file)
+        self._begun = [None] * BEGUN_MAX
+        self._next_place = 0
         self._running = None
         #: What the slot says of tasks that began while others waited in this process, by their calls.
         self._sharing = {}
@@ -59,6 +83,26 @@ class Interrupts:
         self._slot = bytearray(self._slot[:])
         self._running = None
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def begun_of(self, lease):
+        """``lease``: the one that the connection was made for. None for a connection without one, whose calls are not marked."""
+        return None if lease is None else BegunCalls(self, lease)
+
+    def place_for(self, calls, lease, call_id):
+        place = self._next_place
+        self._next_place = (place + 1) % BEGUN_MAX
+        if self._begun[place] is not None:
+            self._begun[place].place_taken()
+        self._begun[place] = calls
+        at = _BEGUN_AT + place * 8
+        # Never shows the call of one connection with the lease of another.
+        self.write_word(at, 0)
+        self.write_word(at + 4, call_id)
+        self.write_word(at, lease % 2**32)
+        return at + 4
+
+    def write_word(self, at, value):
+        _word.pack_into(self._slot, at, value)
 
     def _enter(self, name):
         self._slot[0:_CALL_SIZE] = name

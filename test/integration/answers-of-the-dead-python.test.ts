@@ -48,6 +48,15 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`processes of Python that end${unl
     expect(runs(file)).toEqual({ twice: [], count: 499 });
   });
 
+  test("a worker that is killed between two calls costs none of them", async () => {
+    const file = newFile();
+    const call = python.task<(file: string, index: number, fatal: number) => number>(MODULE, "ends_behind", { maxRetries: 0 });
+    await Promise.all(numbers(50).map((index) => call.remote("/dev/null", index, -1)));
+    const outcomes = await Promise.allSettled(numbers(200).map((index) => call.remote(file, index, 39)));
+    expect(outcomes.flatMap(({ status }, index) => (status === "rejected" ? [index] : []))).toEqual([]);
+    expect(runs(file)).toEqual({ twice: [], count: 200 });
+  });
+
   test.each(WAYS)("%s: calls of an actor that had ended have their answers", async (way) => {
     const file = newFile();
     const actor = python.actor<Counter>(MODULE, "Counter").remote(file);

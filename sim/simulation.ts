@@ -142,8 +142,11 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const storeBytes = 64 * 1024 * 1024;
   const cluster = new Cluster(world, { folder, resources, nodes, storeBytes, failedStarts, watchesMemory, hasOutboxes, hasGuards });
   const app = new Application(world, new Map(cluster.nodes.map((node) => [node.process.machine, node.resources])));
-  app.isOverdrawn = (process) =>
-    Array.from(processes).some(([id, worker]) => worker === process && parkedProcesses.isOverdrawn(id as ProcessId));
+  app.isOverdrawn = (process) => {
+    const isWithoutCpu = (id: ProcessId): boolean =>
+      parkedProcesses.isOverdrawn(id) || cluster.nodes.some((node) => booksOf(node.process).leases?.hasBorrowed(id) === true);
+    return Array.from(processes).some(([id, worker]) => worker === process && isWithoutCpu(id as ProcessId));
+  };
   const faults = new Faults(world, cluster, { random: random.fork(), plan });
   const clusterPlan = options.nodes > 1 || parts.length > 0 ? drawClusterFaults(partRandom.fork(), options.nodes) : NO_CLUSTER_FAULTS;
   const clusterFaults =

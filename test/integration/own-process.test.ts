@@ -7,6 +7,8 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { get, OutOfMemoryError, python, remote, TaskTimeoutError, WorkerCrashedError } from "shoal";
 import * as data from "shoal/data";
+import { DataParallelTrainer, report } from "shoal/train";
+import { gridSearch, Tuner } from "shoal/tune";
 import { describe, expect, test } from "vitest";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -160,6 +162,24 @@ describe("one CPU is enough for", () => {
       .map(async ({ id }) => ({ doubled: await double.remote(id) }))
       .takeAll();
     expect(rows.map(({ doubled }) => doubled)).toEqual([0, 2, 4, 6]);
+  });
+
+  const quadruple = remote(async (n: number): Promise<number> => 2 * (await remote((m: number) => 2 * m).remote(n)));
+
+  test("a trial that awaits tasks, which await others", async () => {
+    const trainable = async ({ n }: { n: number }): Promise<{ score: number }> => ({ score: await quadruple.remote(n) });
+    const options = { paramSpace: { n: gridSearch([1, 2, 3]) }, runConfig: { storagePath: folder, name: "trials" } };
+    const results = await new Tuner(trainable, options).fit();
+    expect(Array.from(results, ({ metrics }) => metrics?.score)).toEqual([4, 8, 12]);
+  });
+
+  test("a rank that awaits tasks", async () => {
+    const trainer = new DataParallelTrainer({
+      trainLoopPerWorker: async () => await report({ score: await quadruple.remote(4) }),
+      scalingConfig: { numWorkers: 1 },
+      runConfig: { storagePath: folder, name: "rank" },
+    });
+    expect((await trainer.fit()).metrics).toEqual({ score: 16 });
   });
 });
 

@@ -5,6 +5,7 @@ import { resourceVector } from "../../base/resources.ts";
 import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
+import { BORROW_AFTER_MS } from "./limits.ts";
 
 function specOf(resources: Record<string, number>, place: LeasePlace = {}): LeaseSpec {
   return parseLeaseSpec(leaseKey(resourceVector(resources), place));
@@ -81,6 +82,55 @@ describe("the lease manager", () => {
     expect(effects.filter((effect) => effect.kind === "spawn")).toHaveLength(0);
     expect(effects).toContainEqual(expect.objectContaining({ kind: "slot", worker: worker(1), isAnswer: false }));
     expect(grants(effects)).toMatchObject([{ owner: worker(1), worker: worker(1) }]);
+  });
+
+  describe("a task that an actor calls, which holds the last CPU for life,", () => {
+    const placed = (): { manager: LeaseManager; owner: ProcessId } => {
+      const manager = managerWithWorkers(1);
+      const actor = "actor" as ActorId;
+      const [effect] = manager.handle({ kind: "actorWanted", actor, spec: ONE_CPU, placement: ONE_CPU });
+      expect(effect).toMatchObject({ kind: "placeActor", worker: worker(1) });
+      manager.handle({ kind: "workerReady", worker: worker(2), environment: "" });
+      return { manager, owner: worker(1) };
+    };
+
+    test("borrows a CPU after a while, and the next one at once", () => {
+      const { manager, owner } = placed();
+      expect(grants(manager.handle(demand(owner, 2, true)))).toEqual([]);
+      expect(grants(manager.handle({ kind: "tick", nowMs: BORROW_AFTER_MS - 1 }))).toEqual([]);
+      const [grant, another] = grants(manager.handle({ kind: "tick", nowMs: BORROW_AFTER_MS }));
+      expect(grant).toMatchObject({ owner, worker: worker(2) });
+      // As many as the node has CPUs, and no more.
+      expect(another).toBeUndefined();
+      expect(manager.available()).toEqual({ CPU: 0 });
+      expect(grants(manager.handle({ kind: "leaseReturned", leaseId: grant?.leaseId ?? 0, owner }))).toMatchObject([{ owner }]);
+      // What was borrowed is no CPU of the node.
+      expect(manager.available()).toEqual({ CPU: 0 });
+      manager.handle({ kind: "actorGone", actor: "actor" as ActorId });
+      expect(manager.available()).toEqual({ CPU: 1 });
+    });
+
+    test("borrows for its own tasks, too, while it waits for them", () => {
+      const { manager, owner } = placed();
+      manager.handle(demand(owner, 1, true));
+      manager.handle({ kind: "tick", nowMs: BORROW_AFTER_MS });
+      manager.handle({ ...demand(worker(2), 1, true), nowMs: BORROW_AFTER_MS } as LeaseEvent);
+      manager.handle({ kind: "parked", worker: worker(2), left: 1, isReport: true });
+      manager.handle({ kind: "workerReady", worker: worker(3), environment: "" });
+      expect(grants(manager.handle({ kind: "tick", nowMs: 2 * BORROW_AFTER_MS }))).toMatchObject([{ owner: worker(2), worker: worker(3) }]);
+    });
+
+    test("waits where a driver calls it, and while tasks hold a CPU, as those end", () => {
+      const { manager } = placed();
+      manager.handle(demand(driver, 1));
+      expect(grants(manager.handle({ kind: "tick", nowMs: 10 * BORROW_AFTER_MS }))).toEqual([]);
+      const two = managerWithWorkers(2);
+      two.handle(demand(driver, 1));
+      two.handle({ kind: "actorWanted", actor: "actor" as ActorId, spec: ONE_CPU, placement: ONE_CPU });
+      two.handle({ kind: "workerReady", worker: worker(3), environment: "" });
+      two.handle(demand(worker(2), 1, true));
+      expect(grants(two.handle({ kind: "tick", nowMs: 10 * BORROW_AFTER_MS }))).toEqual([]);
+    });
   });
 
   test("a parked worker goes on before anything new starts", () => {

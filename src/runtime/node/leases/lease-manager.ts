@@ -6,7 +6,7 @@
  * runs something, whatever number of leases point at it: it gives them back while all its tasks wait for refs (parked). A parked worker keeps its process; with too many of them it is leased
  * again, also by itself. So nested tasks need a bounded number of processes and never deadlock. All else (GPUs, custom resources) belongs to the lease for as long as it lasts, as in Ray.
  *
- * Invariants: Held resources never exceed the node's total. A worker with no lease holds nothing. The pool has at most one worker a CPU
+ * Invariants: Held resources never exceed the node's total; `borrowed-cpus.ts` counts borrowed CPUs apart. A worker with no lease holds nothing. The pool has at most one worker a CPU
  * beside `parkedPerCpu` parked ones, except beside or for shapes of less than one CPU (POOL_SIZE_MAX). A worker serves leases with its own
  * environment and with one placement group, or none.
  */
@@ -15,6 +15,7 @@ import type { NodeView, ResourceVector } from "../../base/resources.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import { WAIT_BEFORE_REVOKE_MS } from "../../scheduling/limits.ts";
 import { ResourcePool, unitIds } from "../../scheduling/resource-pool.ts";
+import { BorrowedCpus } from "./borrowed-cpus.ts";
 import { BundleReservations } from "./bundle-reservations.ts";
 import { DemandTable } from "./demand-table.ts";
 import { collectingGroup, leasesToReclaim, leaseToRevoke } from "./lease-fairness.ts";
@@ -49,6 +50,7 @@ export class LeaseManager {
   readonly #facts: NodeFacts;
   readonly #releasedGroups = new Set<string>();
   readonly #workers: TaskWorkers;
+  readonly #borrowed: BorrowedCpus;
   readonly #leases = new Map<number, Lease>();
   readonly #demands = new DemandTable();
   readonly #actorsWaiting: ActorReservation[] = [];
@@ -72,6 +74,7 @@ export class LeaseManager {
     const parkedMax = Math.ceil(target * (options.parkedPerCpu ?? PARKED_PER_CPU));
     const mayGrow = options.mayGrow ?? (() => true);
     this.#workers = new TaskWorkers({ target, prewarmed, parkedMax, mayGrow, emit: (effect) => this.#effects.push(effect) });
+    this.#borrowed = new BorrowedCpus({ total: options.total, isClustered: this.#isClustered, workers: this.#workers.all });
     this.#holders = { pool: this.#pool, groups: this.#groups, actors: this.#actors, workers: this.#workers.all, leases: this.#leases };
     this.#facts = {
       nodeId: options.nodeId ?? ("" as NodeId),
@@ -97,6 +100,12 @@ export class LeaseManager {
   /** Lists the leases with their owners and workers, the newest last. */
   leases(): { id: number; worker: ProcessId; owner: ProcessId }[] {
     return Array.from(this.#leases.values(), ({ id, worker, owner }) => ({ id, worker, owner }));
+  }
+
+  /** Whether a worker runs on a borrowed CPU. */
+  hasBorrowed(worker: ProcessId): boolean {
+    const held = this.#workers.all.get(worker)?.held;
+    return held !== undefined && this.#borrowed.owns(held.pool);
   }
 
   available(): Record<string, number> {
@@ -346,6 +355,7 @@ export class LeaseManager {
 
   #removeProcess(process: ProcessId): void {
     this.#demands.endOf(process);
+    this.#borrowed.ownerGone(process);
     const worker = this.#workers.all.get(process);
     if (worker !== undefined) this.#removeWorker(worker);
     for (const lease of Array.from(this.#leases.values())) {
@@ -431,6 +441,16 @@ export class LeaseManager {
 
   #poolThatFits(spec: LeaseSpec, resources: ResourceVector): ResourcePool | undefined {
     return this.#poolsFor(spec)?.find((pool) => pool.fits(resources));
+  }
+
+  /** Where a demand's CPUs and the rest of its resources come from; undefined while there is no room. */
+  #poolsThatFit(demand: Demand): { cpus: ResourcePool; rest: ResourcePool } | undefined {
+    const { spec } = demand;
+    const pool = this.#poolThatFits(spec, spec.resources);
+    if (pool !== undefined) return { cpus: pool, rest: pool };
+    const rest = this.#poolThatFits(spec, spec.rest);
+    const cpus = rest === undefined ? undefined : this.#borrowed.poolFor(demand, this.#poolsFor(spec) ?? []);
+    return rest === undefined || cpus === undefined ? undefined : { cpus, rest };
   }
 
   /** Resumes parked work before anything new starts. */
@@ -541,10 +561,11 @@ export class LeaseManager {
       demand.warned = true;
       return false;
     }
-    const pool = this.#poolThatFits(spec, spec.resources);
-    if (pool === undefined || (this.#isCollecting && !demand.nested && pool === this.#pool)) return false;
+    const pools = this.#poolsThatFit(demand);
+    if (pools === undefined || (this.#isCollecting && !demand.nested && pools.rest === this.#pool)) return false;
     const worker = this.#workers.idle(spec.environment) ?? this.#workers.toShare(demand);
     if (worker === undefined) return false;
+    const pool = pools.rest;
     const rest = pool.allocate(spec.rest);
     const lease: Lease = { id: this.#nextLeaseId, key: spec.key, owner, worker: worker.id, group, pool, rest, revoked: false };
     this.#nextLeaseId += 1;
@@ -556,7 +577,7 @@ export class LeaseManager {
     worker.isNested = demand.nested;
     worker.wanted = undefined;
     worker.group = group;
-    worker.held = { key: spec.key, pool, allocation: pool.allocate(spec.cpus) };
+    worker.held = { key: spec.key, pool: pools.cpus, allocation: pools.cpus.allocate(spec.cpus) };
     if (wasParked) {
       this.#workers.share(worker);
       this.#effects.push({ kind: "slot", worker: worker.id, shape: spec.key, isAnswer: false, isLeased: true });
@@ -566,6 +587,7 @@ export class LeaseManager {
   }
 
   #tick(nowMs: number): void {
+    this.#borrowed.tick(nowMs);
     this.#overdraw(nowMs);
     this.#dropLate(nowMs);
     const collecting = collectingGroup(this.#groups.waiting, nowMs, (waiting) => fitsWithoutTasks(waiting.sum, this.#holders));

@@ -14,6 +14,8 @@ export const PARKED_PER_CPU = 2;
 export const PARKED_SHARE_OF_NESTED = 0.5;
 /** A task that may go on waits for a CPU for so long, and then runs without one. */
 export const OVERDRAW_AFTER_MS = 100;
+/** A nested task waits for a CPU for so long before it borrows one, where actors and placement groups hold all CPUs for life. */
+export const BORROW_AFTER_MS = 200;
 /** A worker that was started in the place of a parked one, and that the pool has in excess, ends after so long without work. */
 export const SURPLUS_IDLE_MS = 10_000;
 /** Pool size for shapes of less than one CPU. Each worker costs about 8 MB. */

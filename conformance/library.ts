@@ -137,7 +137,7 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     clearInterval(timer);
     return ticks > 5;
   },
-  /** Waits for a child that computes for 20 s, 300 ms long and in two ways. @returns what came of both, and whether they took less than 5 s */
+  /** Waits 300 ms in two ways for a child that computes for 20 s. @returns the outcomes of both waits, and whether they took less than 5 s */
   limitsChild: async (): Promise<unknown[]> => {
     const from = Date.now();
     const child = remote(spin, { maxRetries: 0 }).remote(20_000);

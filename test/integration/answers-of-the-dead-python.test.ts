@@ -48,7 +48,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`processes of Python that end${unl
     expect(runs(file)).toEqual({ twice: [], count: 499 });
   });
 
-  test("a worker that is killed between two calls costs none of them", async () => {
+  test("a worker that is killed between two calls costs no call", async () => {
     const file = newFile();
     const call = python.task<(file: string, index: number, fatal: number) => number>(MODULE, "ends_behind", { maxRetries: 0 });
     await Promise.all(numbers(50).map((index) => call.remote("/dev/null", index, -1)));

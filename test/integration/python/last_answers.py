@@ -27,7 +27,7 @@ def call(file, index, way):
 
 
 class _Fatal(int):
-    """Ends the process when it is freed: behind the answer of its call, and before the next call begins."""
+    """Ends the process when freed: after the answer was made, and before the next call begins."""
 
     def __del__(self):
         _end("kill")

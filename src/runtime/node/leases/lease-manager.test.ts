@@ -104,7 +104,7 @@ describe("the lease manager", () => {
       expect(another).toBeUndefined();
       expect(manager.available()).toEqual({ CPU: 0 });
       expect(grants(manager.handle({ kind: "leaseReturned", leaseId: grant?.leaseId ?? 0, owner }))).toMatchObject([{ owner }]);
-      // What was borrowed is no CPU of the node.
+      // The node has no more CPUs for that.
       expect(manager.available()).toEqual({ CPU: 0 });
       manager.handle({ kind: "actorGone", actor: "actor" as ActorId });
       expect(manager.available()).toEqual({ CPU: 1 });

@@ -6,9 +6,9 @@
  * runs something, whatever number of leases point at it: it gives them back while all its tasks wait for refs (parked). A parked worker keeps its process; with too many of them it is leased
  * again, also by itself. So nested tasks need a bounded number of processes and never deadlock. All else (GPUs, custom resources) belongs to the lease for as long as it lasts, as in Ray.
  *
- * Invariants: Held resources never exceed the node's total; `borrowed-cpus.ts` counts borrowed CPUs apart. A worker with no lease holds nothing. The pool has at most one worker a CPU
- * beside `parkedPerCpu` parked ones, except beside or for shapes of less than one CPU (POOL_SIZE_MAX). A worker serves leases with its own
- * environment and with one placement group, or none.
+ * Invariants: Held resources never exceed the node's total; `borrowed-cpus.ts` counts borrowed CPUs apart. A worker with no lease holds
+ * nothing. The pool has at most one worker a CPU beside `parkedPerCpu` parked ones, except beside or for shapes of less than one CPU
+ * (POOL_SIZE_MAX). A worker serves leases with its own environment and with one placement group, or none.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView, ResourceVector } from "../../base/resources.ts";
@@ -443,7 +443,7 @@ export class LeaseManager {
     return this.#poolsFor(spec)?.find((pool) => pool.fits(resources));
   }
 
-  /** Where a demand's CPUs and the rest of its resources come from; undefined while there is no room. */
+  /** Returns the pools for a demand's CPUs and for the other resources; undefined while there is no room. */
   #poolsThatFit(demand: Demand): { cpus: ResourcePool; rest: ResourcePool } | undefined {
     const { spec } = demand;
     const pool = this.#poolThatFits(spec, spec.resources);

@@ -73,6 +73,8 @@ export class NodeWorkers {
           ports.logs.workerEnded(exit.workerId);
           this.#exited(exit, worker);
         },
+        // The worker says so, too. Its caller may return the lease before that is read, and nothing is to begin in that process.
+        onInterrupted: (id) => lease({ kind: "workerRetiring", worker: id }),
       },
     });
     this.pool = pool;

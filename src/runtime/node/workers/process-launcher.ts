@@ -144,7 +144,10 @@ export class ProcessLauncher implements WorkerLauncher {
       },
       kill: () => child.kill("SIGKILL"),
       interrupt: (call) => {
-        if (!isGone && slot.requestInterrupt(call)) child.kill("SIGINT");
+        if (isGone) return false;
+        const isSent = slot.requestInterrupt(call);
+        if (isSent) child.kill("SIGINT");
+        return isSent || slot.hasDeferred;
       },
       isAt: (call) => !isGone && slot.isAt(call),
       runsOther: (call) => !isGone && slot.runsOther(call),

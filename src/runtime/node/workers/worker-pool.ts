@@ -22,8 +22,8 @@ interface RunningCall {
 interface RunningWorker {
   readonly pid: number;
   kill(): void;
-  /** Stops synchronous code of this call, if that is what the worker runs now. Absent where code cannot be stopped. */
-  interrupt?(call: RunningCall): void;
+  /** Stops synchronous code of this call. Absent where code cannot be stopped. @returns whether the worker runs that code now */
+  interrupt?(call: RunningCall): boolean;
   /** Whether the call, or one that was made for it there, is known to run there now. */
   isAt?(call: RunningCall): boolean;
   /** Whether synchronous code of some other call is known to run there now. */
@@ -96,6 +96,8 @@ interface PrintedLine {
 interface WorkerPoolEvents {
   onOutput: (line: PrintedLine) => void;
   onExit: (exit: WorkerExitedHeader, worker: EndedWorker) => void;
+  /** Code of a call is stopped in the worker. */
+  onInterrupted: (id: ProcessId) => void;
 }
 
 export class WorkerPool {
@@ -206,12 +208,12 @@ export class WorkerPool {
   }
 
   interrupt(id: ProcessId, call: RunningCall): void {
-    this.#workers.get(id)?.running.interrupt?.(call);
+    if (this.#workers.get(id)?.running.interrupt?.(call) === true) this.#events.onInterrupted(id);
   }
 
   /** Stops synchronous code of the call, whichever worker runs it. */
   interruptWhereRun(call: RunningCall): void {
-    for (const { running } of this.#workers.values()) running.interrupt?.(call);
+    for (const id of this.#workers.keys()) this.interrupt(id, call);
   }
 
   /** Ends the worker that is at the call. */

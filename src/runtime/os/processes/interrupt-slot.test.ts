@@ -146,10 +146,12 @@ describe("the interrupt slot between a daemon and a worker", () => {
     worker.raise();
     expect(worker.hasRequest).toBe(false);
     expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(false);
+    expect(daemon.hasDeferred).toBe(true);
     expect(worker.hasRequest).toBe(true);
     expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: false, isDeferred: true });
     worker.lower();
     expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(true);
+    expect(daemon.hasDeferred).toBe(false);
     expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: false, isDeferred: false });
     worker.interrupted();
     expect(worker.hasRequest).toBe(false);

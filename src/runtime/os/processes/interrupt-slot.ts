@@ -221,6 +221,7 @@ export class DaemonInterruptSlot {
   /** The file as it was read last. */
   readonly #read = Buffer.alloc(FILE_SIZE);
   #signalMs = Number.NEGATIVE_INFINITY;
+  #hasDeferred = false;
 
   constructor(path: string) {
     this.#path = path;
@@ -228,8 +229,14 @@ export class DaemonInterruptSlot {
     writeSync(this.#fd, Buffer.alloc(FILE_SIZE), 0, FILE_SIZE, 0);
   }
 
+  /** Whether the worker stops the call of the last request itself, as Shoal's own code ran in the call. */
+  get hasDeferred(): boolean {
+    return this.#hasDeferred;
+  }
+
   /** @returns whether the worker runs the call, or one that was made for it there: then, and only then, the signal must be sent. */
   requestInterrupt(call: MarkedCall & { recursive: boolean }): boolean {
+    this.#hasDeferred = false;
     // A call that does not run needs no request, and the present request may be for a running call, with its signal under way.
     if (!this.#runs(call) || performance.now() - this.#signalMs < SIGNAL_TAKES_MS) return false;
     write(call, this.#request);
@@ -243,6 +250,7 @@ export class DaemonInterruptSlot {
     const isShielded = this.#read[SHIELD_AT] === 1;
     this.#request[DECISION_AT] = isShielded ? DECISION.deferred : DECISION.sent;
     writeSync(this.#fd, this.#request, DECISION_AT, 1, REQUEST_AT + DECISION_AT);
+    this.#hasDeferred = isShielded;
     if (isShielded) return false;
     this.#signalMs = performance.now();
     return true;

@@ -1,4 +1,4 @@
-"""``Checkpoint``: a folder with what a run goes on from, as in TypeScript (``src/runs/checkpoint.ts``), with Ray's names and the same files.
+"""``Checkpoint``: a folder with what a run goes on from, as in TypeScript (``src/runs/checkpoints/checkpoint.ts``), with Ray's names and the same files.
 
 Folders of this machine are read and written here. What lies in S3 is copied by a task of TypeScript on this node, which has the code and the credentials for it, so Python needs no package.
 """

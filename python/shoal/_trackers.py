@@ -1,5 +1,5 @@
 """MLflow, Weights & Biases, Comet and Aim for runs: the actors behind ``MLflowLoggerCallback``, ``WandbLoggerCallback``, ``CometLoggerCallback`` and ``AimLoggerCallback`` of TypeScript
-(``src/runs/mlflow-tracker.ts`` and its neighbours).
+(``src/runs/trackers/python/mlflow-tracker.ts`` and its neighbours).
 
 An actor follows all runs, or trials, of its tracker by their ids. It stands on the libraries' own clients, so whatever they read from the environment (addresses, credentials, offline
 modes) counts here.

@@ -7,7 +7,7 @@
  */
 import { custom, describeValue, flag, ignoreRejection, isPlainObject, oneOf } from "../core/internal.ts";
 import type { ListedFile } from "../storage/file-system.ts";
-import { listFiles } from "../storage/list-files.ts";
+import { listFiles } from "../storage/listing/list-files.ts";
 import { shownPath } from "../storage/paths.ts";
 import { HIVE_NULL } from "./engine/write-transform.ts";
 import { DataError } from "./errors.ts";

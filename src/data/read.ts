@@ -21,7 +21,7 @@ import {
 } from "../core/internal.ts";
 import { StorageError } from "../storage/errors.ts";
 import type { ListedFile } from "../storage/file-system.ts";
-import { folderExists } from "../storage/folders.ts";
+import { folderExists } from "../storage/listing/folders.ts";
 import { joinPath, schemeOf, shownPath } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { type Block, conformBlock, schemaOf, vectorOf } from "./blocks/block.ts";

@@ -4,7 +4,7 @@
  * A task may end after its write has failed and removed the folder. On a disk its file then has no folder to lie in; S3 knows no folders and takes the object all the same. So the
  * folder holds a mark, which is removed first: a task that finds the mark after its file was written knows that the file is among those that are removed.
  */
-import { fileExists, writeWhole } from "../storage/folders.ts";
+import { fileExists, writeWhole } from "../storage/listing/folders.ts";
 import { makeFolder, removeFiles, removeFolder } from "../storage/places.ts";
 
 function markOf(folder: string): string {

@@ -6,10 +6,10 @@
  */
 import { get } from "../core/index.ts";
 import { onInterruption } from "../progress/interruption.ts";
-import { fileExists } from "../storage/folders.ts";
+import { fileExists } from "../storage/listing/folders.ts";
 import type { StagedFile } from "../storage/file-system.ts";
 import { shownPath } from "../storage/paths.ts";
-import { listFiles } from "../storage/list-files.ts";
+import { listFiles } from "../storage/listing/list-files.ts";
 import { publishFile, removeFiles, resolveFolder } from "../storage/places.ts";
 import { rowsOf } from "./blocks/block.ts";
 import type { Field } from "./blocks/data-type.ts";

@@ -4,17 +4,17 @@
  */
 import "./well-known-exports.ts";
 
-export type { AimLoggerOptions } from "./aim-tracker.ts";
-export { Checkpoint } from "./checkpoint.ts";
-export type { CheckpointPart, StoredCheckpoint } from "./stored-checkpoints.ts";
-export type { CometLoggerOptions } from "./comet-tracker.ts";
+export type { AimLoggerOptions } from "./trackers/python/aim-tracker.ts";
+export { Checkpoint } from "./checkpoints/checkpoint.ts";
+export type { CheckpointPart, StoredCheckpoint } from "./checkpoints/stored-checkpoints.ts";
+export type { CometLoggerOptions } from "./trackers/python/comet-tracker.ts";
 export { RunError } from "./errors.ts";
-export type { KeptCheckpoint } from "./kept-checkpoints.ts";
-export type { JsonValue, Metrics } from "./metrics.ts";
-export type { MLflowLoggerOptions } from "./mlflow-tracker.ts";
+export type { KeptCheckpoint } from "./checkpoints/kept-checkpoints.ts";
+export type { JsonValue, Metrics } from "./metrics/metrics.ts";
+export type { MLflowLoggerOptions } from "./trackers/python/mlflow-tracker.ts";
 export { type BestCheckpoint, Result } from "./result.ts";
 export type { CheckpointConfig, FailureConfig, ResolvedRunConfig, RunConfig } from "./run-config.ts";
-export { isTracker, type TrackedRun, type TrackedRunInfo, type Tracker } from "./tracker.ts";
+export { isTracker, type TrackedRun, type TrackedRunInfo, type Tracker } from "./trackers/tracker.ts";
 export {
   isTrainableSource,
   TRAINABLE,
@@ -23,4 +23,4 @@ export {
   type TrainableSource,
   type TrainableTrial,
 } from "./trainable.ts";
-export type { WandbLoggerOptions } from "./wandb-tracker.ts";
+export type { WandbLoggerOptions } from "./trackers/python/wandb-tracker.ts";

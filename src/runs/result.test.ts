@@ -2,13 +2,13 @@ import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkpointName, completeCheckpoint } from "./stored-checkpoints.ts";
-import { CSVLoggerCallback } from "./csv-tracker.ts";
-import { JsonLoggerCallback } from "./json-lines-tracker.ts";
-import type { Metrics } from "./metrics.ts";
+import { checkpointName, completeCheckpoint } from "./checkpoints/stored-checkpoints.ts";
+import { CSVLoggerCallback } from "./trackers/files/csv-tracker.ts";
+import { JsonLoggerCallback } from "./trackers/files/json-lines-tracker.ts";
+import type { Metrics } from "./metrics/metrics.ts";
 import { Result } from "./result.ts";
-import { removeRunError, writeRunError } from "./run-error-file.ts";
-import type { Tracker } from "./tracker.ts";
+import { removeRunError, writeRunError } from "./folder/run-error-file.ts";
+import type { Tracker } from "./trackers/tracker.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -8,14 +8,14 @@ import { describeValue } from "../core/internal.ts";
 import { joinPath, shownPath } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { readTextIfThere } from "../storage/read-file.ts";
-import { fromFileNames } from "./automatic-metrics.ts";
-import type { Checkpoint } from "./checkpoint.ts";
-import { listCheckpoints } from "./stored-checkpoints.ts";
+import { fromFileNames } from "./metrics/automatic-metrics.ts";
+import type { Checkpoint } from "./checkpoints/checkpoint.ts";
+import { listCheckpoints } from "./checkpoints/stored-checkpoints.ts";
 import { RunError } from "./errors.ts";
-import { PARAMS_FILE, RESULT_FILE } from "./json-lines-tracker.ts";
-import { metricAt } from "./kept-checkpoints.ts";
-import { flatMetrics, type JsonValue, type Metrics, parseMetrics } from "./metrics.ts";
-import { readRunError } from "./run-error-file.ts";
+import { PARAMS_FILE, RESULT_FILE } from "./trackers/files/json-lines-tracker.ts";
+import { metricAt } from "./checkpoints/kept-checkpoints.ts";
+import { flatMetrics, type JsonValue, type Metrics, parseMetrics } from "./metrics/metrics.ts";
+import { readRunError } from "./folder/run-error-file.ts";
 
 export interface BestCheckpoint<M extends object = Metrics> {
   readonly checkpoint: Checkpoint;

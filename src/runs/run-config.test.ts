@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { readRunConfig, type RunConfig } from "./run-config.ts";
-import { defaultRunName } from "./run-names.ts";
+import { defaultRunName } from "./folder/run-names.ts";
 
 test("everything has a default", async () => {
   expect(await readRunConfig(undefined, "train")).toEqual({

@@ -21,7 +21,7 @@ import {
 import { withHome } from "../storage/paths.ts";
 import { resolveFolder } from "../storage/places.ts";
 import { COLLECTIVE_WARN_INTERVAL_MS, HEALTH_CHECK_INTERVAL_MS, RENDEZVOUS_MS_MAX } from "./limits.ts";
-import { checkName } from "./run-names.ts";
+import { checkName } from "./folder/run-names.ts";
 
 /** Handling of failed runs and trials. */
 export interface FailureConfig {

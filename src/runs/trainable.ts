@@ -4,8 +4,8 @@
  * The symbol is a registered one, so that two copies of the package in one process understand each other.
  */
 import type { PlacementStrategy } from "../core/index.ts";
-import type { Checkpoint } from "./checkpoint.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Checkpoint } from "./checkpoints/checkpoint.ts";
+import type { Metrics } from "./metrics/metrics.ts";
 
 export const TRAINABLE: unique symbol = Symbol.for("shoal.trainable") as never;
 

@@ -6,7 +6,7 @@
  */
 import type { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { compressionOf } from "./compression.ts";
+import { compressionOf } from "./compression/compression.ts";
 import { storageError } from "./errors.ts";
 import type { FileSink } from "./file-system.ts";
 import { fileSystemOf } from "./file-systems.ts";

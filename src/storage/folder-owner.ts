@@ -10,7 +10,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { isPlainObject, processIdentity, runsHere } from "../core/internal.ts";
 import { StorageError } from "./errors.ts";
-import { writeWhole } from "./folders.ts";
+import { writeWhole } from "./listing/folders.ts";
 import { CLAIM_PAUSE_MS, FUTURE_CLAIM_LOOK_MS, OWNER_RENEWED_EVERY_MS, OWNER_SILENCE_MS_MAX } from "./limits.ts";
 import { joinPath, shownPath } from "./paths.ts";
 import { removeFiles } from "./places.ts";

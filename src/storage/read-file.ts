@@ -5,13 +5,13 @@
  * on. Errors name the file.
  */
 import { Readable } from "node:stream";
-import { type Compression, compressionOf } from "./compression.ts";
+import { type Compression, compressionOf } from "./compression/compression.ts";
 import { StorageError } from "./errors.ts";
 import { fileSystemOf } from "./file-systems.ts";
-import { fileExists } from "./folders.ts";
+import { fileExists } from "./listing/folders.ts";
 import { WHOLE_FILE_BYTES_MAX } from "./limits.ts";
 import { shownPath } from "./paths.ts";
-import { ZstdFrames } from "./zstd-frames.ts";
+import { ZstdFrames } from "./compression/zstd-frames.ts";
 
 /**
  * The bytes of a file in order, decompressed.

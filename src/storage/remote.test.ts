@@ -10,15 +10,15 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { StorageError } from "./errors.ts";
 import { FileWriter } from "./file-writer.ts";
-import { keyMatcher } from "./globs.ts";
-import { remoteFile } from "./http-files.ts";
+import { keyMatcher } from "./listing/globs.ts";
+import { remoteFile } from "./remote/http-files.ts";
 import { REQUEST_ATTEMPTS_MAX, UPLOAD_PART_BYTES } from "./limits.ts";
-import { listFiles } from "./list-files.ts";
+import { listFiles } from "./listing/list-files.ts";
 import { shownPath } from "./paths.ts";
 import { openBytes, publishFile, removeFiles, removeFolder } from "./places.ts";
 import { readChunks, readWhole } from "./read-file.ts";
-import { readRemote } from "./remote-file.ts";
-import { s3Url } from "./s3-client.ts";
+import { readRemote } from "./remote/remote-file.ts";
+import { s3Url } from "./s3/s3-client.ts";
 
 interface Asked {
   readonly method: string;

@@ -1,6 +1,6 @@
 /** Callbacks of users, called in the program that called `fit`. */
-import type { Checkpoint } from "../runs/checkpoint.ts";
-import type { Metrics } from "../runs/metrics.ts";
+import type { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
+import type { Metrics } from "../runs/metrics/metrics.ts";
 
 /** A report of all ranks. */
 export interface ReportNews {

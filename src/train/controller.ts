@@ -8,7 +8,7 @@
  */
 import type { PreemptionInfo } from "../core/index.ts";
 import { describeArrivals } from "./arrivals.ts";
-import type { Metrics } from "../runs/metrics.ts";
+import type { Metrics } from "../runs/metrics/metrics.ts";
 import { SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "./limits.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { Arrival, EndedRank, RankDecision, RankEvent, RankReport, StopReason, TrainPreemptionInfo } from "./rank-protocol.ts";

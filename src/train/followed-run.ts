@@ -5,16 +5,16 @@
  * The contents of `Result` come from here: the last report of rank 0, and the checkpoints that were kept.
  */
 import { processBoard, type ShownWork, showsProgress } from "../progress/progress-board.ts";
-import { JsonLoggerCallback, lastWrittenResult } from "../runs/json-lines-tracker.ts";
-import type { Metrics } from "../runs/metrics.ts";
-import { durationText, metricsLine } from "../runs/progress-lines.ts";
+import { JsonLoggerCallback, lastWrittenResult } from "../runs/trackers/files/json-lines-tracker.ts";
+import type { Metrics } from "../runs/metrics/metrics.ts";
+import { durationText, metricsLine } from "../runs/metrics/progress-lines.ts";
 import { Result } from "../runs/result.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
-import { retryStorage, type StorageRetries } from "../runs/storage-retries.ts";
-import { isTracker, type Tracker } from "../runs/tracker.ts";
-import { Tracking } from "../runs/tracking.ts";
+import { retryStorage, type StorageRetries } from "../runs/folder/storage-retries.ts";
+import { isTracker, type Tracker } from "../runs/trackers/tracker.ts";
+import { Tracking } from "../runs/trackers/tracking.ts";
 import { schemeOf } from "../storage/paths.ts";
-import { uploadSchedule } from "../storage/upload-schedule.ts";
+import { uploadSchedule } from "../storage/appending/upload-schedule.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import { callbackFailed, trainingFailed } from "./errors.ts";
 import { SENT_ALONG_MS, STORAGE_RETRY_MS } from "./limits.ts";

@@ -6,10 +6,10 @@
  */
 import { describeValue, flag, oneOf, readOptions, text, timeLimit } from "../core/internal.ts";
 import type { AnyRow, DataIterator } from "../data/index.ts";
-import { type Checkpoint, CHECKPOINT_OPTION } from "../runs/checkpoint.ts";
-import { checkMetrics, type JsonValue, type Metrics } from "../runs/metrics.ts";
+import { type Checkpoint, CHECKPOINT_OPTION } from "../runs/checkpoints/checkpoint.ts";
+import { checkMetrics, type JsonValue, type Metrics } from "../runs/metrics/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
-import { checkName } from "../runs/run-names.ts";
+import { checkName } from "../runs/folder/run-names.ts";
 import type { NumericArray, ReduceOperation } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
 import type { TrainPreemptionInfo } from "./rank-protocol.ts";

@@ -6,7 +6,7 @@
  */
 import { type ActorHandle, getRuntimeContext, kill, type PreemptionInfo, ready, remote } from "../core/index.ts";
 import { followPreemption, newProgramFolder } from "../core/internal.ts";
-import { type CheckpointPart, persistCheckpoint } from "../runs/stored-checkpoints.ts";
+import { type CheckpointPart, persistCheckpoint } from "../runs/checkpoints/stored-checkpoints.ts";
 import { removeFolder } from "../storage/places.ts";
 import { AGENT_START_MS } from "./limits.ts";
 

@@ -7,7 +7,7 @@
 import { getRuntimeContext, nodes } from "../core/index.ts";
 import { isWorker } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
-import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { hostOf } from "../runs/node-address.ts";
 import { makeFolder } from "../storage/places.ts";

@@ -6,8 +6,8 @@
  */
 import { type OutputLines, takeOutput } from "../core/internal.ts";
 import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "../runs/limits.ts";
-import { retryStorage, type StorageRetries } from "../runs/storage-retries.ts";
-import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
+import { retryStorage, type StorageRetries } from "../runs/folder/storage-retries.ts";
+import { type AppendedFile, openAppended } from "../storage/appending/appended-file.ts";
 import { joinPath } from "../storage/paths.ts";
 import { RANK_LOG_LINES_MAX } from "./limits.ts";
 

@@ -5,7 +5,7 @@
  * Ranks in TypeScript (`rank-actor.ts`) and in Python (`python/shoal/train/_session.py`) share the protocol. All messages are plain data, because they cross languages.
  */
 import type { PreemptionInfo } from "../core/index.ts";
-import type { JsonValue, Metrics } from "../runs/metrics.ts";
+import type { JsonValue, Metrics } from "../runs/metrics/metrics.ts";
 import type { FailureCause } from "./rank-failure.ts";
 
 /** A process of the group, as it describes itself. */

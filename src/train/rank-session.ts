@@ -6,9 +6,9 @@
  */
 import { getRuntimeContext } from "../core/index.ts";
 import type { DataIterator } from "../data/index.ts";
-import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
 import { causesOf } from "../runs/errors.ts";
-import type { Metrics } from "../runs/metrics.ts";
+import type { Metrics } from "../runs/metrics/metrics.ts";
 import type { BestCheckpoint } from "../runs/result.ts";
 import { type CollectiveGroup, destroyCollectiveGroup, initCollectiveGroup } from "../util/index.ts";
 import { ranksText } from "./arrivals.ts";

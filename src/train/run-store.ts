@@ -4,8 +4,8 @@
  * Used by `training-run.ts`. Files of a rank are copied where they lie (`node-agents.ts`). A storage that fails is tried again for a while, as
  * the ranks would otherwise have to begin anew. Inside of Tune the folder is a trial's, and Tune decides after each report.
  */
-import { KeptCheckpoints } from "../runs/kept-checkpoints.ts";
-import { Checkpoint } from "../runs/checkpoint.ts";
+import { KeptCheckpoints } from "../runs/checkpoints/kept-checkpoints.ts";
+import { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
 import {
   adoptCheckpoint,
   checkpointName,
@@ -14,11 +14,11 @@ import {
   listCheckpoints,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
-} from "../runs/stored-checkpoints.ts";
-import type { Metrics } from "../runs/metrics.ts";
+} from "../runs/checkpoints/stored-checkpoints.ts";
+import type { Metrics } from "../runs/metrics/metrics.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { RunError } from "../runs/errors.ts";
-import { retryStorage } from "../runs/storage-retries.ts";
+import { retryStorage } from "../runs/folder/storage-retries.ts";
 import { joinPath } from "../storage/paths.ts";
 import { STORAGE_RETRY_MS } from "./limits.ts";
 import type { NodeAgents } from "./node-agents.ts";

@@ -8,7 +8,7 @@ import type { RemoteFunction, RuntimeEnv } from "../core/index.ts";
 import { custom, flag, isPlainObject, type Option, plainObject, readOptions } from "../core/internal.ts";
 import { type DataSettings, Dataset } from "../data/index.ts";
 import type { RunConfig } from "../runs/run-config.ts";
-import type { Tracker } from "../runs/tracker.ts";
+import type { Tracker } from "../runs/trackers/tracker.ts";
 import type { Backend } from "./backend.ts";
 import type { TrainCallback } from "./callbacks.ts";
 import type { TrainDatasets } from "./datasets.ts";

@@ -6,7 +6,7 @@
  */
 import type { Dataset } from "../data/index.ts";
 import { count, custom, milliseconds, oneOf, plainObject, readOptions, text } from "../core/internal.ts";
-import type { Metrics } from "../runs/metrics.ts";
+import type { Metrics } from "../runs/metrics/metrics.ts";
 import type { Backend } from "./backend.ts";
 import {
   jaxBackend,

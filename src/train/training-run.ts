@@ -6,9 +6,9 @@
  */
 import { PlacementGroupRemovedError } from "../core/index.ts";
 import { isSessionOpen } from "../core/internal.ts";
-import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
 import { RunError, sessionLossOf } from "../runs/errors.ts";
-import type { Metrics } from "../runs/metrics.ts";
+import type { Metrics } from "../runs/metrics/metrics.ts";
 import type { ResolvedRunConfig } from "../runs/run-config.ts";
 import { type ControllerEffect, type ControllerEvent, type ControllerOptions, type TimerName, TrainingController } from "./controller.ts";
 import { type DatasetShards, type TrainDatasets, splitDatasets } from "./datasets.ts";

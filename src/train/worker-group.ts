@@ -21,9 +21,9 @@ import {
 } from "../core/index.ts";
 import { pythonCodeOf } from "../core/internal.ts";
 import type { DataIterator } from "../data/index.ts";
-import type { Metrics } from "../runs/metrics.ts";
+import type { Metrics } from "../runs/metrics/metrics.ts";
 import { python } from "../python/python.ts";
-import type { Checkpoint } from "../runs/checkpoint.ts";
+import type { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
 import type { Backend, BackendGroup } from "./backend.ts";
 import { PROBE_MS, RENDEZVOUS_MS, SETTLE_MS, TEAR_DOWN_MS } from "./limits.ts";
 import type { Loop } from "./loop.ts";

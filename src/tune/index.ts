@@ -7,20 +7,20 @@
 import "../runs/index.ts";
 import "./well-known-exports.ts";
 
-export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/tracker.ts";
-export { AimLoggerCallback } from "../runs/aim-tracker.ts";
-export { CometLoggerCallback } from "../runs/comet-tracker.ts";
-export { CSVLoggerCallback } from "../runs/csv-tracker.ts";
-export { JsonLoggerCallback } from "../runs/json-lines-tracker.ts";
-export { MLflowLoggerCallback } from "../runs/mlflow-tracker.ts";
-export { TBXLoggerCallback } from "../runs/tensorboard-tracker.ts";
-export { WandbLoggerCallback } from "../runs/wandb-tracker.ts";
-export type { Scope } from "./aggregates.ts";
-export type { ExperimentInfo, StepInfo, TuneCallback } from "./callbacks.ts";
+export type { TrackedRun, TrackedRunInfo, Tracker } from "../runs/trackers/tracker.ts";
+export { AimLoggerCallback } from "../runs/trackers/python/aim-tracker.ts";
+export { CometLoggerCallback } from "../runs/trackers/python/comet-tracker.ts";
+export { CSVLoggerCallback } from "../runs/trackers/files/csv-tracker.ts";
+export { JsonLoggerCallback } from "../runs/trackers/files/json-lines-tracker.ts";
+export { MLflowLoggerCallback } from "../runs/trackers/python/mlflow-tracker.ts";
+export { TBXLoggerCallback } from "../runs/trackers/files/tensorboard-tracker.ts";
+export { WandbLoggerCallback } from "../runs/trackers/python/wandb-tracker.ts";
+export type { Scope } from "./results/aggregates.ts";
+export type { ExperimentInfo, StepInfo, TuneCallback } from "./options/callbacks.ts";
 export { TuneError } from "./errors.ts";
-export { PlacementGroupFactory } from "./placement-group-factory.ts";
-export type { ProgressReporter, TableColumns, Verbosity } from "./progress-reporter.ts";
-export { type BestResultOptions, type ResultGrid, type TrialRun } from "./result-grid.ts";
+export { PlacementGroupFactory } from "./processes/placement-group-factory.ts";
+export type { ProgressReporter, TableColumns, Verbosity } from "./options/progress-reporter.ts";
+export { type BestResultOptions, type ResultGrid, type TrialRun } from "./results/result-grid.ts";
 export type { Decision, SchedulerAction, SchedulerView, TrialScheduler, Verdict } from "./scheduler.ts";
 export { ASHAScheduler, ASHAScheduler as AsyncHyperBandScheduler, type ASHASchedulerOptions } from "./schedulers/asha-scheduler.ts";
 export { createScheduler, type SchedulerName } from "./schedulers/create-scheduler.ts";
@@ -32,26 +32,26 @@ export {
   distributeResourcesToTopJob,
   type DistributeResourcesToTopJobOptions,
 } from "./schedulers/distribute-resources.ts";
-export type { Mutation, Mutations } from "./schedulers/explore.ts";
+export type { Mutation, Mutations } from "./schedulers/population/explore.ts";
 export { FIFOScheduler } from "./schedulers/fifo-scheduler.ts";
-export { HyperBandForBOHB } from "./schedulers/hyperband-for-bohb.ts";
-export { HyperBandScheduler, type HyperBandSchedulerOptions } from "./schedulers/hyperband-scheduler.ts";
+export { HyperBandForBOHB } from "./schedulers/hyperband/hyperband-for-bohb.ts";
+export { HyperBandScheduler, type HyperBandSchedulerOptions } from "./schedulers/hyperband/hyperband-scheduler.ts";
 export { MedianStoppingRule, type MedianStoppingRuleOptions } from "./schedulers/median-stopping-rule.ts";
-export { type Bounds, PB2, type PB2Options } from "./schedulers/pb2.ts";
-export { PopulationBasedTrainingReplay, type PopulationBasedTrainingReplayOptions } from "./schedulers/population-based-training-replay.ts";
+export { type Bounds, PB2, type PB2Options } from "./schedulers/population/pb2.ts";
+export { PopulationBasedTrainingReplay, type PopulationBasedTrainingReplayOptions } from "./schedulers/population/population-based-training-replay.ts";
 export {
   PopulationBasedTraining,
   type PopulationBasedTrainingOptions,
   type PopulationOptions,
-} from "./schedulers/population-based-training.ts";
+} from "./schedulers/population/population-based-training.ts";
 export { ResourceChangingScheduler, type ResourceChangingSchedulerOptions } from "./schedulers/resource-changing-scheduler.ts";
 export { BasicVariantGenerator, type BasicVariantGeneratorOptions } from "./search/basic-variant-generator.ts";
-export { BayesOptSearch, type BayesOptSearchOptions } from "./search/bayes-opt-search.ts";
+export { BayesOptSearch, type BayesOptSearchOptions } from "./search/gaussian/bayes-opt-search.ts";
 export { BOHBSearch, type BOHBSearchOptions } from "./search/bohb-search.ts";
-export { CmaEsSearch, type CmaEsSearchOptions } from "./search/cma-es-search.ts";
+export { CmaEsSearch, type CmaEsSearchOptions } from "./search/evolution/cma-es-search.ts";
 export { ConcurrencyLimiter, type ConcurrencyLimiterOptions } from "./search/concurrency-limiter.ts";
 export { createSearcher, type SearcherName } from "./search/create-searcher.ts";
-export type { ModelSearchOptions } from "./shared-options.ts";
+export type { ModelSearchOptions } from "./options/shared-options.ts";
 export {
   AxSearch,
   type AxSearchOptions,
@@ -63,11 +63,11 @@ export {
   type NevergradSearchOptions,
   OptunaSearch,
   type OptunaSearchOptions,
-} from "./search/python-searchers.ts";
-export type { PythonSearchOptions } from "./search/python-search.ts";
+} from "./search/python/python-searchers.ts";
+export type { PythonSearchOptions } from "./search/python/python-search.ts";
 export { Repeater, type RepeaterOptions } from "./search/repeater.ts";
 export type { SpaceFunction, SuggestingTrial } from "./search/space-function.ts";
-export { TPESearch, type TPESearchOptions } from "./search/tpe-search.ts";
+export { TPESearch, type TPESearchOptions } from "./search/density/tpe-search.ts";
 export type { Searcher, Suggestion } from "./searcher.ts";
 export { getCheckpoint, getContext, report, type ReportOptions, type TuneContext } from "./session.ts";
 export {
@@ -87,7 +87,7 @@ export {
   sampleFrom,
   type SearchSpace,
   uniform,
-} from "./space.ts";
+} from "./spaces/space.ts";
 export {
   CombinedStopper,
   type ExperimentPlateauOptions,
@@ -100,7 +100,7 @@ export {
   TimeoutStopper,
   type TrialPlateauOptions,
   TrialPlateauStopper,
-} from "./stoppers.ts";
+} from "./options/stoppers.ts";
 export { type ConfigOf, type ResourceRequest, type TrialResourceOptions, withParameters, withResources } from "./trainable.ts";
 export type {
   Config,
@@ -113,9 +113,9 @@ export type {
   TrialResources,
   TrialResult,
   TrialStatus,
-} from "./trial.ts";
-export type { ClassTrainable } from "./trial-loop.ts";
-export type { TuneConfig } from "./tune-config.ts";
+} from "./trials/trial.ts";
+export type { ClassTrainable } from "./processes/trial-loop.ts";
+export type { TuneConfig } from "./options/tune-config.ts";
 export {
   type FitOptions,
   type Reported,
@@ -125,7 +125,7 @@ export {
   type TunerOptions,
   type TuneRunConfig,
 } from "./tuner.ts";
-export { Checkpoint } from "../runs/checkpoint.ts";
+export { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
 export { RunError } from "../runs/errors.ts";
 export { Result } from "../runs/result.ts";
 export type { CheckpointConfig, FailureConfig, RunConfig } from "../runs/run-config.ts";

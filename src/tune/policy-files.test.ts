@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PolicyFiles } from "./policy-files.ts";
-import { PopulationBasedTrainingReplay } from "./schedulers/population-based-training-replay.ts";
+import { PopulationBasedTrainingReplay } from "./schedulers/population/population-based-training-replay.ts";
 
 let folder = "";
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "shoal-policies-"))));

@@ -7,13 +7,13 @@
  * none is there that was not logged.
  */
 import { messageOf } from "../core/internal.ts";
-import { type AppendedFile, openAppended } from "../storage/appended-file.ts";
-import { writeWhole } from "../storage/folders.ts";
+import { type AppendedFile, openAppended } from "../storage/appending/appended-file.ts";
+import { writeWhole } from "../storage/listing/folders.ts";
 import { joinPath } from "../storage/paths.ts";
-import { metricsText } from "../runs/metrics.ts";
-import { ConfigCodec } from "./config-codec.ts";
-import type { JsonValue, Metrics } from "./trial.ts";
-import type { TrialEffect } from "./trial-events.ts";
+import { metricsText } from "../runs/metrics/metrics.ts";
+import { ConfigCodec } from "./spaces/config-codec.ts";
+import type { JsonValue, Metrics } from "./trials/trial.ts";
+import type { TrialEffect } from "./experiment/trial-events.ts";
 
 /** An exploit: both trials, the iterations of both, and the configurations of the donor and, from then on, of the trial. */
 type Exploit = readonly [trialId: string, donorId: string, iteration: number, donorIteration: number, before: Metrics, after: Metrics];

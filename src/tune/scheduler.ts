@@ -5,7 +5,7 @@
  * The same events therefore give the same decisions. Restoring a run relies on this: it loads the last saved state and replays the logged events.
  * Schedulers get trials as read-only views that show the present state; to remember a trial, keep its id.
  */
-import type { Config, Definition, JsonValue, Mode, Trial, TrialResources, TrialResult } from "./trial.ts";
+import type { Config, Definition, JsonValue, Mode, Trial, TrialResources, TrialResult } from "./trials/trial.ts";
 
 /** Verdict on the trial that has reported. A paused trial resumes from its checkpoint; without a checkpoint it begins anew. */
 export type Verdict = "continue" | "pause" | "stop";

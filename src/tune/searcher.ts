@@ -5,8 +5,8 @@
  * restores the last saved state and repeats the logged calls since then. A searcher that decides by its calls and a seeded generator alone
  * (`Random`) then continues the same sequence. A searcher has no clock and does no I/O, unless it is an adapter of another library.
  */
-import type { SearchSpace } from "./space.ts";
-import type { Config, Definition, JsonValue, Mode, TrialResult } from "./trial.ts";
+import type { SearchSpace } from "./spaces/space.ts";
+import type { Config, Definition, JsonValue, Mode, TrialResult } from "./trials/trial.ts";
 
 /** A configuration; "later": ask again once a trial has reported or ended; "finished": there are no more. */
 export type Suggestion = Config | "later" | "finished";

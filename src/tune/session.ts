@@ -6,10 +6,10 @@
  */
 import { getRuntimeContext } from "../core/index.ts";
 import { readOptions } from "../core/internal.ts";
-import { type Checkpoint, CHECKPOINT_OPTION } from "../runs/checkpoint.ts";
-import { checkMetrics, type Metrics } from "../runs/metrics.ts";
+import { type Checkpoint, CHECKPOINT_OPTION } from "../runs/checkpoints/checkpoint.ts";
+import { checkMetrics, type Metrics } from "../runs/metrics/metrics.ts";
 import { TuneError } from "./errors.ts";
-import type { TrialResources } from "./trial.ts";
+import type { TrialResources } from "./trials/trial.ts";
 
 /** Where a trial's code is: the trial, and its folder. */
 export interface TuneContext {

@@ -6,9 +6,9 @@
  */
 import { describeValue, isClass, isPlainObject, pythonCodeOf, type PythonCode } from "../core/internal.ts";
 import { isTrainableSource, TRAINABLE, type TrainableDefinition } from "../runs/trainable.ts";
-import { PlacementGroupFactory } from "./placement-group-factory.ts";
-import type { Config, TrialResources } from "./trial.ts";
-import type { TrainableClass, TrainFunction } from "./trial-loop.ts";
+import { PlacementGroupFactory } from "./processes/placement-group-factory.ts";
+import type { Config, TrialResources } from "./trials/trial.ts";
+import type { TrainableClass, TrainFunction } from "./processes/trial-loop.ts";
 
 /** Resources of a trial: CPUs and GPUs, custom ones by name, or several bundles. */
 export interface TrialResourceOptions {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readTuneConfig } from "./tune-config.ts";
+import { readTuneConfig } from "./options/tune-config.ts";
 import { Tuner } from "./tuner.ts";
 
 test.each([

@@ -8,17 +8,17 @@ import { type ActorClass, clusterResources } from "../core/index.ts";
 import { describeValue, isPlainObject, readOptions, SIGNAL } from "../core/internal.ts";
 import { onInterruption } from "../progress/interruption.ts";
 import { readRunConfig, type ResolvedRunConfig, type RunConfig } from "../runs/run-config.ts";
-import { readRunRecord, RunFolder } from "../runs/run-folder.ts";
-import { RunLog } from "../runs/run-log.ts";
-import { isTracker, type Tracker } from "../runs/tracker.ts";
+import { readRunRecord, RunFolder } from "../runs/folder/run-folder.ts";
+import { RunLog } from "../runs/folder/run-log.ts";
+import { isTracker, type Tracker } from "../runs/trackers/tracker.ts";
 import type { TrainableSource } from "../runs/trainable.ts";
 import { resolveFolder } from "../storage/places.ts";
-import { checkCallback, type TuneCallback } from "./callbacks.ts";
+import { checkCallback, type TuneCallback } from "./options/callbacks.ts";
 import { TuneError } from "./errors.ts";
 import { EXPERIMENT_LOG, INTERRUPTED_RUN_MS } from "./limits.ts";
-import { type ProgressReporter, readReporter, type Verbosity } from "./progress-reporter.ts";
-import { ResultGrid } from "./result-grid.ts";
-import { type ResumeOptions, Session, type SessionPlan } from "./run-session.ts";
+import { type ProgressReporter, readReporter, type Verbosity } from "./options/progress-reporter.ts";
+import { ResultGrid } from "./results/result-grid.ts";
+import { type ResumeOptions, Session, type SessionPlan } from "./experiment/run-session.ts";
 import {
   givenParts,
   requireGivenAgain,
@@ -26,15 +26,15 @@ import {
   restoredTuneConfig,
   type SavedExperiment,
   saveExperiment,
-} from "./saved-experiment.ts";
-import { decodeSpace } from "./space-codec.ts";
-import type { SearchSpace, Sampled } from "./space.ts";
-import { readStop, type Stop } from "./stoppers.ts";
-import { readKnownRun } from "./stored-trials.ts";
+} from "./experiment/saved-experiment.ts";
+import { decodeSpace } from "./spaces/space-codec.ts";
+import type { SearchSpace, Sampled } from "./spaces/space.ts";
+import { readStop, type Stop } from "./options/stoppers.ts";
+import { readKnownRun } from "./trials/stored-trials.ts";
 import { readTrainable, type TrainableParts } from "./trainable.ts";
-import type { Config, Metrics, Mode } from "./trial.ts";
-import { readTuneConfig, type ResolvedTuneConfig, type TuneConfig } from "./tune-config.ts";
-import { makeScheduler, makeSearcher } from "./named-parts.ts";
+import type { Config, Metrics, Mode } from "./trials/trial.ts";
+import { readTuneConfig, type ResolvedTuneConfig, type TuneConfig } from "./options/tune-config.ts";
+import { makeScheduler, makeSearcher } from "./experiment/named-parts.ts";
 
 /** `runConfig` of Tune. */
 export interface TuneRunConfig extends RunConfig<TuneCallback | Tracker> {

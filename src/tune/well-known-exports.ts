@@ -2,6 +2,6 @@
 import { registerExports } from "../core/internal.ts";
 import { TuneError } from "./errors.ts";
 import { getCheckpoint, getContext, report } from "./session.ts";
-import { TrialActor } from "./trial-actor.ts";
+import { TrialActor } from "./processes/trial-actor.ts";
 
 registerExports("shoal/tune", { getCheckpoint, getContext, report, TrialActor, TuneError });

@@ -8,12 +8,12 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ASHAScheduler } from "../../src/tune/schedulers/asha-scheduler.ts";
-import { HyperBandForBOHB } from "../../src/tune/schedulers/hyperband-for-bohb.ts";
-import { BayesOptSearch } from "../../src/tune/search/bayes-opt-search.ts";
+import { HyperBandForBOHB } from "../../src/tune/schedulers/hyperband/hyperband-for-bohb.ts";
+import { BayesOptSearch } from "../../src/tune/search/gaussian/bayes-opt-search.ts";
 import { BOHBSearch } from "../../src/tune/search/bohb-search.ts";
-import { CmaEsSearch } from "../../src/tune/search/cma-es-search.ts";
+import { CmaEsSearch } from "../../src/tune/search/evolution/cma-es-search.ts";
 import type { ModelSearch } from "../../src/tune/search/model-search.ts";
-import { TPESearch } from "../../src/tune/search/tpe-search.ts";
+import { TPESearch } from "../../src/tune/search/density/tpe-search.ts";
 import { bestOfHalving } from "../systems/halving-run.ts";
 import { ask, type Asked, compare, type Compared, compareModel, comparePair, figuresOf, WORSE_MAX } from "../systems/search-comparison.ts";
 import { environment } from "./environments.ts";

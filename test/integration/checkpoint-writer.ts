@@ -11,8 +11,8 @@ import {
   persistCheckpoint,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
-} from "../../src/runs/stored-checkpoints.ts";
-import { KeptCheckpoints } from "../../src/runs/kept-checkpoints.ts";
+} from "../../src/runs/checkpoints/stored-checkpoints.ts";
+import { KeptCheckpoints } from "../../src/runs/checkpoints/kept-checkpoints.ts";
 
 const [run = "", local = ""] = process.argv.slice(2);
 await removeUnfinishedCheckpoints(run);

@@ -6,7 +6,7 @@ import { python, remote } from "shoal";
 import { spawn } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Checkpoint } from "shoal/runs";
-import { listCheckpoints } from "../../src/runs/stored-checkpoints.ts";
+import { listCheckpoints } from "../../src/runs/checkpoints/stored-checkpoints.ts";
 import { PYTHON_FOLDER, pythonUnitTests, unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { failureOf, useSession } from "./session.ts";
 

@@ -18,7 +18,7 @@ import {
   withResources,
 } from "shoal/tune";
 import { expect, test } from "vitest";
-import { readStoredRun } from "../../src/tune/stored-trials.ts";
+import { readStoredRun } from "../../src/tune/trials/stored-trials.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, shoalProcesses, until, useFolder, useSession } from "./session.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { ModelSearch } from "../../src/tune/search/model-search.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../../src/tune/scheduler.ts";
-import type { Trial, TrialResult } from "../../src/tune/trial.ts";
+import type { Trial, TrialResult } from "../../src/tune/trials/trial.ts";
 import { type Config, CURVE, CURVE_STEPS } from "./search-problems.ts";
 
 const PLACES = 4;

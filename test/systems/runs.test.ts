@@ -13,17 +13,17 @@ import {
   persistCheckpoint,
   removeCheckpoint,
   removeUnfinishedCheckpoints,
-} from "../../src/runs/stored-checkpoints.ts";
-import { CSVLoggerCallback } from "../../src/runs/csv-tracker.ts";
-import { JsonLoggerCallback } from "../../src/runs/json-lines-tracker.ts";
+} from "../../src/runs/checkpoints/stored-checkpoints.ts";
+import { CSVLoggerCallback } from "../../src/runs/trackers/files/csv-tracker.ts";
+import { JsonLoggerCallback } from "../../src/runs/trackers/files/json-lines-tracker.ts";
 import { readRunConfig } from "../../src/runs/run-config.ts";
-import { RunFolder } from "../../src/runs/run-folder.ts";
-import { RunLog } from "../../src/runs/run-log.ts";
+import { RunFolder } from "../../src/runs/folder/run-folder.ts";
+import { RunLog } from "../../src/runs/folder/run-log.ts";
 import { Result } from "../../src/runs/result.ts";
-import { TBXLoggerCallback } from "../../src/runs/tensorboard-tracker.ts";
-import { Tracking } from "../../src/runs/tracking.ts";
+import { TBXLoggerCallback } from "../../src/runs/trackers/files/tensorboard-tracker.ts";
+import { Tracking } from "../../src/runs/trackers/tracking.ts";
 import { UPLOAD_PART_BYTES } from "../../src/storage/limits.ts";
-import { folderFiles, writeWhole } from "../../src/storage/folders.ts";
+import { folderFiles, writeWhole } from "../../src/storage/listing/folders.ts";
 import { removeFiles } from "../../src/storage/places.ts";
 import { PYTHON_FOLDER } from "../integration/python-places.ts";
 import { S3Server, type ServerName } from "./s3-servers.ts";

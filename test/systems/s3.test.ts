@@ -12,7 +12,7 @@ import { writeFiles } from "../../src/data/engine/write-transform.ts";
 import { makeStagingFolder, removeStagingFolder } from "../../src/data/staging-folder.ts";
 import { FileWriter } from "../../src/storage/file-writer.ts";
 import { UPLOAD_PART_BYTES } from "../../src/storage/limits.ts";
-import { listFiles } from "../../src/storage/list-files.ts";
+import { listFiles } from "../../src/storage/listing/list-files.ts";
 import { openBytes, publishFile, removeFiles, removeFolder } from "../../src/storage/places.ts";
 import { readWhole } from "../../src/storage/read-file.ts";
 import { REPOSITORY } from "../house/source-files.ts";

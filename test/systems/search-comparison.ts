@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ModelSearch } from "../../src/tune/search/model-search.ts";
-import type { TrialResult } from "../../src/tune/trial.ts";
+import type { TrialResult } from "../../src/tune/trials/trial.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { type Config, meanLogRegret, missedVolume, MODEL_SPACES, PAIR_PROBLEMS, PROBLEMS } from "./search-problems.ts";
 

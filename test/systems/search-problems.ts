@@ -3,8 +3,8 @@
  *
  * Each single objective is the regret: the distance of a point above the best value.
  */
-import { choice, lograndint, loguniform, randint, uniform } from "../../src/tune/space.ts";
-import { frontOf, volumeOf } from "../../src/tune/search/pareto.ts";
+import { choice, lograndint, loguniform, randint, uniform } from "../../src/tune/spaces/space.ts";
+import { frontOf, volumeOf } from "../../src/tune/search/numbers/pareto.ts";
 
 export type Config = Record<string, number | string>;
 

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseMetrics } from "../../src/runs/metrics.ts";
-import { TBXLoggerCallback } from "../../src/runs/tensorboard-tracker.ts";
+import { parseMetrics } from "../../src/runs/metrics/metrics.ts";
+import { TBXLoggerCallback } from "../../src/runs/trackers/files/tensorboard-tracker.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { installed } from "./installed.ts";
 

@@ -1,7 +1,7 @@
 /** `TPESearch` beside Optuna's TPESampler, and `CmaEsSearch` beside cmaes, asked side by side; `test/frameworks/tune-quality.test.ts` has all searchers and more seeds. */
 import { beforeAll, describe, expect, test } from "vitest";
-import { CmaEsSearch } from "../../src/tune/search/cma-es-search.ts";
-import { TPESearch } from "../../src/tune/search/tpe-search.ts";
+import { CmaEsSearch } from "../../src/tune/search/evolution/cma-es-search.ts";
+import { TPESearch } from "../../src/tune/search/density/tpe-search.ts";
 import { compare, type ProblemName, referenceValues, WORSE_MAX } from "./search-comparison.ts";
 import { CURVE, CURVE_STEPS, PAIR_PROBLEMS, PROBLEMS } from "./search-problems.ts";
 import { pythonWithSearchers } from "./python-searchers.ts";

@@ -9,7 +9,7 @@ import { init, python, shutdown } from "shoal";
 import { Result, Tuner } from "shoal/tune";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readWhole } from "../../src/storage/read-file.ts";
-import { folderNames } from "../../src/storage/folders.ts";
+import { folderNames } from "../../src/storage/listing/folders.ts";
 import { runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { S3Server } from "./s3-servers.ts";

@@ -1,7 +1,7 @@
 """Trials of a class, one after the other in the actor of ``_trial.py``: ``Instances`` has the instance and its thread, ``ClassTrial`` makes the events of one trial of its steps.
 
 All methods of an instance run on one thread, as some frameworks keep state by thread; the driver is answered while they compute. The rules are those of ``ClassTrial`` in
-``src/tune/trial-loop.ts``: the instance is kept for the next trial where ``reset_config`` returns True.
+``src/tune/processes/trial-loop.ts``: the instance is kept for the next trial where ``reset_config`` returns True.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""The actor in which trials of a function or a class of Python run, one after the other. ``src/tune/python-processes.ts`` is its only caller: ``begin``, then ``next`` until the trial is over.
+"""The actor in which trials of a function or a class of Python run, one after the other. ``src/tune/processes/python-processes.ts`` is its only caller: ``begin``, then ``next`` until the trial is over.
 
-The events are those of ``src/tune/trial-protocol.ts``. A function runs on a thread of its own, so the driver is answered while it computes; a report waits there until it is answered.
+The events are those of ``src/tune/processes/trial-protocol.ts``. A function runs on a thread of its own, so the driver is answered while it computes; a report waits there until it is answered.
 Classes are in ``_class_trial.py``.
 """
 

@@ -4,9 +4,9 @@
  * One process decodes one file. It may open that file alone: playlists, and formats that name other files or addresses, are refused. Any message of the level
  * "error" says that the file is damaged, as the exit code alone does not: a Matroska file that was cut off ends with 0.
  */
-import { openLocalFile } from "../../storage/local-copy.ts";
+import { openLocalFile } from "../../storage/local/local-copy.ts";
 import { shownPath } from "../../storage/paths.ts";
-import { type PipedProgram, startPipedProgram } from "../../storage/piped-program.ts";
+import { type PipedProgram, startPipedProgram } from "../../storage/local/piped-program.ts";
 import { DataError, ofSetup } from "../errors.ts";
 
 /** Demuxers of files that name no other file. */

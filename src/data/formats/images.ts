@@ -7,8 +7,8 @@
  */
 import { NdArray } from "../../core/index.ts";
 import { describeValue, isWorker } from "../../core/internal.ts";
-import { compressionOf } from "../../storage/compression.ts";
-import { readLocalFile } from "../../storage/local-files.ts";
+import { compressionOf } from "../../storage/compression/compression.ts";
+import { readLocalFile } from "../../storage/local/local-files.ts";
 import { schemeOf } from "../../storage/paths.ts";
 import { readWhole } from "../../storage/read-file.ts";
 import { type Block, vectorOf } from "../blocks/block.ts";

@@ -6,7 +6,7 @@
  */
 import { readChunks, readWhole } from "../../storage/read-file.ts";
 import { WHOLE_FILE_BYTES_MAX } from "../../storage/limits.ts";
-import { zipEntries } from "../../storage/zip-file.ts";
+import { zipEntries } from "../../storage/compression/zip-file.ts";
 import { NdArray } from "../../core/index.ts";
 import { isBeyondNumbers } from "../blocks/safe-integers.ts";
 import type { Block } from "../blocks/block.ts";

@@ -7,7 +7,7 @@
 import type { JoinTokensHeader, JoinTokensReply } from "../../runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "../connection/cluster-connection.ts";
-import { HTTP_TOKENS_NAMESPACE, type HttpTokenRecord } from "../connection/http-tokens.ts";
+import { HTTP_TOKENS_NAMESPACE, type HttpTokenRecord } from "../connection/http-token-record.ts";
 import { sha256Hex } from "../../runtime/os/digest.ts";
 import { randomHex } from "../../runtime/os/random.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";

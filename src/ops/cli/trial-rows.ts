@@ -1,8 +1,8 @@
 /** Text of trials for the commands of Tune. Pure. */
-import { metricAt } from "../../runs/kept-checkpoints.ts";
-import { flatMetrics, type Metrics } from "../../runs/metrics.ts";
-import { durationText, tableLines, valueText } from "../../runs/progress-lines.ts";
-import type { StoredRun, StoredTrial } from "../../tune/stored-trials.ts";
+import { metricAt } from "../../runs/checkpoints/kept-checkpoints.ts";
+import { flatMetrics, type Metrics } from "../../runs/metrics/metrics.ts";
+import { durationText, tableLines, valueText } from "../../runs/metrics/progress-lines.ts";
+import type { StoredRun, StoredTrial } from "../../tune/trials/stored-trials.ts";
 
 export { tableLines };
 

@@ -3,7 +3,7 @@
  *
  * Does not ask a cluster. Only these commands load the reader of runs, as it needs the programming model.
  */
-import type { StoredRun, StoredTrial } from "../../tune/stored-trials.ts";
+import type { StoredRun, StoredTrial } from "../../tune/trials/stored-trials.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";
 
 export const tuneListTrialsCommand: Command = defineCommand({
@@ -54,7 +54,7 @@ export const tuneShowCommand: Command = defineCommand({
 });
 
 async function readRun(folder: string): Promise<StoredRun> {
-  const { readStoredRun } = await import("../../tune/stored-trials.ts");
+  const { readStoredRun } = await import("../../tune/trials/stored-trials.ts");
   return await readStoredRun(folder);
 }
 

@@ -16,7 +16,7 @@ import { LiveReader } from "../state/live-reader.ts";
 import { MetricReader } from "../state/metric-reader.ts";
 import { OverviewReader } from "../state/overview.ts";
 import { LogReader } from "../state/log-reader.ts";
-import { clusterToken, HttpTokens } from "./access/http-tokens.ts";
+import { clusterToken, HttpTokens } from "./access/http-token-check.ts";
 import { LoginCodes } from "./access/login-codes.ts";
 import { HttpServer } from "./http-server.ts";
 import { DASHBOARD_PORT } from "./limits.ts";

@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { refusalOf, type OwnNames } from "./access/browser-checks.ts";
-import type { HttpTokens, TokenRole } from "./access/http-tokens.ts";
+import type { HttpTokens, TokenRole } from "./access/http-token-check.ts";
 import { sessionOf } from "./access/session-cookie.ts";
 import { HttpError, type HttpAnswer, textAnswer } from "./http-answers.ts";
 import {

@@ -12,7 +12,7 @@ import { type LocalProcess, startBeside, startHead, startNode } from "../provide
 import type { DashboardConfiguration, DashboardOptions, DashboardStart } from "../http/dashboard-process.ts";
 import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
 import { Supervisor } from "./supervisor.ts";
-import { httpTokenFileName } from "../connection/http-tokens.ts";
+import { httpTokenFileName } from "../connection/http-token-record.ts";
 import type { NatsProcessEvent } from "../../runtime/nats/server/nats-process.ts";
 import { parseNetworkAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
 import type { NatsPlace } from "../../runtime/nats/open-control-plane.ts";

@@ -6,7 +6,7 @@
  */
 import { describeValue, messageOf, readOptions, SIGNAL } from "../../core/internal.ts";
 import { Random } from "../../tensor/index.ts";
-import type { Checkpoint } from "../../runs/checkpoint.ts";
+import type { Checkpoint } from "../../runs/checkpoints/checkpoint.ts";
 import {
   type AlgorithmFile,
   readAlgorithmFile,

@@ -5,8 +5,8 @@
  * A folder of a later version is refused by name.
  */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
-import { Checkpoint } from "../../runs/checkpoint.ts";
-import { writeWhole } from "../../storage/folders.ts";
+import { Checkpoint } from "../../runs/checkpoints/checkpoint.ts";
+import { writeWhole } from "../../storage/listing/folders.ts";
 import { joinPath } from "../../storage/paths.ts";
 import { makeFolder } from "../../storage/places.ts";
 import { readTextIfThere, readWhole } from "../../storage/read-file.ts";

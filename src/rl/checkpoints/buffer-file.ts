@@ -3,8 +3,8 @@
  *
  * A buffer of another save is refused, as all files of a checkpoint are.
  */
-import { Checkpoint } from "../../runs/checkpoint.ts";
-import { writeWhole } from "../../storage/folders.ts";
+import { Checkpoint } from "../../runs/checkpoints/checkpoint.ts";
+import { writeWhole } from "../../storage/listing/folders.ts";
 import { joinPath } from "../../storage/paths.ts";
 import { makeFolder } from "../../storage/places.ts";
 import { readWhole } from "../../storage/read-file.ts";

@@ -1,5 +1,5 @@
 /** An algorithm at work, as callbacks and configurations see it. */
-import type { Checkpoint } from "../../runs/checkpoint.ts";
+import type { Checkpoint } from "../../runs/checkpoints/checkpoint.ts";
 import type { EvaluationResult, TrainResult } from "../algorithms/train-result.ts";
 
 export interface CallOptions {

@@ -7,11 +7,11 @@
  * percentile.
  */
 import { count, flag, readOptions, text } from "../../core/internal.ts";
-import { Random, type RandomState } from "../random.ts";
+import { Random, type RandomState } from "../spaces/random.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import { definitionOf } from "../definition.ts";
-import { numberAbove, oneMetric, seed } from "../shared-options.ts";
-import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
+import { definitionOf } from "../spaces/definition.ts";
+import { numberAbove, oneMetric, seed } from "../options/shared-options.ts";
+import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trials/trial.ts";
 import { firstInOrder } from "./fifo-scheduler.ts";
 import { Objective } from "./objective.ts";
 import { naturalLog } from "./rounding.ts";

@@ -3,12 +3,12 @@ import { describeValue } from "../../core/internal.ts";
 import type { TrialScheduler } from "../scheduler.ts";
 import { ASHAScheduler } from "./asha-scheduler.ts";
 import { FIFOScheduler } from "./fifo-scheduler.ts";
-import { HyperBandForBOHB } from "./hyperband-for-bohb.ts";
-import { HyperBandScheduler } from "./hyperband-scheduler.ts";
+import { HyperBandForBOHB } from "./hyperband/hyperband-for-bohb.ts";
+import { HyperBandScheduler } from "./hyperband/hyperband-scheduler.ts";
 import { MedianStoppingRule } from "./median-stopping-rule.ts";
-import { PB2 } from "./pb2.ts";
-import { PopulationBasedTraining } from "./population-based-training.ts";
-import { PopulationBasedTrainingReplay } from "./population-based-training-replay.ts";
+import { PB2 } from "./population/pb2.ts";
+import { PopulationBasedTraining } from "./population/population-based-training.ts";
+import { PopulationBasedTrainingReplay } from "./population/population-based-training-replay.ts";
 import { ResourceChangingScheduler } from "./resource-changing-scheduler.ts";
 
 type Options = Record<string, unknown>;

@@ -7,8 +7,8 @@
  */
 import { count, custom, flag, isPlainObject, readOptions } from "../../core/internal.ts";
 import type { SchedulerView } from "../scheduler.ts";
-import { oneMetric } from "../shared-options.ts";
-import type { Mode, Trial, TrialBundle, TrialResources, TrialResult } from "../trial.ts";
+import { oneMetric } from "../options/shared-options.ts";
+import type { Mode, Trial, TrialBundle, TrialResources, TrialResult } from "../trials/trial.ts";
 
 /** Argument of an allocation function. */
 export interface AllocationRequest {

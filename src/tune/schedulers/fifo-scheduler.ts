@@ -1,6 +1,6 @@
 /** `FIFOScheduler`: trials run in the order in which they were added and are never stopped. Also where other schedulers choose alike. */
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import type { Definition, JsonValue } from "../trial.ts";
+import type { Definition, JsonValue } from "../trials/trial.ts";
 
 /** The first pending trial that fits, or the first paused one. */
 export function firstInOrder(view: SchedulerView): string | undefined {

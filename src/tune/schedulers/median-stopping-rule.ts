@@ -7,9 +7,9 @@
  */
 import { count, flag, readOptions, text } from "../../core/internal.ts";
 import type { Decision, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import { definitionOf } from "../definition.ts";
-import { numberFrom, oneMetric } from "../shared-options.ts";
-import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trial.ts";
+import { definitionOf } from "../spaces/definition.ts";
+import { numberFrom, oneMetric } from "../options/shared-options.ts";
+import type { Definition, JsonValue, Mode, Trial, TrialResult } from "../trials/trial.ts";
 import { firstInOrder } from "./fifo-scheduler.ts";
 import { minuteOf, Objective } from "./objective.ts";
 

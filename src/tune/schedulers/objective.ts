@@ -4,8 +4,8 @@
  * Scores are larger for better results in either mode. Each scheduler owns an `Objective`. The names of Ray's automatic keys are accepted,
  * too, with their units: `time_total_s` is in seconds.
  */
-import { metricAt } from "../../runs/kept-checkpoints.ts";
-import type { Metrics, Mode, TrialResult } from "../trial.ts";
+import { metricAt } from "../../runs/checkpoints/kept-checkpoints.ts";
+import type { Metrics, Mode, TrialResult } from "../trials/trial.ts";
 
 /** Ray's names for keys that Tune adds, and the divisors that convert our units. */
 const NAMES_OF_RAY: Readonly<Record<string, { readonly name: string; readonly divisor: number }>> = {

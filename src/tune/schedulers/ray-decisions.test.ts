@@ -8,11 +8,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import type { Config, Trial, TrialBundle, TrialResult, TrialStatus } from "../trial.ts";
+import type { Config, Trial, TrialBundle, TrialResult, TrialStatus } from "../trials/trial.ts";
 import { rungsOf } from "./asha-scheduler.ts";
 import { createScheduler } from "./create-scheduler.ts";
 import { distributeResources, distributeResourcesToTopJob } from "./distribute-resources.ts";
-import type { SavedBracket } from "./hyperband-bracket.ts";
+import type { SavedBracket } from "./hyperband/hyperband-bracket.ts";
 import { ResourceChangingScheduler } from "./resource-changing-scheduler.ts";
 
 type Draw = number | { index: number; of?: number; donors?: string[] };

@@ -6,7 +6,7 @@
  */
 import { describeValue } from "../../core/internal.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import type { Config, JsonValue, Mode, Trial, TrialBundle, TrialResources, TrialResult } from "../trial.ts";
+import type { Config, JsonValue, Mode, Trial, TrialBundle, TrialResources, TrialResult } from "../trials/trial.ts";
 import { type AllocationFunction, distributeResources } from "./distribute-resources.ts";
 import { FIFOScheduler } from "./fifo-scheduler.ts";
 

@@ -3,22 +3,22 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Random } from "../random.ts";
+import { Random } from "../spaces/random.ts";
 import type { SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
-import { optionsOf } from "../definition.ts";
-import { choice, loguniform, qrandint, randint, uniform } from "../space.ts";
-import type { Config, Definition, JsonValue, Trial, TrialResult, TrialStatus } from "../trial.ts";
+import { optionsOf } from "../spaces/definition.ts";
+import { choice, loguniform, qrandint, randint, uniform } from "../spaces/space.ts";
+import type { Config, Definition, JsonValue, Trial, TrialResult, TrialStatus } from "../trials/trial.ts";
 import { ASHAScheduler } from "./asha-scheduler.ts";
 import { createScheduler } from "./create-scheduler.ts";
-import { explore } from "./explore.ts";
+import { explore } from "./population/explore.ts";
 import { FIFOScheduler } from "./fifo-scheduler.ts";
-import { HyperBandBracket } from "./hyperband-bracket.ts";
-import { HyperBandForBOHB } from "./hyperband-for-bohb.ts";
-import { HyperBandScheduler } from "./hyperband-scheduler.ts";
+import { HyperBandBracket } from "./hyperband/hyperband-bracket.ts";
+import { HyperBandForBOHB } from "./hyperband/hyperband-for-bohb.ts";
+import { HyperBandScheduler } from "./hyperband/hyperband-scheduler.ts";
 import { MedianStoppingRule } from "./median-stopping-rule.ts";
-import { PB2 } from "./pb2.ts";
-import { PopulationBasedTrainingReplay } from "./population-based-training-replay.ts";
-import { PopulationBasedTraining } from "./population-based-training.ts";
+import { PB2 } from "./population/pb2.ts";
+import { PopulationBasedTrainingReplay } from "./population/population-based-training-replay.ts";
+import { PopulationBasedTraining } from "./population/population-based-training.ts";
 import { ResourceChangingScheduler } from "./resource-changing-scheduler.ts";
 import { naturalLog, roundHalfEven } from "./rounding.ts";
 

@@ -5,11 +5,11 @@
  * The state is the number of configurations given, the random generator's state, the values that the present grid shares, and the trials that run where they are limited.
  */
 import { count, custom, flag, isPlainObject, readOptions } from "../../core/internal.ts";
-import { Random, type RandomState } from "../random.ts";
+import { Random, type RandomState } from "../spaces/random.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
-import { draw, forEachGridPoint, type Point, readPoint, resolveSpace, type SearchSpace, toAllowed } from "../space.ts";
-import type { Config, Definition, JsonValue, Mode } from "../trial.ts";
-import { seed } from "../shared-options.ts";
+import { draw, forEachGridPoint, type Point, readPoint, resolveSpace, type SearchSpace, toAllowed } from "../spaces/space.ts";
+import type { Config, Definition, JsonValue, Mode } from "../trials/trial.ts";
+import { seed } from "../options/shared-options.ts";
 
 export interface BasicVariantGeneratorOptions {
   /** How often the whole grid is run; without a grid, how many configurations there are. -1 is without end. Default: that of `tuneConfig`. */

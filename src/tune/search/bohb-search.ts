@@ -7,10 +7,10 @@
  * random, so that every place is tried in the end.
  */
 import { count, number, readOptions, text } from "../../core/internal.ts";
-import type { JsonValue, TrialResult } from "../trial.ts";
-import type { UnitPoint } from "./axes.ts";
-import { proposeByDensities, type Sample } from "./density-proposal.ts";
-import { modelSearchOptions, type ModelSearchOptions } from "../shared-options.ts";
+import type { JsonValue, TrialResult } from "../trials/trial.ts";
+import type { UnitPoint } from "./numbers/axes.ts";
+import { proposeByDensities, type Sample } from "./density/density-proposal.ts";
+import { modelSearchOptions, type ModelSearchOptions } from "../options/shared-options.ts";
 import { ModelSearch, type Observation } from "./model-search.ts";
 
 export interface BOHBSearchOptions extends ModelSearchOptions {

@@ -6,8 +6,8 @@
  */
 import { count, flag, readOptions } from "../../core/internal.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
-import type { SearchSpace } from "../space.ts";
-import type { Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
+import type { SearchSpace } from "../spaces/space.ts";
+import type { Definition, JsonValue, Mode, TrialResult } from "../trials/trial.ts";
 
 export interface ConcurrencyLimiterOptions {
   /** Trials that run at once. */

@@ -2,13 +2,13 @@
 import { describeValue, isPlainObject } from "../../core/internal.ts";
 import type { Searcher } from "../searcher.ts";
 import { BasicVariantGenerator } from "./basic-variant-generator.ts";
-import { BayesOptSearch } from "./bayes-opt-search.ts";
+import { BayesOptSearch } from "./gaussian/bayes-opt-search.ts";
 import { BOHBSearch } from "./bohb-search.ts";
-import { CmaEsSearch } from "./cma-es-search.ts";
+import { CmaEsSearch } from "./evolution/cma-es-search.ts";
 import { ConcurrencyLimiter, type ConcurrencyLimiterOptions } from "./concurrency-limiter.ts";
-import { AxSearch, BayesianOptimizationSearch, HyperOptSearch, NevergradSearch, OptunaSearch } from "./python-searchers.ts";
+import { AxSearch, BayesianOptimizationSearch, HyperOptSearch, NevergradSearch, OptunaSearch } from "./python/python-searchers.ts";
 import { Repeater } from "./repeater.ts";
-import { TPESearch } from "./tpe-search.ts";
+import { TPESearch } from "./density/tpe-search.ts";
 
 type Options = Record<string, unknown>;
 

@@ -5,14 +5,14 @@
  * (smaller is better, in either mode), and tracks the running trials. Its decisions depend only on the calls and on the seed.
  */
 import { describeValue } from "../../core/internal.ts";
-import { definitionOf } from "../definition.ts";
-import { Random, type RandomState } from "../random.ts";
+import { definitionOf } from "../spaces/definition.ts";
+import { Random, type RandomState } from "../spaces/random.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
-import { readPoint, type SearchSpace } from "../space.ts";
-import type { Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
-import { type Axis, axesOf, configAt, counts, toUnit, type UnitPoint } from "./axes.ts";
-import { lossesOf, type Objectives, readObjectives } from "./losses.ts";
-import type { ModelSearchOptions } from "../shared-options.ts";
+import { readPoint, type SearchSpace } from "../spaces/space.ts";
+import type { Definition, JsonValue, Mode, TrialResult } from "../trials/trial.ts";
+import { type Axis, axesOf, configAt, counts, toUnit, type UnitPoint } from "./numbers/axes.ts";
+import { lossesOf, type Objectives, readObjectives } from "./numbers/losses.ts";
+import type { ModelSearchOptions } from "../options/shared-options.ts";
 
 /** A trial that has ended with a result. */
 export interface Observation {

@@ -1,17 +1,17 @@
 /** The numerics below the searchers, against plain computations and known values. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Random } from "../random.ts";
-import { choice, loguniform, quniform, randint, uniform } from "../space.ts";
-import { axesOf, cellOf, fromUnit, toUnit } from "./axes.ts";
-import { CmaEs } from "./cma-es.ts";
-import { worthAt, worthWithSlopes } from "./acquisition.ts";
-import { defaultHyperparameters, fitHyperparameters, GaussianProcess } from "./gaussian-process.ts";
-import { eigen, factorize, inverseOf, solveLower, solveUpper } from "./matrix.ts";
-import { minimize } from "./minimize.ts";
-import { logNormalCdf, normalCdf, normalMass, normalQuantile, truncatedNormalQuantile } from "./normal-distribution.ts";
-import { bestOf, FrontCover, frontOf, volumeOf } from "./pareto.ts";
-import { ParzenEstimator, weightsByAge } from "./parzen-estimator.ts";
+import { Random } from "../spaces/random.ts";
+import { choice, loguniform, quniform, randint, uniform } from "../spaces/space.ts";
+import { axesOf, cellOf, fromUnit, toUnit } from "./numbers/axes.ts";
+import { CmaEs } from "./evolution/cma-es.ts";
+import { worthAt, worthWithSlopes } from "./gaussian/acquisition.ts";
+import { defaultHyperparameters, fitHyperparameters, GaussianProcess } from "./gaussian/gaussian-process.ts";
+import { eigen, factorize, inverseOf, solveLower, solveUpper } from "./numbers/matrix.ts";
+import { minimize } from "./numbers/minimize.ts";
+import { logNormalCdf, normalCdf, normalMass, normalQuantile, truncatedNormalQuantile } from "./numbers/normal-distribution.ts";
+import { bestOf, FrontCover, frontOf, volumeOf } from "./numbers/pareto.ts";
+import { ParzenEstimator, weightsByAge } from "./density/parzen-estimator.ts";
 
 const units = (count: number) => fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: count, maxLength: count });
 

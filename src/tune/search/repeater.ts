@@ -6,8 +6,8 @@
  */
 import { count, flag, readOptions } from "../../core/internal.ts";
 import type { Searcher, Suggestion } from "../searcher.ts";
-import type { SearchSpace } from "../space.ts";
-import type { Config, Definition, JsonValue, Mode, TrialResult } from "../trial.ts";
+import type { SearchSpace } from "../spaces/space.ts";
+import type { Config, Definition, JsonValue, Mode, TrialResult } from "../trials/trial.ts";
 
 export interface RepeaterOptions {
   /** How often. Default: 1. */

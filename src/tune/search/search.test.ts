@@ -2,18 +2,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Searcher } from "../searcher.ts";
-import { choice, gridSearch, loguniform, quniform, randint, randn, sampleFrom, uniform } from "../space.ts";
-import type { Config, JsonValue, TrialResult } from "../trial.ts";
+import { choice, gridSearch, loguniform, quniform, randint, randn, sampleFrom, uniform } from "../spaces/space.ts";
+import type { Config, JsonValue, TrialResult } from "../trials/trial.ts";
 import { BasicVariantGenerator } from "./basic-variant-generator.ts";
-import { BayesOptSearch } from "./bayes-opt-search.ts";
+import { BayesOptSearch } from "./gaussian/bayes-opt-search.ts";
 import { BOHBSearch } from "./bohb-search.ts";
-import { CmaEsSearch } from "./cma-es-search.ts";
+import { CmaEsSearch } from "./evolution/cma-es-search.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createSearcher } from "./create-searcher.ts";
 import type { ModelSearch } from "./model-search.ts";
-import { AxSearch, BayesianOptimizationSearch } from "./python-searchers.ts";
+import { AxSearch, BayesianOptimizationSearch } from "./python/python-searchers.ts";
 import { Repeater } from "./repeater.ts";
-import { TPESearch } from "./tpe-search.ts";
+import { TPESearch } from "./density/tpe-search.ts";
 
 const SPACE = {
   x: uniform(-5, 5),

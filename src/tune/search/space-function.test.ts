@@ -1,8 +1,8 @@
 /** Space functions by their suggestions alone, without a library. */
 import { describe, expect, test } from "vitest";
-import { choice, gridSearch, loguniform, randint, randn, sampleFrom, uniform } from "../space.ts";
-import type { Axis } from "./axes.ts";
-import { OptunaSearch } from "./python-searchers.ts";
+import { choice, gridSearch, loguniform, randint, randn, sampleFrom, uniform } from "../spaces/space.ts";
+import type { Axis } from "./numbers/axes.ts";
+import { OptunaSearch } from "./python/python-searchers.ts";
 import { type SpaceFunction, type SuggestingTrial, Suggestions } from "./space-function.ts";
 
 const LOWEST = async ({ domain }: Axis) => (domain.kind === "float" ? domain.lower : domain.kind === "integer" ? domain.first : 0);

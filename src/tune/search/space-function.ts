@@ -5,9 +5,9 @@
  * one trial are kept as axes and a point, as those of a whole space are, in the order of the requests.
  */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
-import { configOf, type Domain, isDomain, placesOf, resolveSpace, type SearchSpace } from "../space.ts";
-import type { Config } from "../trial.ts";
-import { type Axis, axesOf } from "./axes.ts";
+import { configOf, type Domain, isDomain, placesOf, resolveSpace, type SearchSpace } from "../spaces/space.ts";
+import type { Config } from "../trials/trial.ts";
+import { type Axis, axesOf } from "./numbers/axes.ts";
 
 /** The trial that a space function asks. */
 export interface SuggestingTrial {

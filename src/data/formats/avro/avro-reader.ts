@@ -5,7 +5,7 @@
  * Errors name the file and the byte at which its block begins.
  */
 import { snappyUncompress } from "hyparquet";
-import { crc32, inflateRaw, inflateZstd } from "../../../storage/inflate.ts";
+import { crc32, inflateRaw, inflateZstd } from "../../../storage/compression/inflate.ts";
 import { shownPath } from "../../../storage/paths.ts";
 import { readChunks } from "../../../storage/read-file.ts";
 import { type Block, namingColumn } from "../../blocks/block.ts";

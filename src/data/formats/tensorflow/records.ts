@@ -3,7 +3,7 @@
  *
  * Both checksums are compared, so that a damaged file ends the read with the byte. A record is a view that holds until the next one is read.
  */
-import { maskedCrc32c } from "../../../storage/crc32c.ts";
+import { maskedCrc32c } from "../../../storage/compression/crc32c.ts";
 import { DataError } from "../../errors.ts";
 import { RECORD_BYTES_MAX } from "../../limits.ts";
 import type { ByteWindow } from "../byte-window.ts";

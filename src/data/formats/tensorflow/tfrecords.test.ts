@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { maskedCrc32c } from "../../../storage/crc32c.ts";
+import { maskedCrc32c } from "../../../storage/compression/crc32c.ts";
 import type { DataError } from "../../errors.ts";
 import { type Block, blockOfRows, rowsOf, schemaOf } from "../../blocks/block.ts";
 import { typeName } from "../../blocks/data-type.ts";

@@ -4,6 +4,7 @@
  * It is separate because a computing driver must not stall it, and because only a slim process may spawn others: a spawn from a driver with a
  * large heap blocks it for tens of milliseconds.
  */
+import { messageOf } from "../runtime/base/describe.ts";
 import type { JobId, NodeId, ProcessId } from "../runtime/base/ids.ts";
 import { DeferredTransport } from "../runtime/os/network/deferred-transport.ts";
 import { programExecArgv } from "./session/program-loaders.ts";
@@ -92,6 +93,6 @@ export function startDaemonProcess(options: LocalNodeOptions, driverId: ProcessI
 export function connectLater(transport: DeferredTransport, path: string, identity: { token: string; processId: ProcessId }): void {
   connectProven(path, identity).then(
     (socket) => transport.connected(socket),
-    (error: unknown) => transport.failed((error as Error).message),
+    (error: unknown) => transport.failed(messageOf(error)),
   );
 }

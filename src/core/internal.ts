@@ -49,7 +49,7 @@ export { TIMER_MS_MAX } from "../runtime/base/limits.ts";
 export { BUNDLES_MAX, REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
 
 // Errors keep their class in other processes. Messages show values in a few words.
-export { describeValue, messageOf } from "../runtime/base/describe.ts";
+export { asError, describeValue, messageOf } from "../runtime/base/describe.ts";
 export { registerErrorClass, taskErrorFrom } from "../runtime/base/errors.ts";
 export { processEnding } from "./calls/call-failures.ts";
 export { userStack } from "./user-stacks.ts";

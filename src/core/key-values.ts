@@ -4,7 +4,7 @@
  * Decides what a value may be and in which form it travels: bytes as they are, all else as JSON. The head keeps them (`runtime/head/key-values.ts`); here they are only asked
  * for, and what it would refuse is refused before anything is sent. Nothing is remembered: two processes that ask one after the other are told the same.
  */
-import { describeValue } from "../runtime/base/describe.ts";
+import { describeValue, messageOf } from "../runtime/base/describe.ts";
 import { KeyValuesFullError } from "../runtime/base/errors.ts";
 import { keyObstacle, sizeObstacle } from "../runtime/head/key-values.ts";
 import type { KeyValueGetHeader, KeyValueListHeader, KeyValueNameHeader, KeyValuePutHeader } from "../runtime/wire/key-value-messages.ts";
@@ -124,7 +124,7 @@ function jsonOf(value: unknown, key: string): string {
   try {
     text = JSON.stringify(value);
   } catch (error) {
-    reason = ` (${(error as Error).message})`;
+    reason = ` (${messageOf(error)})`;
   }
   if (text !== undefined) return text;
   throw new TypeError(

@@ -4,6 +4,7 @@
  * The same graph gives the same results, slower. Unlike with channels, its actors take other calls in between. A dead actor is noticed by
  * the first call that fails because the actor ended.
  */
+import { asError } from "../runtime/base/describe.ts";
 import { get, type ObjectRef } from "../core/index.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { executeGraph } from "./execute.ts";
@@ -42,7 +43,7 @@ export class CallEngine implements GraphEngine {
           (value) => this.#settle(result, "value", value),
           (error: unknown) => {
             // The actor's end closes the graph, and settles all pending results.
-            if (this.#options.isActorLost()) this.#options.onActorLost(error as Error);
+            if (this.#options.isActorLost()) this.#options.onActorLost(asError(error));
             this.#settle(result, "error", error);
           },
         )

@@ -5,6 +5,7 @@
  * `await`, which polls for a moment before it sleeps, and when an actor rings. While nobody waits, this process does not sleep on its
  * doorbell, and actors ring nobody.
  */
+import { asError } from "../runtime/base/describe.ts";
 import { Fifo } from "../runtime/base/fifo.ts";
 import type { ProcessId } from "../runtime/base/ids.ts";
 import type { GraphActor, GraphRuntime } from "../core/internal.ts";
@@ -162,7 +163,7 @@ export class ChannelEngine implements GraphEngine {
   #hold(actor: GraphActor, plan: GraphPlan, onFailure: (error: unknown) => void): void {
     const ended = actor.runGraph(plan).catch((error: unknown) => {
       onFailure(error);
-      if (!this.#isClosed) this.#options.onActorLost(error as Error);
+      if (!this.#isClosed) this.#options.onActorLost(asError(error));
     });
     this.#ended.push(ended);
   }

@@ -4,6 +4,7 @@
  * Every call must be a method of an existing actor, with nodes as whole arguments: a reference inside an array would have no value on a
  * channel. An actor is part of one compiled graph at a time.
  */
+import { asError } from "../runtime/base/describe.ts";
 import type { CompileOptions } from "../core/index.ts";
 import { graphRuntime, isObjectRef, readOptions } from "../core/internal.ts";
 import { channelsUnavailableReason } from "../runtime/objects/graph-memory.ts";
@@ -38,7 +39,7 @@ export async function compileGraph(root: NodeState, options: CompileOptions | un
   try {
     await channels?.start();
   } catch (error) {
-    graph.close(actorLost(error as Error));
+    graph.close(actorLost(asError(error)));
     throw error;
   }
   return graph;

@@ -6,6 +6,7 @@
  */
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { messageOf } from "../runtime/base/describe.ts";
 import { newProcessId } from "../runtime/base/ids.ts";
 import { Head } from "../runtime/head/head.ts";
 import { NodeDaemon } from "../runtime/node/daemon.ts";
@@ -263,7 +264,7 @@ function keepSession(): void {
   touchSessionDirectories(directories);
   if (isSocket(address)) return;
   listen(address, (transport) => daemon.accept(transport)).catch((error: unknown) =>
-    console.error(`The node cannot be reached by programs of this machine: ${(error as Error).message}`),
+    console.error(`The node cannot be reached by programs of this machine: ${messageOf(error)}`),
   );
 }
 

@@ -3,6 +3,7 @@
  *
  * Copying and packing a folder and installing packages take up to minutes; the daemon waits for nothing meanwhile, and ends this process with itself.
  */
+import { messageOf } from "../runtime/base/describe.ts";
 import { type BuildOptions, type BuildResult, buildEnvironment } from "../runtime/environment/build.ts";
 import { type PackedDirectory, packDirectory, type PackRequest } from "../runtime/environment/pack-directory.ts";
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
@@ -28,6 +29,6 @@ function pack({ request, cacheFolder }: Extract<EnvironmentConfiguration, { kind
   try {
     return { packed: packDirectory(request, { cacheFolder, nowMs: () => Date.now() }) };
   } catch (error) {
-    return { failed: (error as Error).message };
+    return { failed: messageOf(error) };
   }
 }

@@ -4,6 +4,7 @@
  * Connects the head with its links (`runtime/head/nodes/head-server.ts`), its security (`runtime/head/joining/head-security.ts`) and its listener. The process
  * runs no user code and starts no worker; its machine becomes a node by a separate daemon.
  */
+import { messageOf } from "../runtime/base/describe.ts";
 import { type NodeId, newProcessId } from "../runtime/base/ids.ts";
 import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../runtime/head/joining/cluster-secrets.ts";
 import { loadExtensions } from "../runtime/extension/load-extensions.ts";
@@ -104,7 +105,7 @@ lifecycle = new HeadLifecycle({
   extensions,
   onChange: tellParent,
   onError: (error) => {
-    lastProblem = (error as Error).message;
+    lastProblem = messageOf(error);
     console.error(`shoal: ${lastProblem}`);
   },
   storeProblem: configuration.nats === undefined || directory === undefined ? undefined : () => diskProblem(directory),

@@ -4,7 +4,7 @@
  * The output of workers comes to the program that called `fit` in any case, marked with its source; the files hold a copy. A file that cannot be written causes one
  * warning; the run goes on, and the last lines wait until the file can be written.
  */
-import { type OutputLines, takeOutput } from "../core/internal.ts";
+import { asError, messageOf, type OutputLines, takeOutput } from "../core/internal.ts";
 import { STORAGE_RETRY_FIRST_MS, STORAGE_RETRY_MAX_MS } from "../runs/limits.ts";
 import { retryStorage, type StorageRetries } from "../runs/folder/storage-retries.ts";
 import { type AppendedFile, openAppended } from "../storage/appending/appended-file.ts";
@@ -73,7 +73,7 @@ export class RankLogs {
         log.pauseMs = STORAGE_RETRY_FIRST_MS;
       }
     } catch (error) {
-      this.#warnOnce(error as Error);
+      this.#warnOnce(asError(error));
       if (this.#isClosing) return;
       log.retry = setTimeout(() => this.#begin(log), log.pauseMs).unref();
       log.pauseMs = Math.min(2 * log.pauseMs, STORAGE_RETRY_MAX_MS);
@@ -116,7 +116,7 @@ export class RankLogs {
         await log.file?.close();
       };
       await retryStorage(close, retries, (error) => this.#warnOnce(error)).catch((error: unknown) =>
-        this.#warn(`${log.path} cannot be written: ${(error as Error).message}`),
+        this.#warn(`${log.path} cannot be written: ${messageOf(error)}`),
       );
     });
     await Promise.all(written);

@@ -4,6 +4,7 @@
  * `training-run.ts` calls it before it records a report, so uploads of two reports never overlap, and those of a report that does not count never begin. An upload that goes on for longer
  * than `reportTimeoutMs` counts as hung: its process answers pings, and the loops wait for it, so nothing else would find it. The first failure ends the wait.
  */
+import { asError } from "../core/internal.ts";
 import { ranksText } from "./arrivals.ts";
 import type { RankFailure } from "./rank-failure.ts";
 import type { RankReport } from "./rank-protocol.ts";
@@ -33,7 +34,7 @@ export async function placedByRanks(
       pending.delete(rank);
       return { ...report, uploadMode: "none", checkpoint: { ...checkpoint, path } };
     } catch (error) {
-      failure ??= lostRank(rank, error as Error);
+      failure ??= lostRank(rank, asError(error));
       throw error;
     }
   });

@@ -4,6 +4,7 @@
  * Used by `training-run.ts`. Files of a rank are copied where they lie (`node-agents.ts`). A storage that fails is tried again for a while, as
  * the ranks would otherwise have to begin anew. Inside of Tune the folder is a trial's, and Tune decides after each report.
  */
+import { messageOf } from "../core/internal.ts";
 import { KeptCheckpoints } from "../runs/checkpoints/kept-checkpoints.ts";
 import { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
 import {
@@ -136,7 +137,7 @@ export class RunStore {
     for (const { path } of this.#kept.register({ path: checkpoint.path, metrics })) {
       // A checkpoint that cannot be removed must not fail the run.
       await removeCheckpoint(Checkpoint.fromDirectory(path)).catch((error: unknown) => {
-        this.#options.warn(`a checkpoint could not be removed: ${(error as Error).message}`);
+        this.#options.warn(`a checkpoint could not be removed: ${messageOf(error)}`);
       });
     }
   }

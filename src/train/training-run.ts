@@ -5,7 +5,7 @@
  * die with the program, which owns their actors. The run's folder has everything that the next program needs to continue.
  */
 import { PlacementGroupRemovedError } from "../core/index.ts";
-import { isSessionOpen } from "../core/internal.ts";
+import { asError, isSessionOpen } from "../core/internal.ts";
 import type { Checkpoint } from "../runs/checkpoints/checkpoint.ts";
 import { RunError, sessionLossOf } from "../runs/errors.ts";
 import type { Metrics } from "../runs/metrics/metrics.ts";
@@ -293,7 +293,7 @@ export class TrainingRun {
       const event = await group.nextEvent(rank, decision);
       this.#handle({ kind: "rank", attempt, rank, event });
     } catch (error) {
-      this.#handle({ kind: "failed", attempt, failure: lostRank(rank, error as Error) });
+      this.#handle({ kind: "failed", attempt, failure: lostRank(rank, asError(error)) });
     }
   }
 
@@ -326,7 +326,7 @@ export class TrainingRun {
       this.#handle({ kind: "recorded", report, checkpoint, decision });
     } catch (error) {
       const rank = reports.findIndex(({ checkpoint }) => checkpoint !== null);
-      this.#handle({ kind: "notRecorded", report, failure: { rank: Math.max(0, rank), cause: "storage", error: error as Error } });
+      this.#handle({ kind: "notRecorded", report, failure: { rank: Math.max(0, rank), cause: "storage", error: asError(error) } });
     }
   }
 
@@ -390,5 +390,5 @@ function healthCheckOf({ failureConfig, group }: TrainingRunOptions): Controller
 function reasonOf(error: unknown): { failures: readonly RankFailure[]; isFinal: boolean } {
   if (error instanceof GroupNotStarted) return { failures: error.failures, isFinal: error.isFinal };
   const isFinal = !(error instanceof PlacementGroupRemovedError);
-  return { failures: [{ rank: undefined, cause: error instanceof NoRoomError ? "died" : "user", error: error as Error }], isFinal };
+  return { failures: [{ rank: undefined, cause: error instanceof NoRoomError ? "died" : "user", error: asError(error) }], isFinal };
 }

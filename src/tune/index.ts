@@ -38,7 +38,10 @@ export { HyperBandForBOHB } from "./schedulers/hyperband/hyperband-for-bohb.ts";
 export { HyperBandScheduler, type HyperBandSchedulerOptions } from "./schedulers/hyperband/hyperband-scheduler.ts";
 export { MedianStoppingRule, type MedianStoppingRuleOptions } from "./schedulers/median-stopping-rule.ts";
 export { type Bounds, PB2, type PB2Options } from "./schedulers/population/pb2.ts";
-export { PopulationBasedTrainingReplay, type PopulationBasedTrainingReplayOptions } from "./schedulers/population/population-based-training-replay.ts";
+export {
+  PopulationBasedTrainingReplay,
+  type PopulationBasedTrainingReplayOptions,
+} from "./schedulers/population/population-based-training-replay.ts";
 export {
   PopulationBasedTraining,
   type PopulationBasedTrainingOptions,

@@ -16,7 +16,7 @@ import {
   ShoalError,
   terminate,
 } from "../core/index.ts";
-import { callable, count, custom, describeValue, readOptions } from "../core/internal.ts";
+import { asError, callable, count, custom, describeValue, readOptions } from "../core/internal.ts";
 import { KeptResults } from "./kept-results.ts";
 import { type ChunkCall, PoolWorker } from "./pool-worker.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
@@ -188,7 +188,7 @@ export class Pool implements AsyncDisposable {
       const { CPU = 1 } = await clusterResources();
       this.#start(Math.max(1, Math.floor(CPU)));
     } catch (error) {
-      this.#roster.end(error as Error);
+      this.#roster.end(asError(error));
       throw error;
     }
   }

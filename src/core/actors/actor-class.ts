@@ -4,6 +4,7 @@
  * `.remote()` returns a handle at once: the arguments are encoded, and the creation goes to the node daemon once the refs among them have settled. A failed
  * creation (a taken name, a definition that cannot be sent) is an error of the call if it is known by then, and otherwise the actor's death.
  */
+import { messageOf } from "../../runtime/base/describe.ts";
 import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
@@ -158,7 +159,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       (reply) => adoptExisting(runtime, client, actorId, reply.header),
       (error: unknown) => {
         const ending = isWireError(error, "nameTaken") ? "nameTaken" : "notCreated";
-        const refused = neverCreated(actorId, ending, (error as Error).message);
+        const refused = neverCreated(actorId, ending, messageOf(error));
         // The actor's calls fail with this error. Without calls, only a warning shows that the second actor does not exist.
         if (ending === "nameTaken" && client.pendingCount === 0) runtime.options.onWarning(nameTakenWarning(state.name, refused));
         client.stateChanged(refused);

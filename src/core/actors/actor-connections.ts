@@ -6,6 +6,7 @@
  * connections between nodes are encrypted, like calls. The library defines the frames: it uses types from 200 on, and the core uses those
  * below. No call travels over such a connection.
  */
+import { messageOf } from "../../runtime/base/describe.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { ActorDiedError, ActorUnavailableError } from "../../runtime/base/errors.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
@@ -54,7 +55,7 @@ export async function connectToActor(handle: object, service: string): Promise<C
     return connection;
   } catch (cause) {
     if (actor.state?.phase === "dead") throw isDead();
-    const reason = (cause as Error).message;
+    const reason = messageOf(cause);
     throw new ActorUnavailableError(`Cannot connect to actor ${actor.className}: ${reason}`, {
       reason,
       hint: "Its process may just have ended; try again.",

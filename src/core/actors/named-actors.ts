@@ -5,6 +5,7 @@
  * elsewhere a moment earlier; a handle given out meanwhile fails like any handle whose actor dies just after the answer. Actors that this process kills are
  * forgotten at once.
  */
+import { messageOf } from "../../runtime/base/describe.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { ActorDiedError } from "../../runtime/base/errors.ts";
 import type { ActorLookupReply } from "../../runtime/wire/messages.ts";
@@ -55,7 +56,7 @@ export class NamedActors {
     try {
       found = await lookUp({ name, namespace });
     } catch (error) {
-      throw new ActorDiedError(`Cannot get actor ${JSON.stringify(name)}: ${(error as Error).message}`, {
+      throw new ActorDiedError(`Cannot get actor ${JSON.stringify(name)}: ${messageOf(error)}`, {
         reason: "no actor has that name",
         hint: "Create it first with the option name, and look it up in the same namespace.",
         // As of a call that was not sent: nothing has begun.

@@ -6,6 +6,7 @@
  * exception there is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed, its folders
  * are removed here.
  */
+import { asError, messageOf } from "../../runtime/base/describe.ts";
 import { IdSource, newJobId, newNodeId, newProcessId, programNamespace } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { registeredExtensions } from "../../runtime/extension/load-extensions.ts";
@@ -132,8 +133,8 @@ export class Session {
     } catch (error) {
       await this.close();
       const { address } = this.options;
-      if (address !== undefined) throw notConnected(address, error as Error);
-      throw new ShoalError(`Cannot start Shoal: the node daemon did not come up: ${(error as Error).message}`, {
+      if (address !== undefined) throw notConnected(address, asError(error));
+      throw new ShoalError(`Cannot start Shoal: the node daemon did not come up: ${messageOf(error)}`, {
         reason: "the node daemon did not come up",
         hint: "See the lines that it printed above.",
         cause: error,

@@ -5,6 +5,7 @@
  * `pyarrow.Table`. A function may return `ArrowData`, the bytes of a stream or a file, or a table of flechette.
  */
 import { tableToIPC, type Table } from "@uwdata/flechette";
+import { messageOf } from "../../core/internal.ts";
 import { ArrowData } from "../../core/index.ts";
 import { alignBlock, type Block, concatBlocks, EMPTY_BLOCK, schemaOf, unifySchemas } from "../blocks/block.ts";
 import { asBigint, isBeyondNumbers } from "../blocks/safe-integers.ts";
@@ -59,7 +60,7 @@ export function blocksOfTable(value: unknown, from: string, { decimal }: { decim
     blocks = blocksOfArrow(stream as Uint8Array, { decimal });
   } catch (error) {
     if (error instanceof DataError) throw error;
-    throw new DataError(`${from}: these bytes are no stream or file of Arrow: ${(error as Error).message}`, { cause: error });
+    throw new DataError(`${from}: these bytes are no stream or file of Arrow: ${messageOf(error)}`, { cause: error });
   }
   const wide = new Set(blocks.flatMap((block) => block.names.filter((_, i) => isBeyondNumbers(block.vectors[i] as Vector))));
   if (wide.size === 0) return blocks;

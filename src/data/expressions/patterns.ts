@@ -3,7 +3,7 @@
  *
  * `expression.ts` checks them where the user wrote them, `texts.ts` searches. A regular expression travels with the flag `g`, so that it finds all matches.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue, messageOf } from "../../core/internal.ts";
 
 /** The pattern as it is searched for at all places. */
 export function requirePattern(method: string, pattern: unknown): RegExp {
@@ -15,7 +15,7 @@ export function requirePattern(method: string, pattern: unknown): RegExp {
   try {
     return new RegExp(pattern, "gu");
   } catch (error) {
-    throw new TypeError(`${method} takes a regular expression: ${(error as Error).message}`, { cause: error });
+    throw new TypeError(`${method} takes a regular expression: ${messageOf(error)}`, { cause: error });
   }
 }
 

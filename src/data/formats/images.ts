@@ -6,7 +6,7 @@
  * with its row.
  */
 import { NdArray } from "../../core/index.ts";
-import { describeValue, isWorker } from "../../core/internal.ts";
+import { describeValue, isWorker, messageOf } from "../../core/internal.ts";
 import { compressionOf } from "../../storage/compression/compression.ts";
 import { readLocalFile } from "../../storage/local/local-files.ts";
 import { schemeOf } from "../../storage/paths.ts";
@@ -72,7 +72,7 @@ export async function* readImageFile(path: string, { size, mode }: ImageOptions 
         : vectorOfNdArray(new NdArray(image.data, [1, ...image.shape]));
     yield { rowCount: 1, names: ["image"], vectors: [vector] };
   } catch (error) {
-    throw new DataError(`Cannot read ${path} as an image: ${(error as Error).message} (it has ${source.length} bytes)`, {
+    throw new DataError(`Cannot read ${path} as an image: ${messageOf(error)} (it has ${source.length} bytes)`, {
       cause: error,
       hint: "sharp reads JPEG, PNG, WebP, AVIF, TIFF, GIF and SVG; is the file whole, and one of them?",
     });

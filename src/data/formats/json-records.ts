@@ -4,7 +4,7 @@
  * The file's beginning decides the form: a first line with a whole object means lines. Whole numbers beyond 2^53 become bigint, so that none is rounded. Long
  * files are never held whole.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue, messageOf } from "../../core/internal.ts";
 import { isPlainRow } from "../blocks/vector-builder.ts";
 import { DataError } from "../errors.ts";
 import { JSON_LEVELS_MAX } from "../limits.ts";
@@ -222,7 +222,7 @@ function parseRow(window: ByteWindow, start: number, end: number, { line, decima
   } catch (error) {
     // With a function for its values the parser calls itself, and ends the stack.
     if (error instanceof RangeError) throw tooDeep(window, line);
-    throw new DataError(`${window.file}: line ${line} is no JSON: ${(error as Error).message}`, { cause: error });
+    throw new DataError(`${window.file}: line ${line} is no JSON: ${messageOf(error)}`, { cause: error });
   }
   if (text.length > 2 * JSON_LEVELS_MAX && isDeeper(row, JSON_LEVELS_MAX)) throw tooDeep(window, line);
   if (isPlainRow(row)) return decimals.length > 0 && LONG_FRACTION.test(text) ? withTexts(row, text, decimals) : row;

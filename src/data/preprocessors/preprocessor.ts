@@ -4,7 +4,7 @@
  * `fit` reads a dataset once and keeps a state of plain JSON. `transform` and `transformBatch` use that state and nothing else, so a preprocessor
  * that was written with `toJSON` gives the same values in another process, in a later version, and behind Serve.
  */
-import { describeValue, isPlainObject } from "../../core/internal.ts";
+import { describeValue, isPlainObject, messageOf } from "../../core/internal.ts";
 import type { Aggregate } from "../aggregates/aggregate.ts";
 import { Column } from "../blocks/column.ts";
 import type { Dataset } from "../dataset.ts";
@@ -198,7 +198,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new DataError(`Cannot read a preprocessor: its text is no JSON: ${(error as Error).message}`, { cause: error });
+    throw new DataError(`Cannot read a preprocessor: its text is no JSON: ${messageOf(error)}`, { cause: error });
   }
 }
 

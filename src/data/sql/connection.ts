@@ -6,7 +6,7 @@
  * where its task ends.
  */
 import { NdArray } from "../../core/index.ts";
-import { describeValue } from "../../core/internal.ts";
+import { describeValue, messageOf } from "../../core/internal.ts";
 import { DataError } from "../errors.ts";
 
 /** A statement of a driver with `prepare`. */
@@ -66,7 +66,7 @@ export async function opened(method: string, connect: SqlConnect): Promise<SqlCo
   try {
     connection = await connect();
   } catch (error) {
-    throw new DataError(`${method}: the function for connections failed: ${(error as Error).message}`, { cause: error });
+    throw new DataError(`${method}: the function for connections failed: ${messageOf(error)}`, { cause: error });
   }
   if (isPreparing(connection) || isQuerying(connection)) return connection;
   throw new DataError(`${method}: a connection has a method query or prepare: received ${describeValue(connection)}`, {

@@ -4,7 +4,7 @@
  * Options are checked here. The parts are made when the dataset is consumed, since ranges take a query, and each part is read by a task
  * with a new connection.
  */
-import { count, custom, isPlainObject, isTaskOption, readOptions, text } from "../../core/internal.ts";
+import { count, custom, isPlainObject, isTaskOption, messageOf, readOptions, text } from "../../core/internal.ts";
 import type { Block } from "../blocks/block.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
 import { RowBytes } from "../blocks/row-bytes.ts";
@@ -112,7 +112,7 @@ export async function* readSqlShard(
     if (waiting.length > 0 || (isEmpty && fields !== undefined)) yield blockOfSql(waiting, fields, schema);
   } catch (error) {
     if (error instanceof DataError) throw error;
-    throw new DataError(`readSql: the driver failed: ${(error as Error).message}`, { cause: error });
+    throw new DataError(`readSql: the driver failed: ${messageOf(error)}`, { cause: error });
   } finally {
     await closed(connection);
   }

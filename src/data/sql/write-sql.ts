@@ -1,5 +1,5 @@
 /** `writeSql`: rows as parameters of a statement, in one transaction of one connection: all rows are written, or none. */
-import { custom, readOptions } from "../../core/internal.ts";
+import { custom, messageOf, readOptions } from "../../core/internal.ts";
 import type { ConsumeOptions } from "../consume.ts";
 import { type Block, columnReader } from "../blocks/block.ts";
 import type { Vector } from "../blocks/vector.ts";
@@ -37,7 +37,7 @@ export async function writeBySql(
       return await inTransaction(connection, sql, valuesOf(blocks, columns, source));
     } catch (error) {
       if (error === source.failure || error instanceof DataError) throw error;
-      throw new DataError(`writeSql: the driver failed, and no row was written: ${(error as Error).message}`, { cause: error });
+      throw new DataError(`writeSql: the driver failed, and no row was written: ${messageOf(error)}`, { cause: error });
     }
   });
 }

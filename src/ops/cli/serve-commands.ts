@@ -5,6 +5,7 @@
  * Without an address `run` serves from a new node until it is ended; the others work on the cluster that this machine belongs to. The
  * command loads the user's code as a program of the user's would.
  */
+import { messageOf } from "../../runtime/base/describe.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { readUserFile } from "../../runtime/os/user-modules.ts";
@@ -270,7 +271,7 @@ const deployCommand: Command = defineCommand({
         terminal.print(`The REST API listens at ${api?.address}`);
         terminal.print(API_TOKEN_HINT);
       } catch (error) {
-        terminal.tell(`shoal serve: the REST API is not open: ${(error as Error).message}. Try --api-port.`);
+        terminal.tell(`shoal serve: the REST API is not open: ${messageOf(error)}. Try --api-port.`);
       }
     });
   },

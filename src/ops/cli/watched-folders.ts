@@ -4,6 +4,7 @@
  * Folders are added before each attempt, as a mistake that fails the first one is mended there. A folder counts once its watch is set up,
  * and a folder inside another does not count twice. Called by `serve-commands.ts`.
  */
+import { asError } from "../../runtime/base/describe.ts";
 import { watchFolder } from "../../runtime/os/files/watch-folder.ts";
 
 interface WatchedFoldersOptions {
@@ -26,7 +27,7 @@ export class WatchedFolders implements Disposable {
     try {
       this.addOrThrow(folder);
     } catch (error) {
-      this.#tell(folder, error as Error);
+      this.#tell(folder, asError(error));
     }
   }
 

@@ -4,6 +4,7 @@
  * The node is found by the rule of `init({ address })`, and failures have its messages. The connection is an internal one: it gets no
  * output of workers, starts no work, and does not keep a draining node from leaving.
  */
+import { asError } from "../../runtime/base/describe.ts";
 import { type JobId, newProcessId } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { findNode } from "../../runtime/os/files/local-node.ts";
@@ -47,7 +48,7 @@ export async function connectToCluster(address: string | undefined): Promise<Clu
     try {
       return await connection.request(type, header, options);
     } catch (error) {
-      throw failureOf(error as Error);
+      throw failureOf(asError(error));
     }
   };
   return {

@@ -4,6 +4,7 @@
  * Daemons list and read the files of their own folders; nothing here becomes a path. Output outlives its worker and its node. A dead
  * node's file is searched on all living nodes, as the next node of the run has the same folder.
  */
+import { messageOf } from "../../runtime/base/describe.ts";
 import { checkGlob, isLogName, workerOfLog } from "../../runtime/os/logs/log-names.ts";
 import type { LogMark } from "../../runtime/os/logs/log-files.ts";
 import { isNetworkAddress, parseNetworkAddress } from "../../runtime/os/network/network-address.ts";
@@ -109,7 +110,7 @@ export class LogReader {
       for (const [at, result] of settled.entries()) {
         const node = asked[at] as string;
         if (result.status === "rejected") {
-          warnings.push(`Node ${node} did not answer: ${(result.reason as Error).message}.`);
+          warnings.push(`Node ${node} did not answer: ${messageOf(result.reason)}.`);
           continue;
         }
         const { files, matching } = result.value.header;

@@ -7,6 +7,7 @@
  * code and holds no state of the cluster: after its death by SIGKILL everything under it ends by itself.
  */
 import { join } from "node:path";
+import { messageOf } from "../../runtime/base/describe.ts";
 import type { LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
 import { type LocalProcess, startBeside, startHead, startNode } from "../providers/local-processes.ts";
 import type { DashboardConfiguration, DashboardOptions, DashboardStart } from "../http/dashboard-process.ts";
@@ -253,7 +254,7 @@ try {
   isStarted = true;
   send(JSON.stringify(started));
 } catch (error) {
-  log.write(`Could not start: ${(error as Error).message}`);
+  log.write(`Could not start: ${messageOf(error)}`);
   leave();
   send(failureLine(error), () => process.exit(1));
 }

@@ -6,6 +6,7 @@
  * order (it was drained, or somebody ended it) is not replaced. Knows processes only as something that ends and can be signalled, so tests
  * need none.
  */
+import { messageOf } from "../../runtime/base/describe.ts";
 import { RestartBackoff } from "../../runtime/os/processes/restart-backoff.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { DASHBOARD_ENDS_WITHIN_MS, HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../providers/limits.ts";
@@ -208,7 +209,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess, Da
         // Ended by `stop`, which waits for starts that are under way.
         return next;
       } catch (error) {
-        problem = `did not start: ${(error as Error).message}`;
+        problem = `did not start: ${messageOf(error)}`;
       }
     }
     return undefined;

@@ -1,6 +1,7 @@
 /** Tests descriptions of values in messages, and that no value makes them throw or run on. */
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { describeValue, errorName, isErrorLike, textOf, truncate } from "./describe.ts";
+import { asError, describeValue, errorName, isErrorLike, textOf, truncate } from "./describe.ts";
 
 describe("describeValue", () => {
   test.each([
@@ -53,4 +54,13 @@ test("errorName prefers a name that was set to that of the class", () => {
   expect(errorName(new Plain())).toBe("Plain");
   expect(errorName(new Named())).toBe("Chosen");
   expect(errorName(new Error())).toBe("Error");
+});
+
+test("a thrown value that is no error becomes the cause of one", () => {
+  const error = new RangeError("too far");
+  expect(asError(error)).toBe(error);
+  expect(asError(runInNewContext("new TypeError('elsewhere')"))).not.toBeInstanceOf(Error);
+  expect(asError("no room")).toMatchObject({ message: "no room", cause: "no room" });
+  expect(asError(undefined)).toMatchObject({ message: "undefined", cause: undefined });
+  expect(asError(Proxy.revocable({}, {}).proxy)).toBeInstanceOf(Error);
 });

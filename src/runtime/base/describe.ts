@@ -83,6 +83,11 @@ export function messageOf(thrown: unknown): string {
   return isErrorLike(thrown) ? (textOf(thrown, "message") ?? "") : describeValue(thrown);
 }
 
+/** Returns a thrown value as an error. Code of users and of packages throws other values, too: these become the cause. */
+export function asError(thrown: unknown): Error {
+  return isErrorLike(thrown) ? thrown : new Error(messageOf(thrown), { cause: thrown });
+}
+
 /** A property of an object when it is text, and `undefined` when it is not or cannot be read. */
 export function textOf(target: object, name: string | symbol): string | undefined {
   try {

@@ -7,6 +7,7 @@
  * cross between this code and the inspector through a slot on a built-in module's object, which every vm context reaches.
  */
 import type inspector from "node:inspector";
+import { asError } from "../base/describe.ts";
 import { SerializationError } from "../base/errors.ts";
 import { tryRead } from "./known-values.ts";
 
@@ -36,7 +37,7 @@ function session(): inspector.Session {
     openSession = created;
     return created;
   } catch (error) {
-    throw unavailable(error as Error);
+    throw unavailable(asError(error));
   }
 }
 
@@ -51,7 +52,7 @@ function post(method: string, parameters?: object): unknown {
     });
   } catch (error) {
     if (error instanceof SerializationError) throw error;
-    failure = error as Error;
+    failure = asError(error);
   }
   if (failure !== null) throw unavailable(failure);
   return result;

@@ -5,6 +5,7 @@
  * the same name on every machine. A received manifest is not trusted: a path that leads out of the folder, passes through a link, or occurs
  * twice is refused before anything is written. Pure; `runtime/os/files/package-files.ts` reads and writes.
  */
+import { messageOf } from "../base/describe.ts";
 import { sha256Hex } from "../os/digest.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./limits.ts";
 
@@ -67,7 +68,7 @@ export function parseManifest(bytes: Uint8Array): PackageManifest {
     if (!Array.isArray(parsed) || parsed[0] !== FORMAT || !Array.isArray(parsed[1])) throw new Error(`it is not of format ${FORMAT}`);
     rows = parsed[1];
   } catch (error) {
-    throw new BadPackageError(`the manifest of a package cannot be read: ${(error as Error).message}`);
+    throw new BadPackageError(`the manifest of a package cannot be read: ${messageOf(error)}`);
   }
   const entries: PackageEntry[] = [];
   const folders = new Set([""]);

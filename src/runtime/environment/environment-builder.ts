@@ -3,6 +3,7 @@
  *
  * The daemon's end of `build.ts`. A damaged package is fetched once more. Never throws: a failure is a result that both sides can read.
  */
+import { messageOf } from "../base/describe.ts";
 import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
 import { folderIdentity } from "../os/files/paths.ts";
 import { buildEnvironment, type BuildResult } from "./build.ts";
@@ -33,7 +34,7 @@ export async function buildWithFolders(key: string, given: RuntimeEnvSpec, optio
     if ("built" in result || result.isDamaged !== true) return result;
     return await run(key, spec, await all(folders, (place) => packages.obtainAnew(place)));
   } catch (error) {
-    return { failed: (error as Error).message, output: [] };
+    return { failed: messageOf(error), output: [] };
   }
 }
 

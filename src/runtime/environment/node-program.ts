@@ -4,6 +4,7 @@
  * Called by `build.ts`, in the process that builds the environment, before any worker is started: its error names the program and the remedy, where workers that die at
  * their start would only say how.
  */
+import { messageOf } from "../base/describe.ts";
 import { programOutput } from "../os/processes/program-output.ts";
 import { isVersionFrom, NODE_MIN } from "../os/supported-runtime.ts";
 
@@ -22,7 +23,7 @@ async function versionOf(program: string): Promise<string> {
   try {
     output = await programOutput(program, ["-p", "JSON.stringify(process.versions)"]);
   } catch (error) {
-    const reason = (error as Error).message;
+    const reason = messageOf(error);
     throw new Error(`execPath cannot be run on this machine: ${reason}. Install Node there, or name its path on each node`, {
       cause: error,
     });

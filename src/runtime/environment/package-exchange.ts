@@ -6,6 +6,7 @@
  * continues from the next one. Owned by the daemon's process (`entry/daemon.ts`); hashes of files are checked where the package is
  * unpacked.
  */
+import { asError, messageOf } from "../base/describe.ts";
 import type { JobId, NodeId } from "../base/ids.ts";
 import { CONTENTS_FILE, makeFolder, MANIFEST_FILE, PackageWriter, readRange, readWhole, removeTree } from "../os/files/package-files.ts";
 import { joinPath } from "../os/files/paths.ts";
@@ -167,7 +168,7 @@ export class PackageExchange {
       const { hostname } = this.#options;
       throw new Error(
         `the folder ${place.directory} of node ${place.node.slice(0, 8)} (${place.hostname}) could not be brought to ` +
-          `node ${this.#options.here.slice(0, 8)} (${hostname}): ${(error as Error).message}`,
+          `node ${this.#options.here.slice(0, 8)} (${hostname}): ${messageOf(error)}`,
       );
     });
     this.#obtained.set(key, { job: place.job, node: place.node, obtained });
@@ -300,7 +301,7 @@ export class PackageExchange {
 
 /** Sends failures to the asker, too. */
 function answer(asker: PackageAsker, answering: Promise<void>): void {
-  answering.catch((error: unknown) => asker.replyError(error as Error));
+  answering.catch((error: unknown) => asker.replyError(asError(error)));
 }
 
 function keyOf({ job, directory, excludes, only }: PackRequest & { job: JobId }): string {

@@ -4,6 +4,7 @@
  * A source that does not answer, or no longer has the package, is not used again; its outstanding pieces are requested from the next. Fails
  * when no source is left. Decides the size of a piece and the number in flight; owns nothing. Called by `package-exchange.ts`.
  */
+import { messageOf } from "../base/describe.ts";
 import type { NodeId } from "../base/ids.ts";
 import type { Reply } from "../rpc/peer-connection.ts";
 import { MESSAGE } from "../wire/messages.ts";
@@ -56,7 +57,7 @@ export async function fetchContents(
       } catch (error) {
         // Several pieces may fail with one source: it counts once.
         if (at !== source) continue;
-        said.push(`node ${asked.node.slice(0, 8)}: ${(error as Error).message}`);
+        said.push(`node ${asked.node.slice(0, 8)}: ${messageOf(error)}`);
         source += 1;
       }
     }

@@ -4,6 +4,7 @@
  * An extension that cannot begin does not stop the place: its questions get the reason as an error. Each question is checked here: the extension and the message
  * must exist, and the header must have the message's shape.
  */
+import { asError, messageOf } from "../base/describe.ts";
 import type { ProcessId } from "../base/ids.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
@@ -48,7 +49,7 @@ export class ExtensionHost<P extends Parts> {
     };
     const refuse = (error: unknown): void => {
       if (callId !== 0) connection.replyError(callId, error instanceof WireError ? error : refusal(error));
-      else console.error(`shoal: extension ${asked.extension} refused ${asked.message}: ${(error as Error).message}`);
+      else console.error(`shoal: extension ${asked.extension} refused ${asked.message}: ${messageOf(error)}`);
     };
     try {
       const { answer, withinMs } = this.#answerOf(asked, { process: id, question: `${id}/${callId}` });
@@ -96,8 +97,8 @@ export class ExtensionHost<P extends Parts> {
       this.parts.push(parts);
       this.#open.set(name, parts.messages ?? NO_MESSAGES);
     } catch (error) {
-      this.#open.set(name, error as Error);
-      console.error(`shoal: extension ${name} of ${this.#place} has not begun: ${(error as Error).message}`);
+      this.#open.set(name, asError(error));
+      console.error(`shoal: extension ${name} of ${this.#place} has not begun: ${messageOf(error)}`);
     }
   }
 

@@ -4,6 +4,7 @@
  * A process that sends a message of another kind of process (`process-messages.ts`), or a message that cannot be handled, gets the reason and is disconnected; the
  * daemon treats it as dead. Its later messages are not read. `daemon.ts` calls this file for each connection.
  */
+import { asError, messageOf } from "../base/describe.ts";
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import type { NodeId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -63,8 +64,8 @@ function receive(peer: Peer, frame: Frame, onMessage: Admission["onMessage"]): s
     return undefined;
   } catch (error) {
     // A defect of the daemon, or a header that is well formed and makes no sense: either way the next one may not be answered.
-    peer.connection.onDefect(error as Error);
-    return `${nameOfMessage(frame.type)} could not be handled: ${(error as Error).message}`;
+    peer.connection.onDefect(asError(error));
+    return `${nameOfMessage(frame.type)} could not be handled: ${messageOf(error)}`;
   }
 }
 

@@ -5,6 +5,7 @@
  * then disk. An object's extents are reused only after `free`, which the daemon's ledger orders once no reader is left. The writer owns the descriptors of
  * its files. The files outlive the writer, and the daemon deletes those of a dead writer. The writer itself deletes arenas that stay empty for some seconds.
  */
+import { messageOf } from "../base/describe.ts";
 import { ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../os/shared-memory.ts";
 import { type StoreFile, type StoreFiles, storeFiles } from "../os/files/store-file.ts";
@@ -306,7 +307,7 @@ export class ArenaWriter {
       const message = `Cannot store an object: ${memory}, and the disk of ${spillDirectory} is full (95 % of it may be used). ${hint}`;
       return new OutOfDiskError(message, { reason: "the memory and the spill disk are full", hint, details, cause });
     }
-    const message = `Cannot store an object: ${memory}, and ${spillDirectory} cannot be written: ${(cause as Error).message}. ${hint}`;
+    const message = `Cannot store an object: ${memory}, and ${spillDirectory} cannot be written: ${messageOf(cause)}. ${hint}`;
     return new ObjectStoreFullError(message, {
       reason: "the memory is full and the spill directory cannot be written",
       hint,

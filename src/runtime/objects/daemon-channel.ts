@@ -4,6 +4,7 @@
  * Order matters within a batch. Holds go before releases, so a ref that this process hands on and then drops is never unheld. Releases of pages go before
  * the objects written over them. Messages that other processes wait for (a question, a value) send the batch first.
  */
+import { messageOf } from "../base/describe.ts";
 import { NodeDiedError } from "../base/errors.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -107,7 +108,7 @@ export class DaemonChannel implements RefChannel {
     try {
       return (await this.#connection.request(MESSAGE.OBJECT_FETCH, asked, { timeoutMs: 0 })).header;
     } catch (error) {
-      throw this.#connection.isClosed ? daemonEnded((error as Error).message) : error;
+      throw this.#connection.isClosed ? daemonEnded(messageOf(error)) : error;
     }
   }
 

@@ -4,6 +4,7 @@
  * Decides when the daemon is asked (once for each object, however many readers wait) and when a copy is released (when the object's entry goes, or its value
  * has moved). A copy that arrives after its last reader has gone is released at once. For an object on this node all this costs one comparison of texts.
  */
+import { asError } from "../base/describe.ts";
 import { NodeDiedError, ObjectLostError, ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
 import { nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import type { WireLocation } from "../wire/messages.ts";
@@ -96,7 +97,7 @@ export class RemoteCopies {
       else copy.here = here;
     } catch (error) {
       if (this.#copies.get(entry) === copy) this.#copies.delete(entry);
-      throw error instanceof NodeDiedError ? error : fetchError(error as Error, entry, copy.of);
+      throw error instanceof NodeDiedError ? error : fetchError(asError(error), entry, copy.of);
     }
   }
 }

@@ -5,6 +5,7 @@
  * so that a process which merely took over the address of an ended one learns nothing useful (`proof.ts`). A caller that sends anything
  * else, another protocol version, or a wrong proof is dropped, as is a silent one. No frame reaches a handler before that.
  */
+import { asError, messageOf } from "../base/describe.ts";
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { AuthenticationError } from "../base/errors.ts";
@@ -183,7 +184,7 @@ async function proveOver(connection: Connection, transport: Transport, caller: C
     connection.send(MESSAGE.PROOF, proofOf(token, "caller", transcript));
     return { nodeId: listener.nodeId, processId: listener.processId };
   } catch (error) {
-    connection.drop((error as Error).message);
+    connection.drop(messageOf(error));
     throw error;
   }
 }
@@ -197,7 +198,7 @@ export function proven(transport: Transport, caller: CallerProof): Transport {
   const deferred = new DeferredTransport(() => {});
   proveTo(transport, caller).then(
     () => deferred.connected(transport),
-    (error: unknown) => deferred.failed((error as Error).message),
+    (error: unknown) => deferred.failed(messageOf(error)),
   );
   return deferred;
 }
@@ -235,8 +236,8 @@ export async function connectPeer(
     await connection.request(MESSAGE.HELLO, hello);
     return { connection, listener };
   } catch (error) {
-    connection.drop((error as Error).message);
-    throw errorOfRefusal(action, error) ?? closedAtOnce(address, error as Error) ?? error;
+    connection.drop(messageOf(error));
+    throw errorOfRefusal(action, error) ?? closedAtOnce(address, asError(error)) ?? error;
   }
 }
 

@@ -4,6 +4,7 @@
  * Until the other end has said its hello, only a short frame is read. Malformed input ends the connection. After `drop` nothing is
  * delivered any more, not even the rest of a chunk: the link may already have told another connection how much it has.
  */
+import { messageOf } from "../base/describe.ts";
 import type { Transport } from "../os/network/transport.ts";
 import { type Frame, FrameParser } from "../wire/frame.ts";
 import { FRAME_SIZE_MAX } from "../wire/limits.ts";
@@ -40,7 +41,7 @@ export class LinkCarrier {
       try {
         this.#parser.push(chunk);
       } catch (error) {
-        this.#end(`the peer broke the protocol: ${(error as Error).message}`);
+        this.#end(`the peer broke the protocol: ${messageOf(error)}`);
         transport.destroy();
       }
     };

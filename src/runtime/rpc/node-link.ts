@@ -7,6 +7,7 @@
  * kept frames. When both ends connect at once, the connection of the lower node id wins. Silence of `brokenAfterMs` breaks a connection.
  * Kept frames are dropped only when the link is closed for good: by its owner, or by itself once they would exceed `keptBytesMax`.
  */
+import { asError } from "../base/describe.ts";
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import type { NodeId, ProcessId } from "../base/ids.ts";
 import type { Transport } from "../os/network/transport.ts";
@@ -442,7 +443,7 @@ export class NodeLink implements PeerConnection {
       // The link continues: the same bytes would have the same effect again.
       this.#settle(receipt);
       if (error instanceof ProtocolViolationError || error instanceof DecodeError) this.#breakOff(error);
-      else this.#defect(error as Error);
+      else this.#defect(asError(error));
       return;
     }
     if (!later) this.#settle(receipt);

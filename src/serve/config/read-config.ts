@@ -17,7 +17,7 @@ import {
   visit,
   type YAMLMap,
 } from "yaml";
-import { describeValue } from "../../core/internal.ts";
+import { describeValue, messageOf } from "../../core/internal.ts";
 import { ServeConfigError } from "../errors.ts";
 import { CONFIG_ALIASES_MAX, CONFIG_BYTES_MAX } from "../limits.ts";
 import { isPath, underRoot } from "../proxy/route-table.ts";
@@ -105,7 +105,7 @@ function readWhole(text: string, source: string, keys: KeyTable): { whole: Field
   } catch (error) {
     if (error instanceof ServeConfigError) throw error;
     if (error instanceof JsonMistake) throw configError({ source, line: lines.linePos(error.offset).line, key: "" }, error.message);
-    const reason = (error as Error).message.split("\n")[0] as string;
+    const reason = messageOf(error).split("\n")[0] as string;
     throw new ServeConfigError(`Cannot read ${source}: ${reason}`, { reason, details: { source } });
   }
 }

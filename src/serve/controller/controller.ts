@@ -8,7 +8,7 @@ import { SERVE_NAMESPACE } from "../names.ts";
 import type { DeployedCode } from "../deployed-code.ts";
 import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
 import { actors, getRuntimeContext, nodes } from "../../core/index.ts";
-import { describeValue, outsideCalls, prometheusText, runsInProcess, valueOfKept } from "../../core/internal.ts";
+import { describeValue, messageOf, outsideCalls, prometheusText, runsInProcess, valueOfKept } from "../../core/internal.ts";
 import { buildInTask } from "../config/build-in-task.ts";
 import { grpcOptionsOf, httpOptionsOf } from "../config/config-options.ts";
 import type { ServeConfig } from "../config/read-config.ts";
@@ -441,7 +441,7 @@ export class Controller {
     try {
       await this.#listen(api);
     } catch (error) {
-      console.error(`Cannot open the REST API of Serve again, and try on: ${(error as Error).message}`);
+      console.error(`Cannot open the REST API of Serve again, and try on: ${messageOf(error)}`);
       this.#reopening = setInterval(() => void this.#reopen(api), API_RETRY_MS).unref();
     }
   }

@@ -5,6 +5,7 @@
  * `@grpc/proto-loader` loses fields of maps on that way. Decides where imports are found: in the folders that the options name, and never
  * outside of them. Called by `grpc-options.ts`.
  */
+import { messageOf } from "../../core/internal.ts";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, isAbsolute, join, relative } from "node:path";
 
@@ -69,6 +70,6 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw new RangeError(`Cannot read the .proto file of a service: ${(cause as Error).message}`, { cause });
+    throw new RangeError(`Cannot read the .proto file of a service: ${messageOf(cause)}`, { cause });
   }
 }

@@ -7,7 +7,7 @@
 import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
-import { custom, isPlainObject, type Option, readOptions } from "../../core/internal.ts";
+import { custom, isPlainObject, messageOf, type Option, readOptions } from "../../core/internal.ts";
 import { CERTIFICATE_EVERY_MS } from "../limits.ts";
 
 /** `tls` of `httpOptions` and `grpcOptions`. */
@@ -73,7 +73,7 @@ export async function readTlsContext(tls: ResolvedTlsOptions, owner: Owner): Pro
   try {
     createSecureContext(context);
   } catch (cause) {
-    throw new RangeError(`Cannot serve over TLS: key, cert or passphrase of ${owner}.tls do not fit: ${(cause as Error).message}`, {
+    throw new RangeError(`Cannot serve over TLS: key, cert or passphrase of ${owner}.tls do not fit: ${messageOf(cause)}`, {
       cause,
     });
   }
@@ -115,6 +115,6 @@ async function pemOf(what: string, value: string): Promise<string> {
   try {
     return await readFile(value, "utf8");
   } catch (cause) {
-    throw new RangeError(`Cannot serve over TLS: ${what} cannot be read: ${(cause as Error).message}`, { cause });
+    throw new RangeError(`Cannot serve over TLS: ${what} cannot be read: ${messageOf(cause)}`, { cause });
   }
 }

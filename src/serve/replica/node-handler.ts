@@ -8,7 +8,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { describeValue } from "../../core/internal.ts";
+import { asError, describeValue } from "../../core/internal.ts";
 import { getClientAddress } from "./lazy-request.ts";
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -118,7 +118,7 @@ async function pull(incoming: IncomingMessage, reader: ReadableStreamDefaultRead
     if (done) incoming.complete = true;
     incoming.push(done ? null : value);
   } catch (error) {
-    incoming.destroy(error as Error);
+    incoming.destroy(asError(error));
   }
 }
 
@@ -282,7 +282,7 @@ class AnswerSocket extends Duplex {
     try {
       this.#outcome.resolve(new Response(body as Uint8Array<ArrayBuffer>, this.#init));
     } catch (error) {
-      this.#outcome.reject(error as Error);
+      this.#outcome.reject(asError(error));
     }
   }
 }

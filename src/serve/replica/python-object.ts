@@ -5,6 +5,7 @@
  * The replica keeps limits, routes and wire; Python holds only the object (`python/shoal/_serve_replica.py`). The actor runs on the replica's node, takes no
  * further resources, and both end together. Python sees bound deployments as numbered marks, whose calls come back to `PythonHandles`.
  */
+import { asError } from "../../core/internal.ts";
 import { getActor, kill } from "../../core/index.ts";
 import type { PythonCode } from "../../core/internal.ts";
 import { withHandles } from "../build/handle-marks.ts";
@@ -62,7 +63,7 @@ export class PythonObject implements UserCode {
     const args = withHandles(options.args, (state) => ({ [MARK]: handles.add(state) })) as unknown[];
     const gateway = await getActor(replicaActorName(context.replicaId), { namespace: SERVE_NAMESPACE });
     const actor = pythonReplicaClass(code.digest).remote(code.place, code.name, args, context, gateway, threads);
-    actor.alive.remote().then(undefined, (error: unknown) => onEnd(error as Error));
+    actor.alive.remote().then(undefined, (error: unknown) => onEnd(asError(error)));
     const offers = await ofPython(actor.start.remote());
     return new PythonObject(actor, options, offers);
   }

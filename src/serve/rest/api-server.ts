@@ -7,6 +7,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { messageOf } from "../../core/internal.ts";
 import { API_BODY_WITHIN_MS, CONFIG_BYTES_MAX, LINGER_MS } from "../limits.ts";
 import { listenAt } from "../listening.ts";
 import type { ResolvedApiOptions } from "./api-options.ts";
@@ -71,7 +72,7 @@ export class ApiServer {
       answer = this.#refusal(request) ?? (await this.#answer(request));
     } catch (error) {
       console.error(`Cannot answer ${request.method} ${request.url?.split("?", 1)[0]}:`, error);
-      answer = { status: 500, body: (error as Error).message };
+      answer = { status: 500, body: messageOf(error) };
     }
     if (response.destroyed) return;
     const { status, body, type = TEXT_TYPE, headers = {} } = answer;
@@ -137,8 +138,7 @@ export class ApiServer {
     } catch (error) {
       const isOfCaller = error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError;
       if (!isOfCaller && (error as { code?: unknown }).code !== "SERVE_CONFIG") throw error;
-      const body =
-        error instanceof SyntaxError ? `Cannot read the request's body: JSON is needed: ${error.message}` : (error as Error).message;
+      const body = error instanceof SyntaxError ? `Cannot read the request's body: JSON is needed: ${error.message}` : messageOf(error);
       return { status: 400, body };
     }
   }

@@ -7,7 +7,7 @@
 import { CONTROLLER_NAME, CONTROLLER_SERVICE, SERVE_NAMESPACE } from "../names.ts";
 import { hostname } from "node:os";
 import { getActor } from "../../core/index.ts";
-import { connectToActor, outsideCalls, type ServiceConnection, within } from "../../core/internal.ts";
+import { connectToActor, messageOf, outsideCalls, type ServiceConnection, within } from "../../core/internal.ts";
 import { REPORT_EVERY_MS, SYNC_WITHIN_MS, WATCH_RETRY_MS } from "../limits.ts";
 import { metricsOfHandles, updateTook } from "../metrics/router-metrics.ts";
 import {
@@ -124,7 +124,7 @@ export class ControllerLink {
         break;
       } catch (error) {
         // The controller has died, or does not exist (yet or any more).
-        this.#unreachable = (error as Error).message;
+        this.#unreachable = messageOf(error);
         await new Promise<void>((resolve) => setTimeout(resolve, WATCH_RETRY_MS).unref());
       }
     }

@@ -9,7 +9,7 @@
  */
 import { appendFile, open, readFile, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { newTemporaryFolder } from "../../core/internal.ts";
+import { messageOf, newTemporaryFolder } from "../../core/internal.ts";
 import { StorageError, storageError } from "../errors.ts";
 import { fileSystemOf } from "../file-systems.ts";
 import { fileExists, writeWhole } from "../listing/folders.ts";
@@ -204,7 +204,7 @@ class UploadedAppended implements AppendedFile, GrowingFile {
     try {
       await this.upload();
     } catch (cause) {
-      throw new StorageError(`${(cause as Error).message}; its contents are in ${this.#local}`, { cause });
+      throw new StorageError(`${messageOf(cause)}; its contents are in ${this.#local}`, { cause });
     }
     await rm(this.#temporaryFolder, { recursive: true, force: true });
   }

@@ -5,6 +5,7 @@
  * checksum is compared. Names are for messages and columns alone: nothing is unpacked to disk.
  */
 import { crc32, inflateRawSync } from "node:zlib";
+import { messageOf } from "../../core/internal.ts";
 import { StorageError } from "../errors.ts";
 import { WHOLE_FILE_BYTES_MAX } from "../limits.ts";
 
@@ -89,6 +90,6 @@ function inflated(packed: Uint8Array, size: number, what: string): Uint8Array {
   try {
     return inflateRawSync(packed, { maxOutputLength: Math.max(1, size) });
   } catch (error) {
-    throw new StorageError(`${what} is damaged: ${(error as Error).message}`, { cause: error });
+    throw new StorageError(`${what} is damaged: ${messageOf(error)}`, { cause: error });
   }
 }

@@ -8,6 +8,7 @@
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
+import { messageOf } from "../../core/internal.ts";
 import { storageError, StorageError } from "../errors.ts";
 import { ANSWER_BYTES_MAX, CONNECTION_IDLE_MS, REQUEST_ATTEMPTS_MAX, RETRY_PAUSE_MS, RETRY_PAUSE_MS_MAX } from "../limits.ts";
 
@@ -76,7 +77,7 @@ export async function send(prepare: () => HttpRequest | Promise<HttpRequest>, op
       retryAfter = answer.headers["retry-after"];
     } catch (error) {
       if (!isBrokenConnection(error)) throw connectionError(options.attempt, request.url, error);
-      problem = (error as Error).message;
+      problem = messageOf(error);
       cause = error;
     }
     if (failures === REQUEST_ATTEMPTS_MAX)

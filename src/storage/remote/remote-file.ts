@@ -5,6 +5,7 @@
  * ranges is read from the beginning again, and the received bytes are skipped. Readers of ranges fetch each range by one request, however
  * often that breaks.
  */
+import { messageOf } from "../../core/internal.ts";
 import { compressionOf } from "../compression/compression.ts";
 import { StorageError } from "../errors.ts";
 import type { FileBytes } from "../file-system.ts";
@@ -102,7 +103,7 @@ async function* piecesOf(
       if (!isBrokenConnection(error)) throw error;
       failures += 1;
       if (failures === REQUEST_ATTEMPTS_MAX)
-        throw new StorageError(`Cannot read ${file.shown}: ${(error as Error).message} behind byte ${at}, ${failures} times`, {
+        throw new StorageError(`Cannot read ${file.shown}: ${messageOf(error)} behind byte ${at}, ${failures} times`, {
           cause: error,
         });
     } finally {

@@ -4,6 +4,7 @@
  *
  * The process that makes the request looks them up, and no message carries them.
  */
+import { messageOf } from "../../core/internal.ts";
 import { StorageError } from "../errors.ts";
 
 interface Credentials {
@@ -33,7 +34,7 @@ export async function findCredentials(shown: string): Promise<Credentials> {
   try {
     return await find();
   } catch (error) {
-    throw new StorageError(`${missing}, and no profile or role gives any: ${(error as Error).message}`, { hint: anonymous });
+    throw new StorageError(`${missing}, and no profile or role gives any: ${messageOf(error)}`, { hint: anonymous });
   }
 }
 

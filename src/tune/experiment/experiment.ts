@@ -5,7 +5,7 @@
  * are made one at a time, in the order of the machine's effects, so that the log is enough to repeat them: `replay` does so, and `run` goes on from there.
  */
 import { availableResources, clusterResources, SerializationError, TaskError } from "../../core/index.ts";
-import { describeValue, isPlainObject, isSessionOpen, messageOf } from "../../core/internal.ts";
+import { asError, describeValue, isPlainObject, isSessionOpen, messageOf } from "../../core/internal.ts";
 import { sessionLossOf } from "../../runs/errors.ts";
 import { Checkpoint } from "../../runs/checkpoints/checkpoint.ts";
 import { completeCheckpoint, removeCheckpoint } from "../../runs/checkpoints/stored-checkpoints.ts";
@@ -666,7 +666,7 @@ export class Experiment {
     else process?.kill();
     if (error instanceof SerializationError)
       return this.#dispatch({ type: "failed", trialId: trial.id, failure: unsentFailureOf(error), isFinal: true });
-    const failure = (isUsers ? undefined : deathOf({ id: trial.id, nodeId }, error as Error)) ?? failureOf(cause);
+    const failure = (isUsers ? undefined : deathOf({ id: trial.id, nodeId }, asError(error))) ?? failureOf(cause);
     this.#dispatch({ type: "failed", trialId: trial.id, failure });
   }
 

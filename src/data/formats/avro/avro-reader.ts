@@ -5,6 +5,7 @@
  * Errors name the file and the byte at which its block begins.
  */
 import { snappyUncompress } from "hyparquet";
+import { messageOf } from "../../../core/internal.ts";
 import { crc32, inflateRaw, inflateZstd } from "../../../storage/compression/inflate.ts";
 import { shownPath } from "../../../storage/paths.ts";
 import { readChunks } from "../../../storage/read-file.ts";
@@ -77,7 +78,7 @@ function naming<T>(place: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw new DataError(`${place}: ${(error as Error).message}`, { cause: error });
+    throw new DataError(`${place}: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -4,6 +4,7 @@
  * A sample is a row: `__key__` is that name, and each file is a column, named by its extension. Files are decoded by the last part
  * of that name. Nothing is unpacked to disk, and pickled values of Python stay bytes.
  */
+import { messageOf } from "../../../core/internal.ts";
 import { shownPath } from "../../../storage/paths.ts";
 import { readChunks } from "../../../storage/read-file.ts";
 import { badUtf8At } from "../../../storage/utf8.ts";
@@ -183,7 +184,7 @@ class Samples {
       return { value: kind === undefined ? bytes : await decodeAs(kind, bytes), type: TYPES[kind ?? "bytes"] };
     } catch (error) {
       const what = own === undefined ? `as ${kind}` : `by the decoder of ${JSON.stringify(own)}`;
-      throw new DataError(`${this.#file}: ${JSON.stringify(name)} cannot be decoded ${what}: ${(error as Error).message}`, {
+      throw new DataError(`${this.#file}: ${JSON.stringify(name)} cannot be decoded ${what}: ${messageOf(error)}`, {
         cause: error,
         hint: `decode it otherwise: decoders: { ${JSON.stringify(extension)}: (bytes) => … }; or take bytes: decode: false`,
       });

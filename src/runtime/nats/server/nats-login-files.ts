@@ -7,6 +7,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { messageOf } from "../../base/describe.ts";
 import { ShoalError } from "../../base/errors.ts";
 
 /** Credentials of a NATS client. */
@@ -48,7 +49,7 @@ function read(path: string, what: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : (cause as Error).message;
+    const reason = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : messageOf(cause);
     throw new ShoalError(`Cannot read ${what}: ${path}: ${reason}.`, { reason, hint: "Check the path.", cause });
   }
 }

@@ -10,6 +10,7 @@ import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { messageOf } from "../../base/describe.ts";
 import { ShoalError } from "../../base/errors.ts";
 
 export interface NatsServerBinary {
@@ -101,7 +102,7 @@ export async function probeNatsServer(path: string): Promise<{ version: string; 
       ? { problem: `it is ${version}, and ${VERSION_MIN.join(".")} is the oldest that will do` }
       : { version: version.replace("v", "") };
   } catch (error) {
-    return { problem: `it does not start: ${(error as Error).message.split("\n")[0] ?? ""}` };
+    return { problem: `it does not start: ${messageOf(error).split("\n")[0] ?? ""}` };
   }
 }
 

@@ -4,6 +4,7 @@
  * Part of the daemon. The entry point brings `JobFolders`, which owns the folders of jobs. This file reports to it the used folders and ended jobs, and passes on
  * other nodes' questions.
  */
+import { messageOf } from "../../base/describe.ts";
 import type { JobId, NodeId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
@@ -160,7 +161,7 @@ export class EnvironmentService {
         case "ask":
           (ask === undefined ? Promise.reject(new Error("nobody has described it to this node")) : ask(key)).then(
             (description) => this.#later({ kind: "described", key, description }),
-            (error: unknown) => this.#later({ kind: "buildFailed", key, failure: { reason: (error as Error).message, output: [] } }),
+            (error: unknown) => this.#later({ kind: "buildFailed", key, failure: { reason: messageOf(error), output: [] } }),
           );
           break;
         case "build":

@@ -3,6 +3,7 @@
  *
  * The new key is made here; `renew` asks the head over the node's link. Connections that stand go on with the certificate that they began with.
  */
+import { asError } from "../../base/describe.ts";
 import { newNodeKey, renewalTimeMs } from "../../os/network/certificates.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../../os/network/tls-identity.ts";
 
@@ -46,7 +47,7 @@ export class CertificateRenewal {
       await this.#store(later);
       setTlsIdentity(later);
     } catch (error) {
-      this.#onFailure(error as Error);
+      this.#onFailure(asError(error));
     }
   }
 }

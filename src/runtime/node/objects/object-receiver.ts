@@ -4,6 +4,7 @@
  * Turns requests and received data into events of the plan, and the plan's effects into messages, space in the store, and answers. Handles events one after the
  * other, never inside an effect. Owns the incoming objects and their waiters. Complete objects are passed on: it keeps no copies.
  */
+import { asError } from "../../base/describe.ts";
 import { ObjectLostError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
 import type { ObjectExtent } from "../../objects/object-extent.ts";
@@ -230,7 +231,7 @@ export class ObjectReceiver {
     try {
       extent = copies.allocate(fetch.of[1][2], options);
     } catch (error) {
-      fetch.fullBy = error as Error;
+      fetch.fullBy = asError(error);
       return false;
     }
     fetch.incoming = new IncomingObject(extent, { checks, onArrival: (pull, arrival) => this.#arrived(fetch, pull, arrival) });

@@ -4,6 +4,7 @@
  * Turns effects into messages, timers and files, and their outcomes into events. Owns the counts of spilled and restored bytes. A failed write changes nothing: objects
  * stay in place, and writers put new objects on disk themselves until spilling works again.
  */
+import { messageOf } from "../../base/describe.ts";
 import type { ProcessId } from "../../base/ids.ts";
 import type { SpillDisk } from "../../objects/spill-disk.ts";
 import type { SpillPiece } from "../../objects/spill-files.ts";
@@ -115,8 +116,7 @@ export class Spilling {
       this.#isFailing = false;
     } catch (error) {
       if (this.#isClosed) return;
-      if (!this.#isFailing)
-        warn(`Objects cannot be spilled: ${(error as Error).message}. They stay in shared memory until it works again.`);
+      if (!this.#isFailing) warn(`Objects cannot be spilled: ${messageOf(error)}. They stay in shared memory until it works again.`);
       this.#isFailing = true;
       this.#handle({ kind: "written", ok: false, nowMs: nowMs() });
       return;

@@ -4,6 +4,7 @@
  * The first message opens a connection, and a while without requests closes it. Messages wait while a connection is being made. If that fails, or the connection
  * breaks, the fetching code is informed and asks again.
  */
+import { messageOf } from "../../base/describe.ts";
 import type { NodeTag } from "../../base/ids.ts";
 import { type ChunkHead } from "../../objects/transfer/chunk-parser.ts";
 import { TransferLink } from "../../objects/transfer/transfer-link.ts";
@@ -78,7 +79,7 @@ export class TransferLinks {
     try {
       transport = await connect(node);
     } catch (error) {
-      this.#lost(node, row, (error as Error).message);
+      this.#lost(node, row, messageOf(error));
       return;
     }
     if (this.#rows.get(node) !== row) {

@@ -4,6 +4,7 @@
  * Both ends prove that they belong to the cluster, and the caller announces the kind `transfer`. `acceptPeer` at the other end checks both, and the caller's
  * certificate.
  */
+import { messageOf } from "../../base/describe.ts";
 import type { NodeId } from "../../base/ids.ts";
 import { connect } from "../../os/network/endpoint.ts";
 import type { Transport } from "../../os/network/transport.ts";
@@ -22,7 +23,7 @@ export async function openTransferStream(
   try {
     await connection.request(MESSAGE.HELLO, hello);
   } catch (error) {
-    connection.drop((error as Error).message);
+    connection.drop(messageOf(error));
     throw error;
   }
   return transport;

@@ -5,6 +5,7 @@
  * or with a wrong checksum is damage. Written chunks are reported in order. The extent is abandoned only after the writes under way. The receiver's shell
  * calls this file.
  */
+import { asError } from "../../base/describe.ts";
 import { checksumOf } from "../../os/digest.ts";
 import type { ObjectExtent } from "../object-extent.ts";
 import type { ChunkHead } from "./chunk-parser.ts";
@@ -77,7 +78,7 @@ export class IncomingObject {
     try {
       this.extent.write(offset, bytes);
     } catch (error) {
-      this.#arrived({ kind: "full", error: error as Error });
+      this.#arrived({ kind: "full", error: asError(error) });
     }
   }
 
@@ -89,7 +90,7 @@ export class IncomingObject {
       try {
         if (!this.#isAbandoned) await this.extent.writeLater(offset, bytes);
       } catch (error) {
-        arrival = { kind: "full", error: error as Error };
+        arrival = { kind: "full", error: asError(error) };
       }
       this.#writing -= 1;
       if (!this.#isAbandoned) this.#onArrival(pull, arrival);

@@ -4,6 +4,7 @@
  * Takes over an authenticated transport. Decides when a chunk's memory may be used again: bytes leave the transport in order, so its count of pending bytes
  * shows which chunks are sent. Malformed input ends the link, never the process. Any number of pulls share a link; the opener numbers each pull.
  */
+import { messageOf } from "../../base/describe.ts";
 import type { Transport } from "../../os/network/transport.ts";
 import { type Frame, FrameError, FrameWriter } from "../../wire/frame.ts";
 import { encodeHeader } from "../../wire/header.ts";
@@ -55,7 +56,7 @@ export class TransferLink {
       } catch (error) {
         // Malformed bytes or missing room: another source continues the pull. A defect of our own ends no more than the link, either.
         const isTheirs = error instanceof FrameError || error instanceof DecodeError;
-        this.close(`${isTheirs ? "the peer broke the protocol" : "a message could not be handled"}: ${(error as Error).message}`);
+        this.close(`${isTheirs ? "the peer broke the protocol" : "a message could not be handled"}: ${messageOf(error)}`);
       }
     };
     transport.onDrain = () => events.onDrain();

@@ -7,6 +7,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { messageOf } from "../../base/describe.ts";
 import { ShoalError } from "../../base/errors.ts";
 import { endProcessGroup } from "../processes/process-group.ts";
 import { claimDirectory, memoryRoot } from "./session-sweep.ts";
@@ -35,7 +36,7 @@ export function createSessionDirectories(sessionId: string, spillRoot: string | 
     claimSessionDirectories(directories);
   } catch (error) {
     removeSessionDirectories(directories);
-    throw new ShoalError(`Cannot start Shoal: a folder of the session cannot be made: ${(error as Error).message}`, {
+    throw new ShoalError(`Cannot start Shoal: a folder of the session cannot be made: ${messageOf(error)}`, {
       reason: "a folder of the session cannot be made",
       hint: "Name a folder that can be written with spillDirectory, or another temporary folder with TMPDIR.",
       cause: error,

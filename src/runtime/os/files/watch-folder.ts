@@ -4,6 +4,7 @@
  * Every folder below gets a separate watch: Node's recursive watch on Linux watches files, and loses a file that an editor replaces by a
  * new one of the same name.
  */
+import { asError } from "../../base/describe.ts";
 import { type FSWatcher, readdirSync, watch } from "node:fs";
 import { join, sep } from "node:path";
 
@@ -32,7 +33,7 @@ export function watchFolder(folder: string, changed: () => void, failed: (error:
       try {
         followAnew(join(path, name));
       } catch (error) {
-        failed(error as Error);
+        failed(asError(error));
       }
     });
     watcher.on("error", () => leave(path));

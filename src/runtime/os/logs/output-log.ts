@@ -6,6 +6,7 @@
  * is room again.
  */
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { asError } from "../../base/describe.ts";
 import { describeSystemFailure } from "../machine/open-files.ts";
 import { INDEX_SUFFIX, indexLine, indexOf, type OutputSource } from "./log-index.ts";
 import {
@@ -132,7 +133,7 @@ export class OutputLog {
       await this.#append(handle, Buffer.concat(pieces));
     } catch (error) {
       this.#source = undefined;
-      this.#loses(lines.length, describeSystemFailure(error as Error));
+      this.#loses(lines.length, describeSystemFailure(asError(error)));
     }
   }
 

@@ -211,23 +211,28 @@ function plainResponse(
   if (typeof value === "string") return { status: 200, statusText: "", headers: TEXT, body: value };
   if (value instanceof Uint8Array) return { status: 200, statusText: "", headers: BYTES, body: value };
   if (value instanceof ArrayBuffer) return { status: 200, statusText: "", headers: BYTES, body: new Uint8Array(value) };
-  if (value instanceof Response || value instanceof ReadableStream || isAsyncIterable(value)) return undefined;
+  if (value instanceof Response || value instanceof ReadableStream || isStream(value)) return undefined;
   return { status: 200, statusText: "", headers: JSON_TYPE, body: jsonOf(value) };
 }
 
 /** @throws TypeError for a value that is none for JSON */
 function jsonOf(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
-  if (text !== undefined) return text;
+  if (text !== undefined && !isLostInJson(value)) return text;
   throw new TypeError(`Cannot answer a request: a Response, text, bytes or a value for JSON is needed: received ${describeValue(value)}`);
 }
 
+/** JSON would have null for NaN and an empty object for a map or a set, with the status of success. */
+function isLostInJson(value: unknown): boolean {
+  return (typeof value === "number" && !Number.isFinite(value)) || value instanceof Map || value instanceof Set;
+}
+
 function streamedResponse(value: unknown): Response {
-  const body = value instanceof ReadableStream ? value : ReadableStream.from(encoded(value as AsyncIterable<unknown>));
+  const body = value instanceof ReadableStream ? value : ReadableStream.from(encoded(value as AsyncIterable<unknown> | Iterable<unknown>));
   return new Response(body as ReadableStream<Uint8Array>, { headers: { "content-type": "text/plain;charset=UTF-8" } });
 }
 
-async function* encoded(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* encoded(values: AsyncIterable<unknown> | Iterable<unknown>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder();
   for await (const value of values) {
     const isPiece = typeof value === "string" || value instanceof ArrayBuffer || ArrayBuffer.isView(value);
@@ -235,8 +240,10 @@ async function* encoded(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Arr
   }
 }
 
-function isAsyncIterable(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+/** An async iterable, or a generator or other iterator. Arrays are JSON. */
+function isStream(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Symbol.asyncIterator in value || (Symbol.iterator in value && typeof (value as { next?: unknown }).next === "function");
 }
 
 /** The pieces of a body, and what to do where nobody wants more. */

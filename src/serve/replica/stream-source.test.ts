@@ -172,3 +172,18 @@ test("the deadline of a request ends with its head: a stream goes on behind it",
   await new Promise((resolve) => requests.serve(stream, call, resolve));
   expect(deadlines).toEqual([expect.any(Number), undefined]);
 });
+
+test("a generator without await is a stream, too; what JSON would lose is a failure", async () => {
+  const letters = served();
+  const answer = function* (): Generator {
+    yield "a";
+    yield { b: 1 };
+  };
+  expect(await serve(letters.stream, answer)).toBe(false);
+  expect(letters.sent).toEqual(["head", "a", '{"b":1}\n', "end"]);
+  for (const value of [new Map([["a", 1]]), new Set([1]), Number.NaN, Number.POSITIVE_INFINITY]) {
+    const { stream, sent } = served();
+    expect(await serve(stream, () => value)).toBe(true);
+    expect(sent).toEqual(["whole 500"]);
+  }
+});

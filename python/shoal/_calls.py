@@ -142,10 +142,15 @@ class Job:
         self.cancel_coroutine = None
         if task.cancelled():
             self.answer_error(RuntimeError("the coroutine was cancelled from within the actor"))
-        elif task.exception() is None:
-            self.answer(task.result())
         else:
-            self._failed(task.exception())
+            # Loaded by the coroutine that has ended.
+            from ._coroutines import failure_of
+
+            error = failure_of(task)
+            if error is None:
+                self.answer(task.result())
+            else:
+                self._failed(error)
         self.worker.call_ended(self)
 
     def guarded(self, body):

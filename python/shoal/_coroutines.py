@@ -50,7 +50,7 @@ class Coroutines:
 
     def start(self, coroutine, job, on_end):
         """Runs it beside others; ``on_end(task)`` is called in the loop."""
-        task = self._task_of(job, coroutine)
+        task = self._task_of(job, _whole(coroutine))
         self._running.add(task)
 
         def ended(task):
@@ -107,7 +107,7 @@ class Coroutines:
             if not task.cancelled():
                 task.exception()
             raise TaskInterrupted("the task was cancelled")
-        return task.result()
+        return result_of(task)
 
     def _stop_at_timer(self):
         """Who may run only until a time has to look then."""
@@ -143,7 +143,7 @@ class Coroutines:
             if not task.cancelled():
                 task.exception()
             raise TaskInterrupted("the task was cancelled")
-        return task.result()
+        return result_of(task)
 
     def _run_aside(self, awaitable, job):
         """A task waits in the midst of its own coroutine, and this one runs meanwhile: with a loop of its own, without the turn."""
@@ -154,6 +154,8 @@ class Coroutines:
         job.cancel_coroutine = lambda: loop.call_soon_threadsafe(task.cancel)
         try:
             return worker.side_stack.outside(lambda: loop.run_until_complete(task))
+        except _Ended as ended:
+            raise ended.error from None
         except asyncio.CancelledError:
             if job.is_cancelled:
                 raise TaskInterrupted("the task was cancelled") from None
@@ -164,8 +166,34 @@ class Coroutines:
             worker.interrupts.resume(marked)
 
 
+class _Ended(Exception):
+    """``SystemExit`` or ``KeyboardInterrupt`` of a coroutine. It is the failure of that call; bare, it would end asyncio's loop and everything on it."""
+
+    def __init__(self, error):
+        Exception.__init__(self)
+        self.error = error
+
+
 async def _whole(awaitable):
-    return await awaitable
+    try:
+        return await awaitable
+    except TaskInterrupted:
+        raise
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise _Ended(error) from None
+
+
+def failure_of(task):
+    """The exception with which a coroutine has ended, or None."""
+    error = task.exception()
+    return error.error if isinstance(error, _Ended) else error
+
+
+def result_of(task):
+    error = None if task.cancelled() else failure_of(task)
+    if error is not None:
+        raise error
+    return task.result()
 
 
 async def settled(entry, register):

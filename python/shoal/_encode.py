@@ -9,6 +9,7 @@ import sys
 import struct
 from array import array
 from datetime import date, datetime
+from io import BytesIO, StringIO
 
 from . import _tags as tags
 from ._arrays import dtype_of_array, dtype_of_format, loaded_numpy
@@ -31,6 +32,11 @@ from .values import (
 
 _f64 = struct.Struct(">d").pack
 _tagged_f64 = struct.Struct(">Bd").pack
+
+
+#: The first characters of names that may be numbers of JavaScript's arrays, which are below this.
+_DIGITS = frozenset("0123456789")
+_INDEX_MAX = 2**32 - 1
 
 
 class EncodeError(TypeError):
@@ -103,7 +109,7 @@ class _Rare:
 
 
 class Writer:
-    __slots__ = ("out", "buffers", "reduce", "pickling", "exact", "writers", "shared", "seen", "repeated", "rare")
+    __slots__ = ("out", "buffers", "reduce", "pickling", "exact", "writers", "shared", "seen", "repeated", "rare", "ordered")
 
     def __init__(self, reduce, pickling, shared):
         self.out = bytearray()
@@ -120,6 +126,8 @@ class Writer:
         self.writers = _EXACT_WRITERS if self.exact else _WRITERS
         #: What most values do not need; see ``_Rare``.
         self.rare = None
+        #: The order of the next dictionary's keys stands beside it.
+        self.ordered = False
 
     def write(self, value, depth):
         kind = type(value)
@@ -293,6 +301,7 @@ class Writer:
 
     def _dict(self, value, depth):
         write = self.write
+        has_number = False
         for key in value:
             if type(key) is not str:
                 if self.exact and all(isinstance(name, str) for name in value):
@@ -300,6 +309,11 @@ class Writer:
                 else:
                     self._pairs(value, depth)
                 return
+            has_number = has_number or key[:1] in _DIGITS
+        if has_number and self.exact and not self.ordered and _is_reordered(value):
+            self._with_order(value, depth)
+            return
+        self.ordered = False
         self._map_header(len(value))
         for key, item in value.items():
             self._text(key)
@@ -308,6 +322,17 @@ class Writer:
             except EncodeError as error:
                 error.steps.append("." + key if key.isidentifier() else "[%r]" % key)
                 raise
+
+    def _with_order(self, value, depth):
+        """A dictionary whose keys JavaScript would have in another order: names that are numbers come first there, ascending."""
+        begun = self._rare().begun
+        begun.add(id(value))
+        self._exact_header(3)
+        self.ordered = True
+        self._dict(value, depth)
+        self._text("order")
+        self._items(list(value), depth)
+        begun.discard(id(value))
 
     def _pairs(self, value, depth):
         self._form(tags.FORM_MAP, len(value) * 2)
@@ -789,15 +814,34 @@ def _visible_properties(error):
     return {key: value for key, value in error.__dict__.items() if type(key) is str and key not in hidden and not key.startswith("_")}
 
 
+def _is_reordered(names):
+    """Whether an object of JavaScript has these names in another order."""
+    last = -1
+    is_behind_text = False
+    for name in names:
+        if name[:1] in _DIGITS and name.isascii() and name.isdigit() and (name == "0" or name[0] != "0") and int(name) < _INDEX_MAX:
+            if is_behind_text or int(name) < last:
+                return True
+            last = int(name)
+        else:
+            is_behind_text = True
+    return False
+
+
 def _is_code(value):
     """Functions, classes, and what is at work in its process."""
-    return isinstance(value, type) or hasattr(value, "__next__") or (callable(value) and hasattr(value, "__qualname__"))
+    return isinstance(value, type) or _is_at_work(value) or (callable(value) and hasattr(value, "__qualname__"))
+
+
+def _is_at_work(value):
+    """A generator or an iterator. A file in memory is one, too, but pickle keeps it with its position."""
+    return hasattr(value, "__next__") and not isinstance(value, (BytesIO, StringIO))
 
 
 def _reason(value):
-    if _is_code(value) and not hasattr(value, "__next__"):
+    if _is_code(value) and not _is_at_work(value):
         return "functions and classes of Python cannot leave their process: send what they return, or name them with python.task or python.actor in TypeScript"
-    if hasattr(value, "__next__"):
+    if _is_at_work(value):
         return "a generator or iterator belongs to its process: send list(...) of it"
     if isinstance(value, date):
         return "a date has no time: send datetime.combine(...), or its isoformat()"

@@ -179,6 +179,11 @@ def _keys(plain, rest, unpickle):
     return dict(zip(rest[0], plain.values()))
 
 
+def _order(plain, rest, unpickle):
+    """With the keys as they were; JavaScript may have changed the values."""
+    return {key: plain[key] for key in rest[0]}
+
+
 def _numpy(what):
     numpy = numpy_or_none()
     if numpy is None:
@@ -235,6 +240,7 @@ _WAYS = {
     "lost": _lost,
     "memoryview": _memory_view,
     "numpy": _scalar,
+    "order": _order,
     "parameter": _parameter,
     "pickle": _pickled,
     "set": _set,

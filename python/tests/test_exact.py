@@ -49,6 +49,13 @@ def kinds():
 class ExactTest(unittest.TestCase):
     maxDiff = None
 
+    def test_a_dictionary_in_a_circle_keeps_the_order_of_its_keys(self):
+        value = {"2": 1, "1": []}
+        value["1"].append(value)
+        found = travelled(value)
+        self.assertEqual(list(found), ["2", "1"])
+        self.assertIs(found["1"][0], found)
+
     def test_each_value_is_what_it_was(self):
         for kind in kinds():
             found = {}

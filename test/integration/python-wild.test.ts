@@ -55,6 +55,27 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`wild Python${unless(WITHOUT_PYTHO
     expect(await call("process_id")).toBe(worker);
   });
 
+  test("an exit or an interruption of a method that is a coroutine ends no other call of its actor", async () => {
+    interface Coroutines {
+      waits(): string;
+      exits(code: number): void;
+      interrupts_itself(): void;
+      opens(): void;
+    }
+    using actor = python.actor<Coroutines, []>(WILD, "Coroutines", { numCpus: 0, maxConcurrency: 4 }).remote();
+    const waits = actor.waits.remote();
+    for (const [ends, text] of [
+      [() => actor.exits.remote(3), "SystemExit: 3"],
+      [() => actor.interrupts_itself.remote(), "KeyboardInterrupt: mine"],
+    ] as const) {
+      const failure = await failureOf(ends());
+      expect(failure).toBeInstanceOf(TaskError);
+      expect(failure.message).toContain(text);
+    }
+    await actor.opens.remote();
+    expect(await waits).toBe("waited");
+  });
+
   test("a task that takes the signal of cancellation keeps it no longer than it runs", async () => {
     const worker = await call("process_id");
     expect(await call("takes_the_signal")).toBe(true);

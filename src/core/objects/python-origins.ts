@@ -21,7 +21,17 @@ const origins = new WeakMap<object, Origin>();
 const always = (): boolean => true;
 
 /** Ways of docs/value-format.md whose value is made of the plain form as it is now. */
-const OF_CONTENT: ReadonlySet<unknown> = new Set(["bytes", "bytearray", "frozenset", "items", "set", "uint8"]);
+const OF_CONTENT: ReadonlySet<unknown> = new Set([
+  "batch",
+  "bytearray",
+  "bytes",
+  "frozenset",
+  "items",
+  "lost",
+  "parameter",
+  "set",
+  "uint8",
+]);
 
 /** Remembers the origin of a decoded tuple. @returns the array */
 export function tupleFrom(kind: number, items: unknown): unknown {
@@ -43,14 +53,19 @@ export function namedFrom(kind: number, payload: unknown): unknown {
   return plain;
 }
 
+/** Why Python refuses a value that was passed on. */
+const LOST_HERE =
+  "it came through TypeScript, which has only its plain form. Pass its reference instead, or a copy such as { ...value }, which is plain data";
+
 /** Remembers the origin beside a decoded plain value. @returns the plain value */
 export function exactFrom(kind: number, payload: unknown): unknown {
   const parts = payload as readonly unknown[];
-  const [plain, way] = parts;
-  if (isObject(plain)) {
-    const fits = OF_CONTENT.has(way) ? always : unchanged(plain, way);
-    if (fits !== undefined) origins.set(plain, { kind, parts, fits });
-  }
+  const [plain, way, name] = parts;
+  if (!isObject(plain)) return plain;
+  const fits = OF_CONTENT.has(way) ? always : way === "order" ? hasNames(name) : unchanged(plain, way);
+  if (fits !== undefined) origins.set(plain, { kind, parts, fits });
+  // A pickle has the value as it was, and the object may have changed since.
+  else origins.set(plain, { kind, parts: [plain, "lost", way === "pickle" ? name : "dict", LOST_HERE], fits: always });
   return plain;
 }
 
@@ -64,7 +79,6 @@ export function originOf(value: object): Reduced | undefined {
 
 /** A pickled origin is passed back only if the value has not changed since. */
 function unchanged(plain: object, way: unknown): ((value: object) => boolean) | undefined {
-  if (way === "lost") return undefined;
   if (plain instanceof ArrowData || plain instanceof PythonValue) return always;
   if (plain instanceof Error) {
     const { message } = plain;
@@ -80,6 +94,12 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
+function hasNames(names: unknown): (value: object) => boolean {
+  return (value) => sameNames(Object.keys(value), names as readonly string[]);
+}
+
 function sameNames(names: readonly string[], known: readonly string[]): boolean {
-  return names.length === known.length && names.every((name) => known.includes(name));
+  if (names.length !== known.length) return false;
+  const all = new Set(known);
+  return names.every((name) => all.has(name));
 }

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import io
 import pathlib
 import pickle
 import types
@@ -167,6 +168,7 @@ def plain_values():
         "floats": [1.0, -0.0, 5e-324, float("inf"), 1e16],
         "text": ["\ud800", "", "é\0", "x" * 70000],
         "enum": [Color.RED, Paint.RED, Level.LOW, Name.A, Bits.READ | Bits.WRITE],
+        "keys like numbers": {"10": 1, "a": {"b": 2, "1": 3}, "2": (4,), "01": 5},
         "enum keys": {Name.A: 1, Name.B: (2,), "c": 3},
         "enum set": {Color.RED, Level.LOW},
         "number of a class": [UserId(5), Rate(1.5), Text("a"), Raw(b"a"), Pair((1, 2)), Tags([1])],
@@ -267,6 +269,25 @@ KINDS = {"plain": plain_values, "science": science, "tables": tables}
 
 def send(kind):
     return KINDS[kind]()
+
+
+def in_order(names, values):
+    return {name: values[name] for name in names}
+
+
+def files():
+    made = [io.BytesIO(b"abc"), io.StringIO("abc")]
+    for file in made:
+        file.seek(1)
+    return made
+
+
+def rests(found):
+    return [[type(file).__name__, file.tell(), str(file.read())] for file in found]
+
+
+def keys_of(values):
+    return list(values)
 
 
 def differences(kind, found):

@@ -46,6 +46,24 @@ def interrupts_itself():
     raise KeyboardInterrupt("mine")
 
 
+class Coroutines:
+    async def waits(self):
+        import asyncio
+
+        self.gate = asyncio.Event()
+        await self.gate.wait()
+        return "waited"
+
+    async def exits(self, code):
+        sys.exit(code)
+
+    async def interrupts_itself(self):
+        raise KeyboardInterrupt("mine")
+
+    async def opens(self):
+        self.gate.set()
+
+
 def takes_the_signal():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return True

@@ -11,6 +11,8 @@ import os
 import sys
 import sysconfig
 
+from ._kept_texts import UsersModules
+
 PREFIX = "python:"
 
 
@@ -53,7 +55,9 @@ class EnvironmentFault(Exception):
 
 
 class Targets:
-    def __init__(self, places):
+    def __init__(self, places, texts=None):
+        #: Loads the user's files; None: as Python does.
+        self._modules = UsersModules(texts, self._is_of_user) if texts is not None else None
         #: Folders of the driver and where they are here.
         self._places = places
         #: Where relative places start, also once code of the user's works in another folder.
@@ -93,6 +97,11 @@ class Targets:
         else:
             self.enter(target)
         return found
+
+    def _is_of_user(self, folder):
+        if "site-packages" in folder or _is_of_library(folder):
+            return False
+        return any(folder == known or folder.startswith(known.rstrip("/") + "/") for known in self._names)
 
     def enter(self, target):
         """Code that has been loaded is about to run: what it imports meanwhile is of its folder."""
@@ -156,7 +165,8 @@ class Targets:
             return
         self._active = folder
         names = self._names.get(folder)
-        if names is None:
+        had_names = names is not None
+        if not had_names:
             names = self._names[folder] = _names_in(folder)
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None) if name.partition(".")[0] in names else None
@@ -164,6 +174,9 @@ class Targets:
             if root != folder and root in self._names:
                 self._aside.setdefault(root, {})[name] = sys.modules.pop(name)
         sys.modules.update(self._aside.pop(folder, {}))
+        # A finder that was made before the folder was known to be the user's.
+        if self._modules is not None and not had_names:
+            sys.path_importer_cache.pop(folder, None)
         _put_first(folder)
 
     def _file(self, place):
@@ -184,7 +197,8 @@ class Targets:
             name = "shoal_file_%s" % path.replace("/", "_").replace(".", "_")
             if name in sys.modules:
                 return sys.modules[name]
-        spec = importlib.util.spec_from_file_location(name, path)
+        loader = self._modules.loader(name, path) if self._modules is not None and path.endswith(".py") else None
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         if spec is None or spec.loader is None:
             raise ImportError("%s is no Python file: name one that ends in .py" % path)
         module = importlib.util.module_from_spec(spec)

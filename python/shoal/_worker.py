@@ -51,6 +51,7 @@ from ._reading import read_arguments, read_value
 from ._refs import RefTable
 from ._registered import revive_registered
 from ._stacks import GuestStack, SideStack
+from ._kept_texts import kept_texts_of
 from ._store import Store
 from ._submitter import TaskSubmitter
 from ._targets import Targets, order_path
@@ -126,7 +127,7 @@ class Worker:
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
         #: The ids of the GPUs of what runs, or ran last.
         self.gpus = ()
-        self.targets = Targets(places_of(configuration))
+        self.targets = Targets(places_of(configuration), kept_texts_of(configuration))
         self.interrupts = Interrupts(configuration["interruptSlot"])
         self.outboxes = Outboxes(configuration["outbox"], self.process_id)
         self._unfinished = UnfinishedConnections(self.pump.after)

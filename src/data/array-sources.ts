@@ -36,7 +36,9 @@ export function fromArrow<R extends AnyRow = AnyRow>(
   const read = readOptions(options, { of: "fromArrow", options: { decimal: oneOf(["text", "number"], "text") } });
   const blocks = (Array.isArray(tables) ? (tables as readonly ArrowTable[]) : [tables as ArrowTable]).flatMap((table) => {
     if (!isArrow(table))
-      throw new TypeError(`fromArrow takes ArrowData, bytes of Arrow or a table of flechette: received ${describeValue(table)}`);
+      throw new TypeError(
+        `Cannot call fromArrow: it takes ArrowData, bytes of Arrow or a table of flechette: received ${describeValue(table)}`,
+      );
     return blocksOfTable(table, "fromArrow", options.decimal === undefined ? {} : read);
   });
   return newDataset({ kind: "input", name: "fromArrow", blocks });
@@ -56,7 +58,7 @@ export function fromNumpy(arrays: ValueArray | readonly ValueArray[]): Dataset<{
 export function fromNumpy(arrays: NumpyLike | readonly NumpyLike[]): Dataset<any> {
   const blocks = (Array.isArray(arrays) ? (arrays as readonly NumpyLike[]) : [arrays as NumpyLike]).map((array): Block => {
     if (!(array instanceof NdArray) && kindOfArray(array) === undefined)
-      throw new TypeError(`fromNumpy takes an NdArray, a typed array, or a list of them: received ${describeValue(array)}`);
+      throw new TypeError(`Cannot call fromNumpy: it takes an NdArray, a typed array, or a list of them: received ${describeValue(array)}`);
     const vector = array instanceof NdArray ? vectorOfNdArray(array) : vectorOfArray(array);
     return { rowCount: vector.length, names: ["data"], vectors: [vector] };
   });
@@ -79,9 +81,12 @@ const RANGE_KINDS = ["float64", "float32", "int32", "int64"] as const;
  * @throws RangeError unless `n` is a whole number from 0 and `shape` a valid shape
  */
 export function rangeTensor(n: number, { shape = [1], ...given }: RangeTensorOptions = {}): Dataset<{ data: NdArray }> {
-  if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(`rangeTensor takes a whole number from 0: received ${describeValue(n)}`);
+  if (!Number.isSafeInteger(n) || n < 0)
+    throw new RangeError(`Cannot call rangeTensor: it takes a whole number from 0: received ${describeValue(n)}`);
   if (!Array.isArray(shape) || shape.length === 0 || !shape.every((length) => Number.isSafeInteger(length) && length >= 0))
-    throw new RangeError(`rangeTensor takes a shape of whole numbers from 0, such as [2, 3]: received ${describeValue(shape)}`);
+    throw new RangeError(
+      `Cannot call rangeTensor: it takes a shape of whole numbers from 0, such as [2, 3]: received ${describeValue(shape)}`,
+    );
   const { dtype } = readOptions(given, { of: "rangeTensor", options: { dtype: oneOf(RANGE_KINDS, "float64") } });
   const parts = (cpus: number): Promise<SourcePart[]> => {
     const pieces = Math.max(1, Math.min(cpus * READ_TASKS_PER_CPU, n));

@@ -125,7 +125,7 @@ async function* batches<T>(
 ): AsyncGenerator<T, void, undefined> {
   const { batchSize, dropLast, localShuffleBufferSize, localShuffleSeed, prefetchBatches } = readOptions(given, { of, options: OPTIONS });
   if (localShuffleSeed !== undefined && localShuffleBufferSize === undefined)
-    throw new TypeError(`${of} takes localShuffleSeed with localShuffleBufferSize alone: without it rows keep their order`);
+    throw new TypeError(`Cannot call ${of}: it takes localShuffleSeed with localShuffleBufferSize alone: without it rows keep their order`);
   const made = async function* (blocks: AsyncIterable<Block>): AsyncGenerator<T, void, undefined> {
     const mixed = localShuffleBufferSize === undefined ? blocks : mixBlocks(blocks, localShuffleBufferSize, localShuffleSeed);
     for await (const block of rebatch(mixed, batchSize)) if (!dropLast || block.rowCount === batchSize) yield make(block);

@@ -172,6 +172,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   readonly #settings: DataSettings;
   #name: string | undefined;
   #lastRun: RunState | undefined;
+  /** The schema that a whole run has found, as a function decides it. */
+  #foundFields: readonly Field[] | undefined;
 
   static {
     newDataset = (plan, settings) => new Dataset(plan, settings);
@@ -233,7 +235,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     if (fn instanceof Expression) return this.#transform(filterTransform(fn, options));
     if (typeof fn === "boolean")
       throw new TypeError(
-        `filter takes a function or an expression: received ${String(fn)}; expressions are compared by methods: col("km").gt(10)`,
+        `Cannot call filter: it takes a function or an expression: received ${String(fn)}; expressions are compared by methods: col("km").gt(10)`,
       );
     return this.#rowTransform("filter", fn, options);
   }
@@ -341,7 +343,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   /** The rows of this dataset, then those of the others. */
   union(...others: readonly Dataset<R>[]): Dataset<R> {
     const inputs = [this, ...others].map((dataset) => {
-      if (!(dataset instanceof Dataset)) throw new TypeError(`union takes Datasets: received ${describeValue(dataset)}`);
+      if (!(dataset instanceof Dataset)) throw new TypeError(`Cannot call union: it takes Datasets: received ${describeValue(dataset)}`);
       return dataset.#plan;
     });
     return this.#derived<R>({ kind: "union", name: "union", inputs });
@@ -367,7 +369,8 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    * @throws TypeError for a value that is not a dataset; when it runs, DataError for datasets of different numbers of rows
    */
   zip<const O extends readonly Dataset[]>(...others: O): Dataset<ZippedRow<R, O>> {
-    if (others.length === 0 || others.some((other) => !(other instanceof Dataset))) throw new TypeError("zip takes Datasets, one or more");
+    if (others.length === 0 || others.some((other) => !(other instanceof Dataset)))
+      throw new TypeError("Cannot call zip: it takes Datasets, one or more");
     const inputs = [this.#plan, ...others.map((other) => other.#plan)];
     return this.#derived({ kind: "combine", name: "zip", inputs, combine: { kind: "zip", name: "zip" } });
   }
@@ -380,7 +383,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    */
   randomSample(fraction: number, options: { seed?: number | undefined } = {}): Dataset<R> {
     if (typeof fraction !== "number" || !(fraction >= 0 && fraction <= 1))
-      throw new RangeError(`randomSample takes a fraction from 0 to 1: received ${String(fraction)}`);
+      throw new RangeError(`Cannot call randomSample: it takes a fraction from 0 to 1: received ${String(fraction)}`);
     const name = `randomSample(${fraction})`;
     return this.#transform({ kind: "sample", name, fraction, seed: seedOf("randomSample", options) });
   }
@@ -471,7 +474,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     const LS extends string = "",
     const RS extends string = "",
   >(other: Dataset<S>, options: JoinOptions<K, RK, T, LS, RS>): Dataset<JoinedRow<R, S, K, RK, T, LS, RS>> {
-    if (!(other instanceof Dataset)) throw new TypeError(`join takes a Dataset: received ${describeValue(other)}`);
+    if (!(other instanceof Dataset)) throw new TypeError(`Cannot call join: it takes a Dataset: received ${describeValue(other)}`);
     const { partitions, ...join } = readJoin(options);
     const inputs = [this.#plan, (other as Dataset).#plan] as const;
     return this.#derived({ kind: "combine", name: join.name, inputs, combine: join, partitions });
@@ -556,7 +559,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
    */
   setName(name: string | undefined): this {
     if (name !== undefined && (typeof name !== "string" || name.trim() === "" || /\p{Cc}/u.test(name)))
-      throw new TypeError(`setName takes a text of one line: received ${describeValue(name)}`);
+      throw new TypeError(`Cannot call setName: it takes a text of one line: received ${describeValue(name)}`);
     this.#name = name;
     return this;
   }
@@ -720,6 +723,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     options.signal?.throwIfAborted();
     const known = await knownSchema(this.#plan, resolveSettings(this.#settings));
     if (known !== undefined) return known;
+    if (this.#foundFields !== undefined) return this.#foundFields;
     const isWhole = !isReadOnce(this.#plan) && mayDiffer(physicalPlan(this.#plan));
     const schema = new CommonSchema();
     // Columns of blocks without rows count only where none has rows.
@@ -729,7 +733,9 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
       else if (rowless.length === 0) rowless = block.schema;
       block.release();
     }
-    return schema.fields.length > 0 ? schema.fields : rowless;
+    const found = schema.fields.length > 0 ? schema.fields : rowless;
+    if (isWhole) this.#foundFields = found;
+    return found;
   }
 
   /** The fields, where a column that begins with nulls has the type of the first block that knows one. */
@@ -1086,7 +1092,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
 
   #write(name: string, folder: string, { mode, signal, filenameProvider, tasks, ...plan }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
-      throw new TypeError(`${name} takes the path of a folder: received ${JSON.stringify(folder)}`);
+      throw new TypeError(`Cannot call ${name}: it takes the path of a folder: received ${JSON.stringify(folder)}`);
     const writeInto = (stagingFolder: string) => ({ kind: "write", name, stagingFolder, ...plan }) as const;
     const writeEmpty = (stagingFolder: string, fields: readonly Field[]) => writeRowless(fields, writeInto(stagingFolder));
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> => {

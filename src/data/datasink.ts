@@ -40,7 +40,7 @@ export interface Datasink<R extends AnyRow = AnyRow, T = unknown, F extends Batc
 export function checkSink(sink: Datasink<never>): void {
   if (typeof sink !== "object" || sink === null || typeof sink.write !== "function")
     throw new TypeError(
-      `writeDatasink takes { write(batches, task), onWriteStart, onWriteComplete, onWriteFailed }: received ${describeValue(sink)}`,
+      `Cannot call writeDatasink: it takes { write(batches, task), onWriteStart, onWriteComplete, onWriteFailed }: received ${describeValue(sink)}`,
     );
 }
 

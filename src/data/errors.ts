@@ -24,6 +24,9 @@ export class DataError extends ShoalError {
 
 registerErrorClass(DataError);
 
+/** Remedy for a column that some blocks behind a function have. */
+export const DIFFERING_ROWS = "where a function gives rows different columns, materialize() before this step gives all rows all columns";
+
 const errorsOfSetup = new WeakSet<object>();
 
 /** Marks an error of the machine's setup, such as a missing program: every file would meet it, so no file is left out for it. */

@@ -51,7 +51,7 @@ export function sortStep(keys: string | readonly string[], options: SortOptions)
   const columns = namesOf("sort", keys);
   const { descending, boundaries } = readOptions(options, { of: "sort", options: { descending: DIRECTIONS, boundaries: BOUNDARIES } });
   if (Array.isArray(descending) && descending.length !== columns.length)
-    throw new RangeError(`sort takes a direction for each of its ${columns.length} keys: received ${descending.length}`);
+    throw new RangeError(`Cannot call sort: it takes a direction for each of its ${columns.length} keys: received ${descending.length}`);
   const sortKeys = columns.map((column, i) => ({
     column,
     descending: Array.isArray(descending) ? descending[i] === true : descending === true,
@@ -82,7 +82,7 @@ export function shuffleStep(options: { seed?: number | undefined }): ExchangeSte
 export function namesOf(method: string, keys: string | readonly string[]): readonly string[] {
   const columns = typeof keys === "string" ? [keys] : keys;
   requireNames(method, columns);
-  if (columns.length === 0) throw new TypeError(`${method} takes a column, or several: received none`);
+  if (columns.length === 0) throw new TypeError(`Cannot call ${method}: it takes a column, or several: received none`);
   return columns;
 }
 

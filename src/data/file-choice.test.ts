@@ -52,7 +52,7 @@ describe("files are chosen", () => {
       "gave an instance of Promise",
     );
     expect(() => checkChoice("readCsv", choice({ partitioning: "none", partitionFilter: () => true }))).toThrow(
-      'readCsv takes no partitionFilter with partitioning: "none"',
+      'Cannot call readCsv: it takes no partitionFilter with partitioning: "none"',
     );
   });
 });

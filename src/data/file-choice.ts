@@ -74,7 +74,7 @@ export const FILE_CHOICE = {
 /** @throws TypeError for options that do not go together */
 export function checkChoice(of: string, { partitioning, partitionFilter }: FileChoice): void {
   if (partitionFilter !== undefined && partitioning === "none")
-    throw new TypeError(`${of} takes no partitionFilter with partitioning: "none", where paths say nothing of their rows`);
+    throw new TypeError(`Cannot call ${of}: it takes no partitionFilter with partitioning: "none", where paths say nothing of their rows`);
 }
 
 /** Columns whose values are the same for all rows of a file. */
@@ -99,7 +99,9 @@ export async function chosenFiles(
     const answer: unknown = partitionFilter(Object.fromEntries(partitionOf(path)));
     if (typeof answer === "boolean") return answer;
     ignoreRejection(answer);
-    throw new DataError(`${of}: partitionFilter gave ${describeValue(answer)} for ${shownPath(path)}`, { hint: "it gives true or false" });
+    throw new DataError(`Cannot call ${of}: partitionFilter gave ${describeValue(answer)} for ${shownPath(path)}`, {
+      hint: "it gives true or false",
+    });
   };
   return { listed: listed.filter(isKept), partitionOf };
 }
@@ -109,7 +111,7 @@ function ofExtensions(of: string, named: readonly ListedFile[], extensions: read
   const ends = extensions.map((extension) => `.${extension.replace(/^\./, "").toLowerCase()}`);
   const listed = named.filter(({ path }) => ends.some((end) => shownPath(path).toLowerCase().endsWith(end)));
   if (listed.length === 0 && named.length > 0)
-    throw new DataError(`${of}: none of ${named.length} files ends in ${ends.join(" or ")}`, {
+    throw new DataError(`Cannot call ${of}: none of ${named.length} files ends in ${ends.join(" or ")}`, {
       hint: `one of them is ${shownPath((named[0] as ListedFile).path)}`,
     });
   return listed;

@@ -124,7 +124,9 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
     expression: Expression<T, keyof R & string>,
   ): DatasetOf<D, WithColumn<R, N, ValueIn<R, T>>> {
     if ((expression as unknown) instanceof Download)
-      throw new TypeError("withColumn of groups takes no download: give it to withColumn of the dataset, before groupBy or after");
+      throw new TypeError(
+        "Cannot call withColumn of groups: it takes no download: give it to withColumn of the dataset, before groupBy or after",
+      );
     return this.#exchange(groupRowsStep(this.#keys), columnTransform(name, expression));
   }
 

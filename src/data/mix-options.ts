@@ -24,13 +24,13 @@ export function readMix<D>(given: readonly unknown[], isDataset: (value: unknown
   const others = values.filter(isDataset);
   if (others.length === 0 || others.length < values.length)
     throw new TypeError(
-      `mix takes Datasets, one or more, and then options: received ${describeValue(values.find((value) => !isDataset(value)))}`,
+      `Cannot call mix: it takes Datasets, one or more, and then options: received ${describeValue(values.find((value) => !isDataset(value)))}`,
     );
   const { weights, stop } = readOptions(hasOptions ? (last as MixOptions) : {}, { of: "mix", options: OPTIONS });
   const count = others.length + 1;
   if (weights !== undefined && weights.length !== count)
-    throw new RangeError(`mix takes a weight for each of its ${count} datasets: received ${weights.length}`);
+    throw new RangeError(`Cannot call mix: it takes a weight for each of its ${count} datasets: received ${weights.length}`);
   const odd = weights?.find((weight) => !(weight > 0 && Number.isFinite(weight)));
-  if (odd !== undefined) throw new RangeError(`mix takes weights above 0: received ${odd}`);
+  if (odd !== undefined) throw new RangeError(`Cannot call mix: it takes weights above 0: received ${odd}`);
   return { others, mix: { weights: weights ?? Array.from({ length: count }, () => 1), stop } };
 }

@@ -76,12 +76,12 @@ export function readPythonBatches<O extends object>(
     for (const name of PYTHON_ONLY)
       if (own[name] !== undefined)
         throw new TypeError(
-          `mapBatches takes ${name} with code of Python: a function of TypeScript captures what it needs, and a class gets constructorArgs`,
+          `Cannot call mapBatches: it takes ${name} with code of Python: a function of TypeScript captures what it needs, and a class gets constructorArgs`,
         );
     return undefined;
   }
   if (code.kind === "function" && constructorKwargs !== undefined)
-    throw new TypeError("mapBatches takes constructorKwargs with a class: received a function, which runs in tasks");
+    throw new TypeError("Cannot call mapBatches: it takes constructorKwargs with a class: received a function, which runs in tasks");
   const read = readOptions({ batchSize, batchFormat, ...own }, { of: "mapBatches", options: OPTIONS });
   return { step: { kind: "pythonBatches", name: `mapBatches(${code.name})`, code, ...read }, others };
 }

@@ -328,9 +328,11 @@ export function readCsv<R extends AnyRow = AnyRow>(paths: Paths, options: ReadCs
   const { onError } = files;
   const form = { header, delimiter, escape, decimalSeparator, columns, nullValues, schema, skipLines, raggedRows };
   if (new TextEncoder().encode(delimiter).length !== 1)
-    throw new RangeError(`readCsv takes one character as delimiter: received ${JSON.stringify(delimiter)}`);
+    throw new RangeError(`Cannot call readCsv: it takes one character as delimiter: received ${JSON.stringify(delimiter)}`);
   if (escape !== undefined && (new TextEncoder().encode(escape).length !== 1 || escape === delimiter))
-    throw new RangeError(`readCsv takes one character as escape, another one than the delimiter: received ${JSON.stringify(escape)}`);
+    throw new RangeError(
+      `Cannot call readCsv: it takes one character as escape, another one than the delimiter: received ${JSON.stringify(escape)}`,
+    );
   return fileDataset("readCsv", paths, {
     files,
     tasks,
@@ -349,7 +351,7 @@ function checkPaths(of: string, paths: unknown, files: FilesOptions): void {
   if (isPath(paths) || (Array.isArray(paths) && paths.every(isPath) && (paths.length > 0 || ignoreMissingPaths))) return;
   const wrong: unknown = Array.isArray(paths) && paths.length > 0 ? paths.find((path) => !isPath(path)) : paths;
   const instead = wrong instanceof URL ? "; give the text of a URL: url.href" : "";
-  throw new TypeError(`${of} takes a path, or a list of one or more: received ${describeValue(wrong)}${instead}`);
+  throw new TypeError(`Cannot call ${of}: it takes a path, or a list of one or more: received ${describeValue(wrong)}${instead}`);
 }
 
 /** Without the options that are undefined, as readers tell absent ones apart. */
@@ -567,7 +569,7 @@ async function refuseTables(paths: Paths, listed: readonly ListedFile[]): Promis
     const log = logs.find((_, i) => found[i]);
     if (log !== undefined)
       throw new DataError(
-        `readParquet: ${shownPath(folder)} is a table of ${TABLE_LOGS[log]}, whose log ${log} tells which of its files have its rows`,
+        `Cannot call readParquet: ${shownPath(folder)} is a table of ${TABLE_LOGS[log]}, whose log ${log} tells which of its files have its rows`,
         {
           hint: "give the paths of these files, as the table's own library lists them, or write the rows to a folder of Parquet by Spark",
         },
@@ -611,7 +613,7 @@ function factsOfConstant(value: string | number | null, rowCount: number): Colum
 function refuseMissing(columns: readonly string[] = [], { path, columns: own }: ParquetFooter, known: ReadonlySet<string>): void {
   const missing = columns.find((column) => !known.has(column));
   if (missing === undefined) return;
-  throw new DataError(`${shownPath(path)} has no column ${JSON.stringify(missing)}`, { hint: `it has ${own.join(", ")}` });
+  throw new DataError(`Cannot read ${shownPath(path)}: it has no column ${JSON.stringify(missing)}`, { hint: `it has ${own.join(", ")}` });
 }
 
 /** Those of the columns that the file itself has; at least one, as the rows have to be counted. */
@@ -710,7 +712,7 @@ export function readVideos(
     options: VIDEOS,
   });
   if (endMs !== undefined && endMs <= (startMs ?? 0))
-    throw new RangeError(`readVideos takes an endMs behind startMs (${startMs ?? 0}): received ${endMs}`);
+    throw new RangeError(`Cannot call readVideos: it takes an endMs behind startMs (${startMs ?? 0}): received ${endMs}`);
   const decoder = ffmpegOptions({ ffmpegPath, damaged }, tasks);
   const frames = definedOptions({ resize, mode, fps, startMs, endMs, keyFramesOnly, includeTimestamps, ...decoder });
   return fileDataset("readVideos", paths, { files, tasks, reader: readVideoFile as Reader, options: frames });

@@ -48,7 +48,7 @@ test.each([
   [{ blocks: 2, shuffle: true, sort: true }, "sort with keys alone"],
   [{ rowsPerBlock: 5, sort: true }, "rowsPerBlock alone"],
   [{ rowsPerBlock: 5, strict: "yes" }, "Cannot set strict of repartition"],
-  [{ sort: true }, "repartition takes a number of blocks, or"],
+  [{ sort: true }, "Cannot call repartition: it takes a number of blocks, or"],
 ])("%j is refused", (options, message) => {
   expect(() => readRepartition(options as never)).toThrow(message);
 });

@@ -46,19 +46,23 @@ export function readRepartition(given: number | RepartitionOptions): Repartition
   const options = readOptions(written, { of: "repartition", options: OPTIONS });
   const { blocks, rowsPerBlock, strict, keys, sort, shuffle, seed } = options;
   if (blocks === undefined && rowsPerBlock === undefined && keys === undefined && !shuffle)
-    throw new TypeError("repartition takes a number of blocks, or { blocks, rowsPerBlock, keys, shuffle }: received none of them");
+    throw new TypeError(
+      "Cannot call repartition: it takes a number of blocks, or { blocks, rowsPerBlock, keys, shuffle }: received none of them",
+    );
   if (rowsPerBlock !== undefined) {
     if (blocks !== undefined || keys !== undefined || sort || shuffle)
       throw new TypeError(
-        "repartition takes rowsPerBlock alone, or with strict: rows keep their order, and there are as many blocks as that makes",
+        "Cannot call repartition: it takes rowsPerBlock alone, or with strict: rows keep their order, and there are as many blocks as that makes",
       );
     return { kind: "rebatch", name: `repartition(${rowsPerBlock} rows${strict ? ", strict" : ""})`, rows: rowsPerBlock, isStrict: strict };
   }
-  if (strict) throw new TypeError("repartition takes strict with rowsPerBlock alone: a number of blocks is kept in any case");
+  if (strict)
+    throw new TypeError("Cannot call repartition: it takes strict with rowsPerBlock alone: a number of blocks is kept in any case");
   if (sort && keys === undefined)
-    throw new TypeError("repartition takes sort with keys alone: they are what the rows of a block are sorted by");
-  if (keys !== undefined && shuffle) throw new TypeError("repartition takes keys or shuffle: keys decide where a row belongs");
-  if (seed !== undefined && !shuffle) throw new TypeError("repartition takes a seed with shuffle: true alone");
+    throw new TypeError("Cannot call repartition: it takes sort with keys alone: they are what the rows of a block are sorted by");
+  if (keys !== undefined && shuffle)
+    throw new TypeError("Cannot call repartition: it takes keys or shuffle: keys decide where a row belongs");
+  if (seed !== undefined && !shuffle) throw new TypeError("Cannot call repartition: it takes a seed with shuffle: true alone");
   const size = blocks === undefined ? [] : [`${blocks}`];
   const name = `repartition(${[...size, ...(keys ?? []), ...(sort ? ["sort"] : []), ...(shuffle ? ["shuffle"] : [])].join(", ")})`;
   const partitions = blocks === undefined ? {} : { partitions: blocks };

@@ -26,7 +26,7 @@ type RowOfItem<T> = T extends AnyRow ? T : { item: T };
  * @throws TypeError unless given an array; DataError for a column of values of two types
  */
 export function fromItems<T>(items: readonly T[]): Dataset<RowOfItem<T>> {
-  if (!Array.isArray(items)) throw new TypeError(`fromItems takes an array: received ${describeValue(items)}`);
+  if (!Array.isArray(items)) throw new TypeError(`Cannot call fromItems: it takes an array: received ${describeValue(items)}`);
   const rows = items.every((item) => isPlainObject(item)) ? items : items.map((item) => ({ item }));
   return newDataset({ kind: "input", name: "fromItems", blocks: [blockOfRows(rows, "fromItems")] });
 }
@@ -56,7 +56,7 @@ export function fromAsyncIterable<T>(
   options: { rowsPerBlock?: number | undefined } = {},
 ): Dataset<RowOfItem<T>> {
   if (typeof items !== "object" || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
-    throw new TypeError(`fromAsyncIterable takes an iterable: received ${describeValue(items)}`);
+    throw new TypeError(`Cannot call fromAsyncIterable: it takes an iterable: received ${describeValue(items)}`);
   const { rowsPerBlock } = readOptions(options, { of: "fromAsyncIterable", options: { rowsPerBlock: count({ min: 1 }, ITEMS_PER_BLOCK) } });
   return newDataset({ kind: "iterable", name: "fromAsyncIterable", items: { items, rowsPerBlock, isRead: false } });
 }
@@ -67,7 +67,8 @@ export function fromAsyncIterable<T>(
  * @throws RangeError unless `n` is a whole number from 0
  */
 export function range(n: number): Dataset<{ id: number }> {
-  if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(`range takes a whole number from 0: received ${describeValue(n)}`);
+  if (!Number.isSafeInteger(n) || n < 0)
+    throw new RangeError(`Cannot call range: it takes a whole number from 0: received ${describeValue(n)}`);
   const parts = (cpus: number): Promise<{ args: readonly unknown[]; rowCount: number }[]> => {
     const pieces = Math.max(1, Math.min(cpus * READ_TASKS_PER_CPU, n));
     const borders = Array.from({ length: pieces + 1 }, (_, i) => Math.floor((n * i) / pieces));
@@ -125,7 +126,7 @@ export interface Datasource<R extends AnyRow = AnyRow> {
  */
 export function readDatasource<R extends AnyRow>(source: Datasource<R>, options: TransformOptions = {}): Dataset<R> {
   if (typeof source?.getReadTasks !== "function" || typeof source.name !== "string")
-    throw new TypeError("readDatasource takes { name, getReadTasks({ parallelism }) }");
+    throw new TypeError("Cannot call readDatasource: it takes { name, getReadTasks({ parallelism }) }");
   const tasksFor = async (cpus: number): Promise<readonly ReadTask<R>[]> => source.getReadTasks({ parallelism: cpus * READ_TASKS_PER_CPU });
   const parts = async (cpus: number): Promise<SourcePart[]> =>
     (await tasksFor(cpus)).map((task, index) => ({

@@ -98,7 +98,7 @@ export function checkFractions(fractions: unknown): asserts fractions is readonl
     Array.isArray(fractions) && fractions.length > 0 && fractions.every((one) => typeof one === "number" && one > 0 && one < 1);
   if (isGood && (fractions as number[]).reduce((sum, one) => sum + one, 0) < 1) return;
   throw new RangeError(
-    `splitProportionately takes numbers above 0 whose sum is below 1, and what is left is one part more: received ${JSON.stringify(fractions)}`,
+    `Cannot call splitProportionately: it takes numbers above 0 whose sum is below 1, and what is left is one part more: received ${JSON.stringify(fractions)}`,
   );
 }
 
@@ -107,7 +107,10 @@ export function checkIndices(indices: unknown): asserts indices is readonly numb
   const isGood =
     Array.isArray(indices) &&
     indices.every((index, i) => Number.isSafeInteger(index) && index >= 0 && (i === 0 || index >= indices[i - 1]));
-  if (!isGood) throw new RangeError(`splitAtIndices takes whole numbers from 0, in ascending order: received ${JSON.stringify(indices)}`);
+  if (!isGood)
+    throw new RangeError(
+      `Cannot call splitAtIndices: it takes whole numbers from 0, in ascending order: received ${JSON.stringify(indices)}`,
+    );
 }
 
 /**
@@ -119,7 +122,7 @@ export function testRows(testSize: unknown, total: number): number {
   if (typeof testSize === "number" && testSize > 0 && testSize < 1) return total - Math.floor(total * (1 - testSize) + 1e-9 * total);
   if (Number.isSafeInteger(testSize) && (testSize as number) >= 1 && (testSize as number) < total) return testSize as number;
   throw new RangeError(
-    `trainTestSplit takes as testSize a number between 0 and 1, or fewer rows than the ${total} that there are: received ${String(testSize)}`,
+    `Cannot call trainTestSplit: it takes as testSize a number between 0 and 1, or fewer rows than the ${total} that there are: received ${String(testSize)}`,
   );
 }
 
@@ -172,11 +175,11 @@ export function trainTestSteps(options: StreamingTrainTestSplitOptions): { reado
   const of = "streamingTrainTestSplit";
   const { testSize, type, hashColumn, seed } = readOptions(options, { of, options: STREAMING_TRAIN_TEST });
   if (!(testSize !== undefined && testSize > 0 && testSize < 1))
-    throw new RangeError(`${of} takes as testSize a number between 0 and 1: received ${String(testSize)}`);
+    throw new RangeError(`Cannot call ${of}: it takes as testSize a number between 0 and 1: received ${String(testSize)}`);
   const names = { train: `${of}(train)`, test: `${of}(test)` };
   if (type === "hash") {
-    if (hashColumn === undefined) throw new TypeError(`${of} takes hashColumn with type: "hash": received none`);
-    if (seed !== undefined) throw new TypeError(`${of} takes a seed with type: "random" alone`);
+    if (hashColumn === undefined) throw new TypeError(`Cannot call ${of}: it takes hashColumn with type: "hash": received none`);
+    if (seed !== undefined) throw new TypeError(`Cannot call ${of}: it takes a seed with type: "random" alone`);
     const side = (isTest: boolean): Transform => ({
       kind: "hashSplit",
       name: isTest ? names.test : names.train,
@@ -186,7 +189,7 @@ export function trainTestSteps(options: StreamingTrainTestSplitOptions): { reado
     });
     return { train: side(false), test: side(true) };
   }
-  if (hashColumn !== undefined) throw new TypeError(`${of} takes hashColumn with type: "hash" alone`);
+  if (hashColumn !== undefined) throw new TypeError(`Cannot call ${of}: it takes hashColumn with type: "hash" alone`);
   const sample = { kind: "sample", fraction: testSize, seed: seed ?? Math.floor(Math.random() * 2 ** 32) } as const;
   return { train: { ...sample, name: names.train, isRest: true }, test: { ...sample, name: names.test } };
 }

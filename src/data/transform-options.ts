@@ -125,7 +125,7 @@ export class ActorPoolStrategy {
   ) {
     const { size, minSize, maxSize, initialSize, maxTasksInFlightPerActor } = readOptions(options, POOL_STRATEGY);
     if (size !== undefined && (minSize ?? maxSize ?? initialSize) !== undefined)
-      throw new TypeError("ActorPoolStrategy takes size, or minSize, maxSize and initialSize, and not both");
+      throw new TypeError("Cannot make ActorPoolStrategy: it takes size, or minSize, maxSize and initialSize, and not both");
     this.minSize = size ?? minSize ?? 1;
     this.maxSize = size ?? maxSize;
     this.initialSize = initialSize ?? this.minSize;
@@ -136,7 +136,9 @@ export class ActorPoolStrategy {
 
 function requireSizes(of: string, { minSize, maxSize = Number.POSITIVE_INFINITY, initialSize }: ActorPoolStrategy): void {
   if (minSize <= initialSize && initialSize <= maxSize) return;
-  throw new RangeError(`${of}: the initial size is from the smallest to the largest: received ${minSize}, ${initialSize} and ${maxSize}`);
+  throw new RangeError(
+    `Cannot call ${of}: the initial size is from the smallest to the largest: received ${minSize}, ${initialSize} and ${maxSize}`,
+  );
 }
 
 /** The split options of a method. `options` are those of tasks; a pool's are in `compute`. */
@@ -201,7 +203,7 @@ export function readTasks(
   refuseMisspelt(method, options, isTaskOption);
   for (const name of ["compute", "constructorArgs"])
     if ((options as Record<string, unknown>)[name] !== undefined)
-      throw new TypeError(`${method} takes ${name} with a class: received a function, which runs in tasks`);
+      throw new TypeError(`Cannot call ${method}: it takes ${name} with a class: received a function, which runs in tasks`);
   // Checked where the user wrote them and not when the dataset is consumed.
   remote(() => {}, options);
   const read = readOptions({ concurrency }, { of: method, options: { concurrency: count({ min: 1 }, undefined) } });
@@ -243,9 +245,11 @@ function readPool(method: string, given: ActorTransformOptions & { constructorAr
     maxTaskRetries,
     ...others
   } = given;
-  for (const name of NOT_OF_POOLS) if (Object.hasOwn(others, name)) throw new TypeError(`${method} of a class takes no option ${name}`);
+  for (const name of NOT_OF_POOLS)
+    if (Object.hasOwn(others, name)) throw new TypeError(`Cannot call ${method} of a class: it takes no option ${name}`);
   const read = readOptions({ concurrency, compute, constructorArgs }, { of: method, options: POOL });
-  if (concurrency !== undefined && compute !== undefined) throw new TypeError(`${method} takes concurrency or compute, and not both`);
+  if (concurrency !== undefined && compute !== undefined)
+    throw new TypeError(`Cannot call ${method}: it takes concurrency or compute, and not both`);
   // The pool replaces actors itself. Blocks that are lost with a node are made again where their actor lives.
   const callOptions = {
     ...present({ retryOn, retryDelayMs, timeoutMs }),

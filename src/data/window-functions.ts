@@ -106,21 +106,25 @@ export function rolling<const C extends string>(
     otherNames: { window: "it is rows", min_periods: "it is minRows", min_samples: "it is minRows" },
     options: { rows: count({ min: 1 }, undefined), minRows: count({ min: 1 }, undefined) },
   });
-  if (rows === undefined) throw new TypeError("rolling takes the option rows, the number of rows that count: received none");
-  if (minRows !== undefined && minRows > rows) throw new RangeError(`rolling takes a minRows up to rows (${rows}): received ${minRows}`);
+  if (rows === undefined)
+    throw new TypeError("Cannot call rolling: it takes the option rows, the number of rows that count: received none");
+  if (minRows !== undefined && minRows > rows)
+    throw new RangeError(`Cannot call rolling: it takes a minRows up to rows (${rows}): received ${minRows}`);
   return new WindowFunction({ kind: statistic, column, rows, minRows: minRows ?? rows });
 }
 
 function checkShift(of: string, column: unknown, rows: unknown): void {
-  if (typeof column !== "string") throw new TypeError(`${of} takes the name of a column: received ${describeValue(column)}`);
+  if (typeof column !== "string")
+    throw new TypeError(`Cannot call ${of}: it takes the name of a column: received ${describeValue(column)}`);
   if (!Number.isSafeInteger(rows) || (rows as number) < 0)
-    throw new RangeError(`${of} takes a whole number of rows from 0: received ${describeValue(rows)}`);
+    throw new RangeError(`Cannot call ${of}: it takes a whole number of rows from 0: received ${describeValue(rows)}`);
 }
 
 function checkStatistic(of: string, statistic: unknown, column: unknown): void {
   if (!STATISTICS.includes(statistic as WindowStatistic))
-    throw new TypeError(`${of} takes one of ${STATISTICS.join(", ")}: received ${describeValue(statistic)}`);
-  if (typeof column !== "string") throw new TypeError(`${of} takes the name of a column: received ${describeValue(column)}`);
+    throw new TypeError(`Cannot call ${of}: it takes one of ${STATISTICS.join(", ")}: received ${describeValue(statistic)}`);
+  if (typeof column !== "string")
+    throw new TypeError(`Cannot call ${of}: it takes the name of a column: received ${describeValue(column)}`);
 }
 
 const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean for each column, is needed", false, (value) =>
@@ -130,11 +134,15 @@ const DIRECTIONS = custom<boolean | readonly boolean[]>("a boolean, or a boolean
 /** The step that brings the rows of each group together, in order, and adds columns. @throws TypeError, RangeError */
 export function windowStep(keys: readonly string[], functions: unknown, { orderBy, ...given }: WindowOptions): ExchangeStep {
   if (!isPlainObject(functions) || Object.values(functions).some((one) => !(one instanceof WindowFunction)))
-    throw new TypeError(`window takes an object of functions such as { rank: data.rank() }: received ${describeValue(functions)}`);
+    throw new TypeError(
+      `Cannot call window: it takes an object of functions such as { rank: data.rank() }: received ${describeValue(functions)}`,
+    );
   const columns = namesOf("window", orderBy);
   const { descending } = readOptions(given, { of: "window", options: { descending: DIRECTIONS } });
   if (Array.isArray(descending) && descending.length !== columns.length)
-    throw new RangeError(`window takes a direction for each of its ${columns.length} columns: received ${descending.length}`);
+    throw new RangeError(
+      `Cannot call window: it takes a direction for each of its ${columns.length} columns: received ${descending.length}`,
+    );
   const order = columns.map((column, i) => ({
     column,
     descending: Array.isArray(descending) ? descending[i] === true : descending === true,

@@ -75,7 +75,7 @@ describe("what is refused", () => {
     const sink = { write: () => 1, onWriteStart: expect.unreachable, onWriteFailed: expect.unreachable };
     await expect(rows.writeDatasink(sink, { concurrency: 0 })).rejects.toThrow("Cannot set concurrency of writeDatasink");
     await expect(rows.writeDatasink(sink, { constructorArgs: [] } as never)).rejects.toThrow(
-      "writeDatasink takes constructorArgs with a class",
+      "Cannot call writeDatasink: it takes constructorArgs with a class",
     );
   });
 });

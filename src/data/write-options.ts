@@ -110,7 +110,9 @@ const WRITE_ROWS = { ...WRITE, maxRowsPerFile: AT_LEAST_ONE, minRowsPerFile: AT_
 
 function checkRows(method: string, { minRowsPerFile = 1, maxRowsPerFile = minRowsPerFile }: WriteRowsOptions): void {
   if (minRowsPerFile > maxRowsPerFile)
-    throw new RangeError(`${method} takes a minRowsPerFile up to maxRowsPerFile: received ${minRowsPerFile} and ${maxRowsPerFile}`);
+    throw new RangeError(
+      `Cannot call ${method}: it takes a minRowsPerFile up to maxRowsPerFile: received ${minRowsPerFile} and ${maxRowsPerFile}`,
+    );
 }
 
 /** The values of the writer's own options, and where its tasks run. A name that neither knows is taken for one of the writer's, which says what there is. */
@@ -180,5 +182,6 @@ export function imagesWrite(options: WriteImagesOptions): WritePlan {
 }
 
 function requireColumn(method: string, column: unknown): void {
-  if (typeof column !== "string") throw new TypeError(`${method} takes the name of a column: received ${describeValue(column)}`);
+  if (typeof column !== "string")
+    throw new TypeError(`Cannot call ${method}: it takes the name of a column: received ${describeValue(column)}`);
 }

@@ -132,7 +132,7 @@ describe("groups", () => {
     expect(() => rides.groupBy("id", { partitions: 2 } as never)).toThrow("numPartitions");
     const urls = data.fromItems([{ url: "x" }]);
     expect(() => urls.groupBy("url").withColumn("x", data.col("url").download() as never)).toThrow(
-      "withColumn of groups takes no download",
+      "Cannot call withColumn of groups: it takes no download",
     );
   });
 });
@@ -194,7 +194,8 @@ describe("a name", () => {
     expect((await squares.materialize()).name).toBe("numbers");
     expect(squares.setName(undefined).name).toBeUndefined();
     expect(squares.explain()).toMatch(/^Logical plan\n/);
-    for (const wrong of ["", "two\nlines", 3]) expect(() => rows.setName(wrong as never)).toThrow("setName takes a text of one line");
+    for (const wrong of ["", "two\nlines", 3])
+      expect(() => rows.setName(wrong as never)).toThrow("Cannot call setName: it takes a text of one line");
   });
 });
 
@@ -415,7 +416,7 @@ describe("without duplicates", () => {
   });
 
   test("mistakes are named where they are made, or where the column is missing", async () => {
-    expect(() => versions.dropDuplicates([])).toThrow("dropDuplicates takes a column, or several: received none");
+    expect(() => versions.dropDuplicates([])).toThrow("Cannot call dropDuplicates: it takes a column, or several: received none");
     expect(() => versions.dropDuplicates("key", { keep: "none" as "last" })).toThrow("keep");
     await expect(versions.dropDuplicates("other" as "key").takeAll()).rejects.toThrow(
       'Cannot drop duplicates by "other": there is no such column',

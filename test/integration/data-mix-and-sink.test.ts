@@ -71,8 +71,8 @@ describe("a mix", () => {
 
   test("of wrong arguments is refused", () => {
     const one = data.range(1);
-    expect(() => one.mix()).toThrow("mix takes Datasets, one or more");
-    expect(() => one.mix({ stop: "first" })).toThrow("mix takes Datasets, one or more");
+    expect(() => one.mix()).toThrow("Cannot call mix: it takes Datasets, one or more");
+    expect(() => one.mix({ stop: "first" })).toThrow("Cannot call mix: it takes Datasets, one or more");
     expect(() => one.mix(one, { weights: [1] })).toThrow("a weight for each of its 2 datasets: received 1");
     expect(() => one.mix(one, { weights: [1, 0] })).toThrow("weights above 0: received 0");
     expect(() => one.mix(one, { stop: "last" as "all" })).toThrow("stop");
@@ -140,7 +140,7 @@ describe("repartition", () => {
   test("of wrong options is refused", () => {
     const rows = data.range(10);
     expect(() => rows.repartition(0)).toThrow("blocks");
-    expect(() => rows.repartition({})).toThrow("repartition takes a number of blocks, or");
+    expect(() => rows.repartition({})).toThrow("Cannot call repartition: it takes a number of blocks, or");
     expect(() => rows.repartition({ rowsPerBlock: 5, blocks: 2 })).toThrow("rowsPerBlock alone");
     expect(() => rows.repartition({ keys: ["id"], shuffle: true })).toThrow("keys or shuffle");
     expect(() => rows.repartition({ blocks: 1, seed: 1 })).toThrow("seed with shuffle");
@@ -232,7 +232,7 @@ describe("a sink", () => {
     await expect(incomplete).rejects.toThrow("not committed");
     expect(told).toHaveLength(3);
     await expect(data.range(1).writeDatasink({} as data.Datasink<{ id: number }>)).rejects.toThrow(
-      "writeDatasink takes { write(batches, task)",
+      "Cannot call writeDatasink: it takes { write(batches, task)",
     );
   });
 });

@@ -73,7 +73,7 @@ describe.skipIf(problem !== undefined)(`Python's libraries${unless(problem)}`, (
     expect(await read("tensor")).toEqual({ dtype: "int32", shape: [100, 2, 1], values: Array.from({ length: 200 }, (_, i) => i >> 1) });
     expect(await read("flag")).toEqual({ dtype: "bool", shape: [100], values: new Array(100).fill(true) });
     expect(await read("n")).toEqual({ dtype: "float64", shape: [100], values: new Array(100).fill(0.5) });
-    expect(() => tensors.writeNumpy(folder, {} as never)).toThrow("writeNumpy takes the name of a column");
+    expect(() => tensors.writeNumpy(folder, {} as never)).toThrow("Cannot call writeNumpy: it takes the name of a column");
   });
 
   test("decimals that pyarrow writes, exact, and the same for pyarrow again", async () => {

@@ -189,12 +189,12 @@ describe.skipIf(problem !== undefined)(`Python consumes parts of datasets${unles
     expect(text).toContain("split 0 waited 200 ms for split 1");
     const [part] = await data.range(1).streamingSplit(1);
     expect(await task<(part: unknown) => string[]>("wrong_options").remote(part)).toEqual([
-      "iter_batches takes as batch_format one of 'numpy', 'default', 'pandas', 'pyarrow', None: received 'cudf'",
-      "iter_batches takes as batch_size a whole number from 1: received 0",
-      "iter_batches takes as batch_size a whole number from 1: received 'ten'",
-      "iter_batches takes as prefetch_batches a whole number from 0: received -1",
+      "Cannot call iter_batches: it takes as batch_format one of 'numpy', 'default', 'pandas', 'pyarrow', None: received 'cudf'",
+      "Cannot call iter_batches: it takes as batch_size a whole number from 1: received 0",
+      "Cannot call iter_batches: it takes as batch_size a whole number from 1: received 'ten'",
+      "Cannot call iter_batches: it takes as prefetch_batches a whole number from 0: received -1",
       "iter_batches: batch_size is needed with local_shuffle_buffer_size: received None",
-      "iter_batches takes as local_shuffle_buffer_size a whole number from 1: received 0",
+      "Cannot call iter_batches: it takes as local_shuffle_buffer_size a whole number from 1: received 0",
     ]);
   });
 

@@ -48,7 +48,7 @@ test("unpivot gives a row a column, and brings values to one type", async () => 
 test("wrong arguments are told", async () => {
   const rows = data.fromItems([{ id: 1, name: "a", variable: 2 }]);
   expect(() => rows.explode(1 as never)).toThrow(TypeError);
-  expect(() => rows.unpivot([])).toThrow("unpivot takes a column, or several: received none");
+  expect(() => rows.unpivot([])).toThrow("Cannot call unpivot: it takes a column, or several: received none");
   expect(String(await failureOf(rows.explode("name").takeAll()))).toContain('column "name" has the type string, and a list is needed');
   expect(String(await failureOf(rows.unpivot(["id", "name"]).takeAll()))).toContain(
     'column "name" is string, and those before are float64',

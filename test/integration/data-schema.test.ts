@@ -1,5 +1,5 @@
 /** Files of one dataset with different columns and types, in in-process mode: their dataset has one schema, in every operator and in all files of a write. */
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import {
@@ -21,7 +21,7 @@ import {
 import { NdArray } from "shoal";
 import * as data from "shoal/data";
 import { describe, expect, test } from "vitest";
-import { useFolder, useSession } from "./session.ts";
+import { failureOf, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ mode: "inProcess", numCpus: 2 });
@@ -348,6 +348,26 @@ describe("a function that gives other columns in other blocks", () => {
     expect(await results().columns()).toEqual(["n", "note", "city", "at"]);
     expect((await results().schema()).types).toEqual(["float64", "string", "string", "timestamp[ms]"]);
     expect(await results().limit(1).columns()).toEqual(["n", "note"]);
+    const calls = join(folder, "calls of a schema");
+    const counted = results().map((row) => {
+      appendFileSync(calls, ".");
+      return row;
+    });
+    expect(await counted.columns()).toEqual(["n", "note", "city", "at"]);
+    expect((await counted.schema()).types[0]).toBe("float64");
+    expect(readFileSync(calls, "utf8")).toBe("......");
+    const kept = await results().materialize();
+    const city = [null, null, null, "Rome, Italy\nEU", null, null];
+    expect(await kept.selectColumns(["city"]).takeAll()).toEqual(city.map((one) => ({ city: one })));
+    expect(await kept.filter(data.col("city").isNotNull()).takeAll()).toEqual([expected[3]]);
+    expect(await kept.renameColumns({ city: "town" }).columns()).toEqual(["n", "note", "town", "at"]);
+    const counts = await kept.groupBy("city").count().takeAll();
+    expect(counts.toSorted((a, b) => a["count()"] - b["count()"])).toEqual([
+      { city: city[3], "count()": 1 },
+      { city: null, "count()": 5 },
+    ]);
+    const apart = await failureOf(results().selectColumns(["city"]).takeAll());
+    expect(apart).toMatchObject({ hint: expect.stringContaining("materialize() before this step") });
     const rows = await results().takeAll();
     expect(rows).toEqual(expected);
     for (const row of rows) expect(Object.keys(row).toSorted()).toEqual(["at", "city", "n", "note"]);

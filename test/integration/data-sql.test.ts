@@ -112,10 +112,10 @@ describe("reading", () => {
 
   test("mistakes are told with a remedy", async () => {
     const connect = connectTo(path());
-    expect(() => data.readSql("", connect)).toThrow("readSql takes a statement of SQL");
-    expect(() => data.readSql("SELECT 1", "file.db" as never)).toThrow("readSql takes a function that makes a connection");
-    expect(() => data.readSql("SELECT 1", connect, { shardBy: "id", hash: "id" })).toThrow("readSql takes shardBy or hash");
-    expect(() => data.readSql("SELECT 1", connect, { boundaries: [1] })).toThrow("readSql takes boundaries with shardBy");
+    expect(() => data.readSql("", connect)).toThrow("Cannot call readSql: it takes a statement of SQL");
+    expect(() => data.readSql("SELECT 1", "file.db" as never)).toThrow("Cannot call readSql: it takes a function that makes a connection");
+    expect(() => data.readSql("SELECT 1", connect, { shardBy: "id", hash: "id" })).toThrow("Cannot call readSql: it takes shardBy or hash");
+    expect(() => data.readSql("SELECT 1", connect, { boundaries: [1] })).toThrow("Cannot call readSql: it takes boundaries with shardBy");
     expect(() => data.readSql("SELECT 1", connect, { shardBy: "a", boundaries: ["\\"] })).toThrow("takes boundaries that are numbers");
     expect(String(await failureOf(data.readSql("SELECT none FROM rides", connect).takeAll()))).toContain(
       "readSql: the driver failed: no such column: none",

@@ -147,8 +147,10 @@ describe("consumers that do not go on", () => {
   });
 
   test("wrong options are refused", async () => {
-    await expect(data.range(1).streamingSplit(0)).rejects.toThrow("streamingSplit takes a whole number of parts from 1: received 0");
-    await expect(data.range(1).streamingSplit(1.5)).rejects.toThrow("streamingSplit takes a whole number");
+    await expect(data.range(1).streamingSplit(0)).rejects.toThrow(
+      "Cannot call streamingSplit: it takes a whole number of parts from 1: received 0",
+    );
+    await expect(data.range(1).streamingSplit(1.5)).rejects.toThrow("Cannot call streamingSplit: it takes a whole number");
     await expect(data.range(1).streamingSplit(1, { timeoutMs: 0 })).rejects.toThrow("timeoutMs");
     await expect(data.range(1).streamingSplit(2, { localityHints: ["a"] })).rejects.toThrow("an array of 2 ids of nodes is needed");
   });

@@ -85,14 +85,16 @@ test("infinities leave with their rows", async () => {
 
 test("wrong arguments are told where they are written, or with the column", async () => {
   const groups = data.fromItems([{ k: 1, name: "a" }]).groupBy("k");
-  expect(() => groups.window({ n: "rank" } as never, { orderBy: "name" })).toThrow("window takes an object of functions");
+  expect(() => groups.window({ n: "rank" } as never, { orderBy: "name" })).toThrow("Cannot call window: it takes an object of functions");
   expect(() => groups.window({ n: data.rank() }, { orderBy: "name", descending: [true, false] })).toThrow(
-    "window takes a direction for each",
+    "Cannot call window: it takes a direction for each",
   );
-  expect(() => data.rolling("sum", "k", { rows: 2, minRows: 3 })).toThrow("rolling takes a minRows up to rows (2): received 3");
-  expect(() => data.rolling("sum", "k", {} as never)).toThrow("rolling takes the option rows");
-  expect(() => data.running("median" as never, "k")).toThrow("running takes one of sum, mean, min, max");
-  expect(() => data.lag("k", -1)).toThrow("lag takes a whole number of rows from 0: received -1");
+  expect(() => data.rolling("sum", "k", { rows: 2, minRows: 3 })).toThrow(
+    "Cannot call rolling: it takes a minRows up to rows (2): received 3",
+  );
+  expect(() => data.rolling("sum", "k", {} as never)).toThrow("Cannot call rolling: it takes the option rows");
+  expect(() => data.running("median" as never, "k")).toThrow("Cannot call running: it takes one of sum, mean, min, max");
+  expect(() => data.lag("k", -1)).toThrow("Cannot call lag: it takes a whole number of rows from 0: received -1");
   const texts = groups.window({ n: data.running("sum", "name") }, { orderBy: "name" }).takeAll();
   expect(String(await failureOf(texts))).toContain('column "name" has the type string, and numbers are needed');
   const none = groups.window({ n: data.lag("none" as "name") }, { orderBy: "name" }).takeAll();

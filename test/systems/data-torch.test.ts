@@ -71,9 +71,9 @@ describe.skipIf(problem !== undefined)(`batches of tensors${unless(problem)}`, (
     const messages = await torch<(part: unknown) => string[]>("problems").remote(texts);
     expect(messages[0]).toContain("iter_torch_batches: column 'name' is no tensor: torch has none of the type string");
     expect(messages.slice(1)).toEqual([
-      "iter_torch_batches takes dtypes without collate_fn alone: convert the tensors in collate_fn",
-      "iter_torch_batches takes as dtypes a dtype of torch, or a dict of such by column: received 'float32'",
-      "iter_torch_batches takes as collate_fn a function of a dict of NumPy arrays: received int",
+      "Cannot call iter_torch_batches: it takes dtypes without collate_fn alone: convert the tensors in collate_fn",
+      "Cannot call iter_torch_batches: it takes as dtypes a dtype of torch, or a dict of such by column: received 'float32'",
+      "Cannot call iter_torch_batches: it takes as collate_fn a function of a dict of NumPy arrays: received int",
     ]);
   });
 

@@ -70,7 +70,7 @@ export interface Aggregate<out T = unknown, out N extends string = string> {
 type Known<N extends string> = string extends N ? never : N;
 
 function ofColumn<T, N extends string>(kind: BuiltInKind, column: N): Aggregate<T, Known<N>> {
-  if (typeof column !== "string") throw new TypeError(`${kind} takes the name of a column: received ${typeof column}`);
+  if (typeof column !== "string") throw new TypeError(`Cannot call ${kind}: it takes the name of a column: received ${typeof column}`);
   return { kind, column };
 }
 
@@ -103,7 +103,7 @@ export function count<const N extends string>(column: N, options?: NullOptions):
 export function count(column?: string, options: NullOptions = {}): Aggregate<number> {
   const { ignoreNulls } = readOptions(options, { of: "count", options: { ignoreNulls: flag(false) } });
   if (column !== undefined) return { ...ofColumn<number, string>("count", column), ignoreNulls };
-  if (ignoreNulls) throw new TypeError("count takes ignoreNulls with the name of a column: received none");
+  if (ignoreNulls) throw new TypeError("Cannot call count: it takes ignoreNulls with the name of a column: received none");
   return { kind: "count" };
 }
 
@@ -151,7 +151,8 @@ export function absMax<const N extends string>(column: N, options: NullOptions =
 
 /** The value below which a part of the values lies, exactly, with linear interpolation between two values. Keeps all values of a group in memory. @param options - as of `sum` */
 export function quantile<const N extends string>(column: N, q = 0.5, options: NullOptions = {}): Aggregate<number | null, Known<N>> {
-  if (typeof q !== "number" || !(q >= 0 && q <= 1)) throw new RangeError(`quantile takes a number from 0 to 1: received ${q}`);
+  if (typeof q !== "number" || !(q >= 0 && q <= 1))
+    throw new RangeError(`Cannot call quantile: it takes a number from 0 to 1: received ${q}`);
   return { ...withNulls(ofColumn<number | null, N>("quantile", column), options), quantile: q };
 }
 
@@ -207,7 +208,8 @@ export function approxQuantile<const N extends string>(
 ): Aggregate<number[] | null, Known<N>> {
   const wrong =
     Array.isArray(quantiles) && quantiles.length > 0 ? quantiles.find((q) => !(typeof q === "number" && q >= 0 && q <= 1)) : quantiles;
-  if (wrong !== undefined) throw new RangeError(`approxQuantile takes an array of numbers from 0 to 1: received ${describeValue(wrong)}`);
+  if (wrong !== undefined)
+    throw new RangeError(`Cannot call approxQuantile: it takes an array of numbers from 0 to 1: received ${describeValue(wrong)}`);
   const { precision } = readOptions(options, { of: "approxQuantile", options: { precision: countOption({ min: 8, max: 65_535 }, 800) } });
   return { ...ofColumn<number[] | null, N>("approxQuantile", column), quantiles, room: precision };
 }
@@ -228,7 +230,8 @@ export function approxTopK<const N extends string>(
   k: number,
   options: ApproxTopKOptions = {},
 ): Aggregate<Gathered<N, "frequent">, Known<N>> {
-  if (!Number.isSafeInteger(k) || k < 1) throw new RangeError(`approxTopK takes a whole number of values from 1: received ${String(k)}`);
+  if (!Number.isSafeInteger(k) || k < 1)
+    throw new RangeError(`Cannot call approxTopK: it takes a whole number of values from 1: received ${String(k)}`);
   const { capacity } = readOptions(options, { of: "approxTopK", options: { capacity: countOption({ min: 1 }, 32_768) } });
   return { ...ofColumn<Gathered<N, "frequent">, N>("approxTopK", column), k, room: Math.max(k, capacity) };
 }
@@ -252,18 +255,18 @@ export function zeroPercentage<const N extends string>(column: N, options: NullO
 export function aggregator<R, S, T = S>(functions: AggregatorFunctions<R, S, T>): Aggregate<T, never> {
   for (const name of ["init", "accumulateRow", "merge"] as const)
     if (typeof functions?.[name] !== "function")
-      throw new TypeError(`aggregator takes { init, accumulateRow, merge, finalize? }: ${name} is no function`);
+      throw new TypeError(`Cannot call aggregator: it takes { init, accumulateRow, merge, finalize? }: ${name} is no function`);
   return { kind: "custom", functions: functions };
 }
 
 /** @throws TypeError, or DataError for a name that is a key's */
 export function checkAggregates(aggregates: Readonly<Record<string, unknown>>, keys: readonly string[]): void {
   if (typeof aggregates !== "object" || aggregates === null || Object.keys(aggregates).length === 0)
-    throw new TypeError('aggregate takes an object of aggregates, such as { rides: count(), km: sum("km") }');
+    throw new TypeError('Cannot call aggregate: it takes an object of aggregates, such as { rides: count(), km: sum("km") }');
   for (const [name, aggregate] of Object.entries(aggregates)) {
     if (typeof aggregate !== "object" || aggregate === null || !("kind" in aggregate))
-      throw new TypeError(`aggregate: ${JSON.stringify(name)} is no aggregate: make it with count(), sum(column) and the like`);
-    if (keys.includes(name)) throw new DataError(`aggregate: ${JSON.stringify(name)} is the name of a key already`);
+      throw new TypeError(`Cannot call aggregate: ${JSON.stringify(name)} is no aggregate: make it with count(), sum(column) and the like`);
+    if (keys.includes(name)) throw new DataError(`Cannot call aggregate: ${JSON.stringify(name)} is the name of a key already`);
   }
 }
 

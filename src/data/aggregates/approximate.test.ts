@@ -131,10 +131,10 @@ describe("approxQuantile", () => {
   });
 
   test("wrong arguments are refused", () => {
-    expect(() => approxQuantile("x", [])).toThrow("approxQuantile takes an array of numbers from 0 to 1");
+    expect(() => approxQuantile("x", [])).toThrow("Cannot call approxQuantile: it takes an array of numbers from 0 to 1");
     expect(() => approxQuantile("x", [1.5])).toThrow("received 1.5");
     expect(() => approxQuantile("x", [0.5], { precision: 1 })).toThrow("precision");
-    expect(() => approxTopK("x", 0)).toThrow("approxTopK takes a whole number of values from 1: received 0");
+    expect(() => approxTopK("x", 0)).toThrow("Cannot call approxTopK: it takes a whole number of values from 1: received 0");
     expect(() => approxTopK("x", 1, { capacity: 0 })).toThrow("capacity");
   });
 });

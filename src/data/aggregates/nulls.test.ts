@@ -134,8 +134,10 @@ describe("aggregates of columns with nulls", () => {
     expect(() => std("n", { ddof: -1 })).toThrow("ddof");
     expect(() => std("n", { ignoreNull: true } as never)).toThrow("ignoreNulls");
     for (const wrong of [0, null]) expect(() => std("n", wrong as never)).toThrow("std");
-    expect(() => count(undefined, { ignoreNulls: true })).toThrow("count takes ignoreNulls with the name of a column: received none");
-    expect(() => count(3 as never)).toThrow("count takes the name of a column");
+    expect(() => count(undefined, { ignoreNulls: true })).toThrow(
+      "Cannot call count: it takes ignoreNulls with the name of a column: received none",
+    );
+    expect(() => count(3 as never)).toThrow("Cannot call count: it takes the name of a column");
     const named = [["rows", count("none")]] as const;
     expect(() => partialAggregate(blockOfRows([{ k: 1 }], "the test"), ["k"], named)).toThrow('there is no column "none"');
   });

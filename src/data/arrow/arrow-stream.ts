@@ -39,8 +39,11 @@ function withColumns(block: Block, fields: readonly Field[]): Block {
   const unified = unifySchemas([fields, schemaOf(block)]);
   const odd = unified.find(({ name, type }, i) => fields[i]?.name !== name || !sameType(fields[i].type, type));
   if (odd !== undefined)
-    throw new DataError(`toReadableStream: column ${JSON.stringify(odd.name)} is not in the first rows, or of another type there`, {
-      hint: "Arrow tells the columns once, before the rows: make them the same in all rows",
-    });
+    throw new DataError(
+      `Cannot call toReadableStream: column ${JSON.stringify(odd.name)} is not in the first rows, or of another type there`,
+      {
+        hint: "Arrow tells the columns once, before the rows: make them the same in all rows",
+      },
+    );
   return alignBlock(block, fields);
 }

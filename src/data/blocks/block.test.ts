@@ -177,3 +177,11 @@ test("a column reads by place from both ends, and whether there is a value", () 
     }),
   );
 });
+
+test("a text that UTF-8 cannot hold is an error with its row, also within other values", () => {
+  const half = "half of a character";
+  expect(() => blockOfRows([{ a: "whole" }, { a: "\u{1F469}".slice(0, 1) }], "map(cut)")).toThrow(half);
+  expect(() => blockOfRows([{ a: ["x", "\udc69"] }], "map(cut)")).toThrow(half);
+  expect(() => blockOfRows([{ a: { b: `${"long ".repeat(20)}\ud83d` } }], "map(cut)")).toThrow(half);
+  expect(rowsOf(blockOfRows([{ a: "\ud83d".toWellFormed() }], "map(cut)"))).toEqual([{ a: "\ufffd" }]);
+});

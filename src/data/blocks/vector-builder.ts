@@ -339,11 +339,14 @@ class TextBytes {
     this.#bytes = new Uint8Array(Math.max(64, expectedBytes));
   }
 
-  append(text: string): void {
+  /** @returns whether UTF-8 can hold the text */
+  append(text: string): boolean {
     const most = text.length * 3;
     if (this.length + most > this.#bytes.length) this.#grow(this.length + most);
-    if (text.length <= LOOP_LENGTH_MAX && this.#appendAscii(text)) return;
+    if (text.length <= LOOP_LENGTH_MAX && this.#appendAscii(text)) return true;
+    if (!text.isWellFormed()) return false;
     this.length += encoder.encodeInto(text, this.#bytes.subarray(this.length)).written;
+    return true;
   }
 
   bytes(): Uint8Array {
@@ -374,8 +377,13 @@ function fillStrings(values: Values, type: DataType): Filled {
   const texts = new TextBytes(values.length * 16);
   for (let row = 0; row < values.length; row += 1) {
     const value = values[row];
-    if (typeof value === "string") texts.append(value);
-    else if (!isNullish(value)) throw misfit(row, value, type);
+    if (typeof value === "string") {
+      if (!texts.append(value))
+        throw new MisfitError(
+          row,
+          `is ${describeValue(value)}, which has half of a character that takes two units of UTF-16; value.toWellFormed() replaces such halves`,
+        );
+    } else if (!isNullish(value)) throw misfit(row, value, type);
     if (texts.length > OFFSET_MAX)
       throw new MisfitError(row, `is too much: the texts of a block's column have at most 2 GiB, and ${FEWER_ROWS}`);
     offsets[row + 1] = texts.length;

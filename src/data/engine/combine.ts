@@ -24,7 +24,7 @@ function zipBlocks({ name }: Zip, inputs: readonly (readonly Block[])[]): Block 
   const sides = inputs.map(concatBlocks);
   const rowCount = sides[0]?.rowCount ?? 0;
   if (sides.some((side) => side.rowCount !== rowCount))
-    throw new DataError(`${name}: the inputs have ${sides.map((side) => side.rowCount).join(" and ")} rows in one partition`);
+    throw new DataError(`Cannot run ${name}: the inputs have ${sides.map((side) => side.rowCount).join(" and ")} rows in one partition`);
   const names = new Set<string>();
   for (const column of sides.flatMap((side) => side.names)) names.add(freeName(column, names));
   return { rowCount, names: [...names], vectors: sides.flatMap((side) => side.vectors) };

@@ -41,7 +41,7 @@ async function* downloadBlock(block: Block, transform: DownloadTransform): Async
   const named = withColumns(block, [{ name: column, node: expression }], name);
   const paths = vectorOf(named, column) as Vector;
   if (valueType(paths.type).kind !== "string" && paths.type.kind !== "null")
-    throw new DataError(`${name}: a path or a URL is a text: ${expressionText(expression)} is ${typeName(paths.type)}`);
+    throw new DataError(`Cannot run ${name}: a path or a URL is a text: ${expressionText(expression)} is ${typeName(paths.type)}`);
   const read = columnReader(column, paths);
   const ahead: Promise<Uint8Array | null>[] = [];
   const { rowCount } = block;

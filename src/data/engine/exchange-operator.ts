@@ -210,7 +210,7 @@ export class ExchangeOperator implements Operator {
     const isZip = this.#options.combines === "zip";
     if (isZip && rowCounts.some((count) => count !== rowCounts[0])) {
       this.#options.events.onFailure(
-        new DataError(`${this.name}: the datasets have different numbers of rows: ${rowCounts.join(", ")}`, {
+        new DataError(`Cannot run ${this.name}: the datasets have different numbers of rows: ${rowCounts.join(", ")}`, {
           hint: "zip pairs the first row with the first, and so on: filter both sides alike, or join them by a key",
         }),
       );

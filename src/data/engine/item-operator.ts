@@ -73,7 +73,7 @@ export class ItemOperator extends DriverOperator {
     const { items, rowsPerBlock } = this.#source;
     if (this.#iterator === undefined) {
       if (this.#source.isRead)
-        throw new DataError(`${this.name}: its items were read before, and an iterator gives them once`, {
+        throw new DataError(`Cannot run ${this.name}: its items were read before, and an iterator gives them once`, {
           hint: "keep the rows with materialize(), and consume what that gives as often as you like",
         });
       this.#source.isRead = true;

@@ -192,7 +192,7 @@ function keyType(
   const unified = unifyTypes(a, b);
   if (unified === undefined)
     throw new DataError(
-      `${name}: the keys have no type in common: ${JSON.stringify(left)} is ${typeName(a)} on the left and ${JSON.stringify(right)} is ${typeName(b)} on the right`,
+      `Cannot run ${name}: the keys have no type in common: ${JSON.stringify(left)} is ${typeName(a)} on the left and ${JSON.stringify(right)} is ${typeName(b)} on the right`,
       { hint: "give both sides keys of one type, such as by the option schema where they are read, or in a map before the join" },
     );
   return unified;
@@ -221,7 +221,7 @@ function resultNames(
   const names = [...leftNames, ...rightNames];
   const twice = names.find((column, i) => names.indexOf(column) !== i);
   if (hasBoth && twice !== undefined)
-    throw new DataError(`${name}: both sides have a column ${JSON.stringify(twice)}`, {
+    throw new DataError(`Cannot run ${name}: both sides have a column ${JSON.stringify(twice)}`, {
       hint: 'set leftSuffix or rightSuffix, such as { rightSuffix: "Right" }, or drop one of the two before',
     });
   return { leftNames, rightNames };

@@ -56,7 +56,8 @@ export class ChainActor {
   constructor([first, ...others]: readonly Transform[], ...args: readonly unknown[]) {
     const { fn, name } = first as Extract<Transform, { fn: unknown }>;
     const instance = new (fn as unknown as UserClass)(...args);
-    if (typeof instance.call !== "function") throw new TypeError(`${name}: a class of a transform has a method call(${argumentOf(first)})`);
+    if (typeof instance.call !== "function")
+      throw new TypeError(`Cannot run ${name}: a class of a transform has a method call(${argumentOf(first)})`);
     const { call } = instance;
     this.#chain = [{ ...first, fn: (value: never) => Reflect.apply(call, instance, [value]) as unknown } as Transform, ...others];
   }

@@ -28,7 +28,7 @@ export function reshaped(block: Block, transform: ReshapeTransform): Block {
 function columnOf(name: string, block: Block, column: string): Vector {
   const vector = vectorOf(block, column);
   if (vector !== undefined) return vector;
-  throw new DataError(`${name}: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
+  throw new DataError(`Cannot run ${name}: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
 }
 
 /** A row for each element; one row, with a null, for a null and for an empty list. */
@@ -37,7 +37,7 @@ function exploded(block: Block, { name, column }: Extract<ReshapeTransform, { ki
   if (vector.type.kind === "null") return block;
   const [elements] = vector.children ?? [];
   if (vector.type.kind !== "list" || elements === undefined)
-    throw new DataError(`${name}: column ${JSON.stringify(column)} has the type ${typeName(vector.type)}, and a list is needed`);
+    throw new DataError(`Cannot run ${name}: column ${JSON.stringify(column)} has the type ${typeName(vector.type)}, and a list is needed`);
   const offsets = vector.offsets as Int32Array;
   const rows: number[] = [];
   const places: number[] = [];
@@ -63,16 +63,21 @@ function unpivoted(block: Block, { name, on, nameColumn, valueColumn }: Extract<
     (all, own, i) => {
       const unified = unifyTypes(all, own.type);
       if (unified !== undefined) return unified;
-      throw new DataError(`${name}: column ${JSON.stringify(on[i])} is ${typeName(own.type)}, and those before are ${typeName(all)}`, {
-        hint: "cast them to one type before",
-      });
+      throw new DataError(
+        `Cannot run ${name}: column ${JSON.stringify(on[i])} is ${typeName(own.type)}, and those before are ${typeName(all)}`,
+        {
+          hint: "cast them to one type before",
+        },
+      );
     },
     { kind: "null" },
   );
   const kept = block.names.filter((own) => !on.includes(own));
   const taken = kept.find((own) => own === nameColumn || own === valueColumn);
   if (taken !== undefined)
-    throw new DataError(`${name}: there is a column ${JSON.stringify(taken)} already`, { hint: "choose nameColumn and valueColumn" });
+    throw new DataError(`Cannot run ${name}: there is a column ${JSON.stringify(taken)} already`, {
+      hint: "choose nameColumn and valueColumn",
+    });
   const { rowCount } = block;
   const rows = Uint32Array.from({ length: rowCount * on.length }, (_, i) => Math.floor(i / on.length));
   const places = rows.map((row, i) => (i % on.length) * rowCount + row);

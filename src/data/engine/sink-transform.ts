@@ -39,7 +39,7 @@ export async function* writeToSink(
   try {
     const result = await sink.write(batches(), { taskId: getRuntimeContext().taskId ?? "driver" });
     if (!isRead)
-      throw new DataError(`${name}: write ended before it had read all batches, so rows would be lost`, {
+      throw new DataError(`Cannot run ${name}: write ended before it had read all batches, so rows would be lost`, {
         hint: "read them to the end: for await (const batch of batches)",
       });
     yield blockOfRows([{ result }], name);

@@ -116,7 +116,9 @@ export class SplitCoordinator {
     this.leave(split, this.#epoch?.number ?? 0);
     this.#withdraw(
       split,
-      new DataError(`streamingSplit: split ${split} is iterated twice at a time`, { hint: "give each consumer a split of its own" }),
+      new DataError(`Cannot call streamingSplit: split ${split} is iterated twice at a time`, {
+        hint: "give each consumer a split of its own",
+      }),
     );
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#withdraw(split, this.#lateError(split)), this.#request.timeoutMs);
@@ -166,7 +168,7 @@ export class SplitCoordinator {
   /** The consumer takes nothing more of the epoch, and does not wait for it. */
   leave(split: number, number: number): void {
     const epoch = this.#epoch;
-    if (number === 0) this.#withdraw(split, new DataError(`streamingSplit: split ${split} has left`));
+    if (number === 0) this.#withdraw(split, new DataError(`Cannot call streamingSplit: split ${split} has left`));
     if (epoch === undefined || epoch.number !== number) return;
     const own = epoch.splits[split] as Split;
     own.hasLeft = true;
@@ -231,7 +233,7 @@ export class SplitCoordinator {
     const missing = Array.from({ length: this.#request.splits }, (_, i) => i).filter((i) => !this.#arrivals.has(i));
     const names = `${missing.length === 1 ? "split" : "splits"} ${missing.join(", ")}`;
     return new DataError(
-      `streamingSplit: split ${split} waited ${this.#request.timeoutMs} ms for ${names}, which did not begin epoch ${this.#epochs + 1}`,
+      `Cannot call streamingSplit: split ${split} waited ${this.#request.timeoutMs} ms for ${names}, which did not begin epoch ${this.#epochs + 1}`,
       { hint: "see whether these consumers live, and iterate as often as the others; timeoutMs is how long to wait" },
     );
   }

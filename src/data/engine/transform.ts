@@ -13,7 +13,7 @@ import type { Field } from "../blocks/data-type.ts";
 import { LossSum, type OnError } from "../blocks/losses.ts";
 import { keepFile, keepOrigin, placeOf, rowPlace } from "../blocks/origin.ts";
 import { RowBytes } from "../blocks/row-bytes.ts";
-import { DataError } from "../errors.ts";
+import { DataError, DIFFERING_ROWS } from "../errors.ts";
 import { filteredRows, projected, unnested, withColumns } from "../expressions/evaluate.ts";
 import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressions/nodes.ts";
 import { keyVectors } from "../kernels/hash.ts";
@@ -345,7 +345,7 @@ async function* untilError(
 function iterableOf(value: unknown, name: string): Iterable<unknown> | AsyncIterable<unknown> {
   if (typeof value === "object" && value !== null && (Symbol.iterator in value || Symbol.asyncIterator in value))
     return value as Iterable<unknown>;
-  throw new DataError(`${name}: the function gives an array of rows, or an iterator of them: received ${typeof value}`, {
+  throw new DataError(`Cannot run ${name}: the function gives an array of rows, or an iterator of them: received ${typeof value}`, {
     hint: "return [] for no row; a function that gives one row for each belongs in map",
   });
 }
@@ -428,7 +428,10 @@ export async function* rebatch(blocks: Blocks, rows: number): AsyncGenerator<Blo
 
 function indexOfColumn(block: Block, column: string, name: string): number {
   const index = block.names.indexOf(column);
-  if (index < 0) throw new DataError(`${name}: there is no column ${JSON.stringify(column)}: there are ${listNames(block.names)}`);
+  if (index < 0)
+    throw new DataError(`Cannot run ${name}: there is no column ${JSON.stringify(column)}: there are ${listNames(block.names)}`, {
+      hint: DIFFERING_ROWS,
+    });
   return index;
 }
 
@@ -481,7 +484,7 @@ function renameColumns(block: Block, columns: Readonly<Record<string, string>>, 
   for (const column of Object.keys(columns)) indexOfColumn(block, column, name);
   const names = block.names.map((own) => (Object.hasOwn(columns, own) ? (columns[own] as string) : own));
   const twice = names.find((own, i) => names.indexOf(own) !== i);
-  if (twice !== undefined) throw new DataError(`${name}: two columns would be named ${JSON.stringify(twice)}`);
+  if (twice !== undefined) throw new DataError(`Cannot run ${name}: two columns would be named ${JSON.stringify(twice)}`);
   return { ...block, names };
 }
 

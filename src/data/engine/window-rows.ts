@@ -50,7 +50,7 @@ export function windowVector(name: string, groups: OrderedGroups, spec: WindowSp
 function columnOf(name: string, block: Block, column: string): Vector {
   const vector = vectorOf(block, column);
   if (vector !== undefined) return vector;
-  throw new DataError(`${name}: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
+  throw new DataError(`Cannot run ${name}: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
 }
 
 interface Numbers {
@@ -63,9 +63,12 @@ function numbersOf(name: string, block: Block, column: string): Numbers {
   const { kind }: DataType = vector.type;
   if (isNumberKind(kind) || kind === "int64" || kind === "uint64") return { values: toFloat64(vector), vector };
   if (kind === "null") return { values: new Float64Array(vector.length), vector };
-  throw new DataError(`${name}: column ${JSON.stringify(column)} has the type ${typeName(vector.type)}, and numbers are needed`, {
-    hint: `cast it before: withColumn(${JSON.stringify(column)}, col(${JSON.stringify(column)}).cast("float64"))`,
-  });
+  throw new DataError(
+    `Cannot run ${name}: column ${JSON.stringify(column)} has the type ${typeName(vector.type)}, and numbers are needed`,
+    {
+      hint: `cast it before: withColumn(${JSON.stringify(column)}, col(${JSON.stringify(column)}).cast("float64"))`,
+    },
+  );
 }
 
 /** Runs a loop for each group. */

@@ -144,7 +144,7 @@ function hasEmptyFiles({ partitionBy, format }: WriteTransform): boolean {
 async function openNext(partition: string, open: Map<string, OpenFile>, transform: WriteTransform): Promise<OpenFile> {
   if (open.size >= PARTITIONS_OF_TASK_MAX)
     throw new DataError(
-      `${transform.name}: more than ${PARTITIONS_OF_TASK_MAX} combinations of ${transform.partitionBy.join(", ")} in one task`,
+      `Cannot run ${transform.name}: more than ${PARTITIONS_OF_TASK_MAX} combinations of ${transform.partitionBy.join(", ")} in one task`,
       { hint: "partition by columns of fewer values" },
     );
   const file = await (transform.format.kind === "images" ? openImages(partition, transform) : openFile(partition, transform));

@@ -8,7 +8,6 @@
 import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
 import { BOOL, type DataType, isNumberKind, sameType, type TimeUnit, typeName } from "../blocks/data-type.ts";
 import { nullVector, toFloat64, type Vector } from "../blocks/vector.ts";
-import { buildVector } from "../blocks/vector-builder.ts";
 import { wideValues } from "./arithmetic.ts";
 import { compareDecimals, isDecimalComparison } from "./decimal-comparison.ts";
 import type { ComparisonName, LiteralValue } from "./nodes.ts";
@@ -25,6 +24,7 @@ import {
   type Operand,
   stepOf,
   TypeProblem,
+  literalVector,
 } from "./operand.ts";
 
 /** The basic comparisons. Others follow from them: `gt` swaps the operands of `lt`, and `ne` negates `eq`. */
@@ -245,7 +245,7 @@ export const isIn: Kernel = (inputs, length, args) => {
   const bits = new Uint8Array(bitmapBytes(length));
   const equals = comparison("eq");
   for (const value of values) {
-    const found = equals([input, { vector: buildVector([value]), isConstant: true }], length, []).values as Uint8Array;
+    const found = equals([input, { vector: literalVector(value), isConstant: true }], length, []).values as Uint8Array;
     for (let i = 0; i < bits.length; i += 1) bits[i] = (bits[i] as number) | (found[i] as number);
   }
   return booleans(bits, length, nulls);

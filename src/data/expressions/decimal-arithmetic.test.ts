@@ -115,6 +115,6 @@ describe("casts to decimals", () => {
     );
     expect(() => computed(block, col("text").cast("decimal<2, 2>"))).toThrow("does not hold");
     for (const name of ["decimal", "decimal<0, 0>", "decimal<5, 6>", "decimal<77, 2>", "decimal<5>"])
-      expect(() => col("x").cast(name as "int8")).toThrow("cast takes the name of a type");
+      expect(() => col("x").cast(name as "int8")).toThrow("Cannot call cast: it takes the name of a type");
   });
 });

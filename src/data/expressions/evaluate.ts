@@ -5,7 +5,7 @@
  * for the dictionary's values alone; otherwise the values are written out. An error of a row or a type shows the part of the expression that raised it.
  */
 import { type Block, vectorOf } from "../blocks/block.ts";
-import { NULL, typeName } from "../blocks/data-type.ts";
+import { typeName } from "../blocks/data-type.ts";
 import { rowPlace } from "../blocks/origin.ts";
 import {
   codesOf,
@@ -18,8 +18,8 @@ import {
   UnsafeInteger,
   type Vector,
 } from "../blocks/vector.ts";
-import { buildVector, MisfitError } from "../blocks/vector-builder.ts";
-import { DataError } from "../errors.ts";
+import { MisfitError } from "../blocks/vector-builder.ts";
+import { DataError, DIFFERING_ROWS } from "../errors.ts";
 import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./arithmetic.ts";
 import { arrayToList } from "./arrays.ts";
 import { cast } from "./cast.ts";
@@ -37,7 +37,7 @@ import {
   ROW_NUMBER,
 } from "./nodes.ts";
 import { monotonicallyIncreasingId, random, uuid } from "./generators.ts";
-import { expanded, type Kernel, type Operand, RowProblem, TypeProblem } from "./operand.ts";
+import { expanded, type Kernel, literalVector, type Operand, RowProblem, TypeProblem } from "./operand.ts";
 import { structField, withNullsOf } from "./structs.ts";
 import { textConcat, textFunctions } from "./texts.ts";
 import { timeText } from "./time-formats.ts";
@@ -109,7 +109,7 @@ export function filteredRows(block: Block, node: ExpressionNode, name: string): 
   const vector = computed(block, node, name);
   if (vector.type.kind === "null") return new Uint32Array(0);
   if (vector.type.kind !== "bool")
-    throw new DataError(`${name}: a filter is true or false for each row: ${expressionText(node)} is ${typeName(vector.type)}`, {
+    throw new DataError(`Cannot run ${name}: a filter is true or false for each row: ${expressionText(node)} is ${typeName(vector.type)}`, {
       hint: "compare it, such as with .ne(0) or .isNotNull()",
     });
   return trueRows(vector);
@@ -138,7 +138,7 @@ export function unnested(block: Block, node: ExpressionNode, name: string): Bloc
   // A block stays as it is if all its structs are null and no type says their fields: columns that other blocks get are null there.
   if (type.kind === "null") return block;
   if (type.kind !== "struct" || type.as === "tensor")
-    throw new DataError(`${name}: unnest takes a struct: ${expressionText(node)} is ${typeName(type)}`);
+    throw new DataError(`Cannot run ${name}: unnest takes a struct: ${expressionText(node)} is ${typeName(type)}`);
   return placed(
     block,
     type.fields.map((field, i) => [field.name, withNullsOf((children as Vector[])[i] as Vector, vector)]),
@@ -174,8 +174,7 @@ function computed(block: Block, node: ExpressionNode, name: string): Vector {
 
 function evaluate(block: Block, node: ExpressionNode, name: string): Operand {
   if (node.kind === "literal") {
-    const { value } = node;
-    return { vector: value === null ? nullVector(NULL, 1) : buildVector([value]), isConstant: true };
+    return { vector: literalVector(node.value), isConstant: true };
   }
   if (node.kind === "userCall") {
     const inputs = node.inputs.map((input) => ({ name: expressionText(input), vector: computed(block, input, name) }));
@@ -187,7 +186,8 @@ function evaluate(block: Block, node: ExpressionNode, name: string): Operand {
     if (vector !== undefined) return { vector, isConstant: false };
     const known = block.names.filter((one) => one !== ROW_NUMBER).map((one) => JSON.stringify(one));
     throw new DataError(
-      `${name}: there is no column ${JSON.stringify(column)}: there are ${known.length === 0 ? "none" : known.join(", ")}`,
+      `Cannot run ${name}: there is no column ${JSON.stringify(column)}: there are ${known.length === 0 ? "none" : known.join(", ")}`,
+      { hint: DIFFERING_ROWS },
     );
   }
   const inputs = node.inputs.map((input) => evaluate(block, input, name));

@@ -110,7 +110,7 @@ export class Expression<out T = unknown, out N extends string = string> {
    */
   round(digits = 0): Expression<Arithmetic<T>, N> {
     if (!Number.isInteger(digits) || digits < 0 || digits > 15)
-      throw new RangeError(`round takes a number of digits from 0 to 15: received ${describeValue(digits)}`);
+      throw new RangeError(`Cannot call round: it takes a number of digits from 0 to 15: received ${describeValue(digits)}`);
     return digits === 0 ? this.#call("round") : this.#call("round", digits);
   }
 
@@ -248,12 +248,12 @@ export class Expression<out T = unknown, out N extends string = string> {
    * @throws TypeError for null and NaN, which equal nothing, and for values of two kinds
    */
   isIn(values: readonly Exclude<LiteralValue, null>[]): Expression<Strict<boolean, T>, N> {
-    if (!Array.isArray(values)) throw new TypeError(`isIn takes an array of values: received ${describeValue(values)}`);
+    if (!Array.isArray(values)) throw new TypeError(`Cannot call isIn: it takes an array of values: received ${describeValue(values)}`);
     const checked = values.map((value) => checkedLiteral("isIn", value));
     if (checked.some((value) => value === null || Number.isNaN(value)))
-      throw new TypeError("isIn takes no null and no NaN, which equal nothing: ask for nulls by isNull()");
+      throw new TypeError("Cannot call isIn: it takes no null and no NaN, which equal nothing: ask for nulls by isNull()");
     const kinds = new Set(checked.map((value) => (typeof value === "bigint" ? "number" : typeof value)));
-    if (kinds.size > 1) throw new TypeError(`isIn takes values of one kind: received ${[...kinds].join(" and ")}`);
+    if (kinds.size > 1) throw new TypeError(`Cannot call isIn: it takes values of one kind: received ${[...kinds].join(" and ")}`);
     return this.#call("isIn", checked);
   }
 
@@ -278,7 +278,9 @@ export class Expression<out T = unknown, out N extends string = string> {
   cast(type: string, options: { onError?: "throw" | "null" | undefined } = {}): Expression<any, N> {
     const { onError } = readOptions(options, { of: "cast", options: { onError: oneOf(["throw", "null"], "throw") } });
     if (typeof type !== "string" || parseType(type) === undefined || type === "null")
-      throw new TypeError(`cast takes the name of a type: received ${describeValue(type)}; types are ${TYPE_NAMES.join(", ")}`);
+      throw new TypeError(
+        `Cannot call cast: it takes the name of a type: received ${describeValue(type)}; types are ${TYPE_NAMES.join(", ")}`,
+      );
     return onError === "throw" ? this.#call("cast", type) : this.#call("cast", type, onError);
   }
 
@@ -535,7 +537,9 @@ class TextFunctions<out T, out N extends string> {
   extract<const P extends string | RegExp>(pattern: P): Expression<Strict<Record<GroupNames<P>, string | null> | null, T>, N> {
     const checked = requirePattern("str.extract", pattern);
     if (groupsOf(checked).groups === undefined)
-      throw new TypeError(`str.extract takes a regular expression with named groups, such as (?<year>\\d+): received ${String(pattern)}`);
+      throw new TypeError(
+        `Cannot call str.extract: it takes a regular expression with named groups, such as (?<year>\\d+): received ${String(pattern)}`,
+      );
     return this.#call("str.extract", checked);
   }
 
@@ -726,7 +730,7 @@ class TimeFunctions<out T, out N extends string> {
     const unknown = unknownCode(requireText("dt.strftime", format));
     if (unknown !== undefined)
       throw new TypeError(
-        `dt.strftime takes the codes ${CODE_NAMES} behind %: received ${describeValue(unknown)} in ${describeValue(format)}`,
+        `Cannot call dt.strftime: it takes the codes ${CODE_NAMES} behind %: received ${describeValue(unknown)} in ${describeValue(format)}`,
       );
     return this.#call("dt.strftime", format);
   }
@@ -776,7 +780,7 @@ class ListFunctions<out T, out N extends string> {
   /** Whether an element equals the value. */
   contains(value: Exclude<LiteralValue, null>): Expression<Strict<boolean, T>, N> {
     const checked = checkedLiteral("list.contains", value);
-    if (checked === null) throw new TypeError("list.contains takes a value: null equals nothing");
+    if (checked === null) throw new TypeError("Cannot call list.contains: it takes a value: null equals nothing");
     return this.#call("list.contains", checked);
   }
 
@@ -788,7 +792,8 @@ class ListFunctions<out T, out N extends string> {
   slice(start: number, end?: number, step = 1): Expression<T, N> {
     requireWhole("list.slice", start);
     if (end !== undefined) requireWhole("list.slice", end);
-    if (!Number.isSafeInteger(step) || step < 1) throw new RangeError(`list.slice takes a step from 1: received ${describeValue(step)}`);
+    if (!Number.isSafeInteger(step) || step < 1)
+      throw new RangeError(`Cannot call list.slice: it takes a step from 1: received ${describeValue(step)}`);
     return this.#call("list.slice", start, end, step);
   }
 
@@ -905,7 +910,9 @@ export function when<const N extends string, const O extends Operand>(
 
 function nodesOfChoice(condition: Expression, value: Operand): readonly ExpressionNode[] {
   if (!(condition instanceof Expression))
-    throw new TypeError(`when takes a condition that is an expression, such as col("km").gt(10): received ${describeValue(condition)}`);
+    throw new TypeError(
+      `Cannot call when: it takes a condition that is an expression, such as col("km").gt(10): received ${describeValue(condition)}`,
+    );
   return [nodeOf(condition), nodeOfOperand("when", value)];
 }
 
@@ -928,7 +935,8 @@ export function star(): Star {
  * @throws TypeError unless given an expression
  */
 export function unnest<T, N extends string>(expression: Expression<T, N>): Unnest<T, N> {
-  if (!(expression instanceof Expression)) throw new TypeError(`unnest takes an expression: received ${describeValue(expression)}`);
+  if (!(expression instanceof Expression))
+    throw new TypeError(`Cannot call unnest: it takes an expression: received ${describeValue(expression)}`);
   return new Unnest<T, N>(expression);
 }
 
@@ -959,13 +967,14 @@ export function udf(
   fn: (...columns: never[]) => unknown,
   options: { type?: string | undefined } = {},
 ): (...columns: readonly Operand[]) => Expression<any, any> {
-  if (pythonCodeOf(fn) !== undefined) throw new TypeError("udf takes a function of JavaScript: those of Python belong in mapBatches");
+  if (pythonCodeOf(fn) !== undefined)
+    throw new TypeError("Cannot call udf: it takes a function of JavaScript: those of Python belong in mapBatches");
   requireFunction("udf", fn);
-  if (isClass(fn)) throw new TypeError(`udf takes a function: received the class ${fn.name}; classes belong in mapBatches`);
+  if (isClass(fn)) throw new TypeError(`Cannot call udf: it takes a function: received the class ${fn.name}; classes belong in mapBatches`);
   const { type } = readOptions(options, { of: "udf", options: { type: TYPE } });
   const name = fn.name === "" ? "udf" : fn.name;
   return (...columns) => {
-    if (columns.length === 0) throw new TypeError(`${name} takes a column for each of its parameters: received none`);
+    if (columns.length === 0) throw new TypeError(`Cannot call ${name}: it takes a column for each of its parameters: received none`);
     const inputs = columns.map((column) => nodeOfOperand(name, column));
     return new Expression({ kind: "userCall", name, fn, inputs, type: type === undefined ? undefined : parseType(type) });
   };
@@ -1012,43 +1021,52 @@ function nodeOfOperand(method: string, other: Operand): ExpressionNode {
 function checkedLiteral(method: string, value: unknown): LiteralValue {
   switch (typeof value) {
     case "number":
-    case "string":
     case "boolean":
       return value;
+    case "string":
+      return requireText(method, value);
     case "bigint":
-      if (BigInt.asIntN(64, value) !== value) throw new RangeError(`${method} takes whole numbers of 64 bits: received ${value}n`);
+      if (BigInt.asIntN(64, value) !== value && BigInt.asUintN(64, value) !== value)
+        throw new RangeError(`Cannot call ${method}: it takes whole numbers of 64 bits: received ${value}n`);
       return value;
     default:
       if (value === null) return null;
       if (value instanceof Date && !Number.isNaN(value.getTime())) return new Date(value);
       throw new TypeError(
-        `${method} takes an expression, a number, a bigint, a text, a boolean, a Date or null: received ${describeValue(value)}`,
+        `Cannot call ${method}: it takes an expression, a number, a bigint, a text, a boolean, a Date or null: received ${describeValue(value)}`,
       );
   }
 }
 
 function requireName(method: string, name: unknown): void {
-  if (typeof name !== "string") throw new TypeError(`${method} takes the name of a column: received ${describeValue(name)}`);
+  if (typeof name !== "string")
+    throw new TypeError(`Cannot call ${method}: it takes the name of a column: received ${describeValue(name)}`);
 }
 
 function requireText(method: string, text: unknown): string {
-  if (typeof text !== "string") throw new TypeError(`${method} takes a text: received ${describeValue(text)}`);
+  if (typeof text !== "string") throw new TypeError(`Cannot call ${method}: it takes a text: received ${describeValue(text)}`);
+  if (!text.isWellFormed())
+    throw new RangeError(
+      `Cannot call ${method}: its text has half of a character that takes two units of UTF-16: received ${describeValue(text)}`,
+    );
   return text;
 }
 
 function requireUnit(method: string, unit: unknown): string {
   if (!ROUNDING_UNITS.includes(unit as string))
-    throw new TypeError(`${method} takes the name of a unit: received ${describeValue(unit)}; units are ${ROUNDING_UNITS.join(", ")}`);
+    throw new TypeError(
+      `Cannot call ${method}: it takes the name of a unit: received ${describeValue(unit)}; units are ${ROUNDING_UNITS.join(", ")}`,
+    );
   return unit as string;
 }
 
 function requireSearched(method: string, text: unknown): string {
-  if (text === "") throw new RangeError(`${method} takes a text of one character or more: received ""`);
+  if (text === "") throw new RangeError(`Cannot call ${method}: it takes a text of one character or more: received ""`);
   return requireText(method, text);
 }
 
 function requireWhole(method: string, place: unknown): number {
-  if (!Number.isSafeInteger(place)) throw new TypeError(`${method} takes a whole number: received ${describeValue(place)}`);
+  if (!Number.isSafeInteger(place)) throw new TypeError(`Cannot call ${method}: it takes a whole number: received ${describeValue(place)}`);
   return place as number;
 }
 
@@ -1057,6 +1075,6 @@ const PADDED_MAX = 65_536;
 
 function requireSize(method: string, size: unknown): number {
   if (!Number.isSafeInteger(size) || (size as number) < 0 || (size as number) > PADDED_MAX)
-    throw new RangeError(`${method} takes a length from 0 to ${PADDED_MAX}: received ${describeValue(size)}`);
+    throw new RangeError(`Cannot call ${method}: it takes a length from 0 to ${PADDED_MAX}: received ${describeValue(size)}`);
   return size as number;
 }

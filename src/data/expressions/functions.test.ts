@@ -521,8 +521,10 @@ test("several columns at once are computed from the columns as they were", () =>
     [10, 20, null],
     [2, 3, null],
   ]);
-  expect(() => columnsTransform({})).toThrow("withColumns takes an object of expressions by the names of columns: received {}");
-  expect(() => columnsTransform({ a: 1 })).toThrow('withColumns takes expressions: received 1 for "a"');
+  expect(() => columnsTransform({})).toThrow(
+    "Cannot call withColumns: it takes an object of expressions by the names of columns: received {}",
+  );
+  expect(() => columnsTransform({ a: 1 })).toThrow('Cannot call withColumns: it takes expressions: received 1 for "a"');
   expect(() => columnsTransform({ a: col("a").download() })).toThrow("a download, which withColumn takes alone");
 });
 
@@ -572,9 +574,9 @@ test("fields of structs as columns, in the place of those of their names", () =>
     ["1", null, null],
   ]);
   expect(() => unnested(blockOf([1], FLOAT64), nodeOf(col("v")), "test")).toThrow("test: unnest takes a struct: v is float64");
-  expect(() => unnest(1 as never)).toThrow("unnest takes an expression: received 1");
+  expect(() => unnest(1 as never)).toThrow("Cannot call unnest: it takes an expression: received 1");
   expect(() => columnsTransform({ a: unnest(col("a")) })).toThrow("which withColumns takes in place of the object");
-  expect(() => selectTransform([unnest(col("a"))])).toThrow("selectColumns takes no unnest(...)");
+  expect(() => selectTransform([unnest(col("a"))])).toThrow("Cannot call selectColumns: it takes no unnest(...)");
 });
 
 test("all columns and others", () => {
@@ -582,7 +584,7 @@ test("all columns and others", () => {
   expect(transform.name).toBe("selectColumns(*, b, c: a + 1)");
   expect(transform).toMatchObject({ kind: "withColumns", columns: [{ name: "b" }, { name: "c" }] });
   expect(selectTransform([star()])).toEqual({ kind: "withColumns", name: "selectColumns(*)", columns: [] });
-  expect(() => selectTransform(["a", star()])).toThrow("selectColumns takes star() once, before the other columns");
+  expect(() => selectTransform(["a", star()])).toThrow("Cannot call selectColumns: it takes star() once, before the other columns");
   expect(() => selectTransform([star(), col("a").as("b"), "b"])).toThrow('two columns would be named "b"');
 });
 
@@ -645,7 +647,9 @@ test("values by conditions: the first that is true decides, null is not true, an
   expect(() => computed([1], INT64, when(value.gt(0), "x").otherwise(value))).toThrow(
     "takes values of one type: received string and int64",
   );
-  expect(() => when(true as never, 1)).toThrow('when takes a condition that is an expression, such as col("km").gt(10): received true');
+  expect(() => when(true as never, 1)).toThrow(
+    'Cannot call when: it takes a condition that is an expression, such as col("km").gt(10): received true',
+  );
 });
 
 test("rounded to digits behind the point", () => {
@@ -659,7 +663,7 @@ test("rounded to digits behind the point", () => {
   ]);
   expect(valuesOf(computed([7, null], INT64, col("v").round(2)))).toEqual([7, null]);
   for (const digits of [-1, 0.5, 16, "2"])
-    expect(() => col("v").round(digits as number)).toThrow("round takes a number of digits from 0 to 15: received");
+    expect(() => col("v").round(digits as number)).toThrow("Cannot call round: it takes a number of digits from 0 to 15: received");
 });
 
 describe("casts", () => {
@@ -864,49 +868,63 @@ test("an error names the row of the file, the rows that it may be, or none where
 });
 
 test.each<[string, () => unknown, string]>([
-  ["col of a number", () => col(1 as never), "col takes the name of a column: received 1"],
+  ["col of a number", () => col(1 as never), "Cannot call col: it takes the name of a column: received 1"],
   [
     "lit of an object",
     () => lit({} as never),
-    "lit takes an expression, a number, a bigint, a text, a boolean, a Date or null: received {}",
+    "Cannot call lit: it takes an expression, a number, a bigint, a text, a boolean, a Date or null: received {}",
   ],
-  ["lit of no time", () => lit(new Date(Number.NaN)), "lit takes an expression"],
-  ["lit beyond 64 bits", () => lit(2n ** 63n), "lit takes whole numbers of 64 bits: received 9223372036854775808n"],
-  ["add of undefined", () => col("a").add(undefined as never), "add takes an expression, a number"],
-  ["cast to no type", () => col("a").cast("integer" as never), 'cast takes the name of a type: received "integer"; types are int8'],
-  ["isIn of null", () => col("a").isIn([null as never]), "isIn takes no null and no NaN"],
-  ["isIn of two kinds", () => col("a").isIn([1, "a"]), "isIn takes values of one kind: received number and string"],
-  ["isIn of no array", () => col("a").isIn(1 as never), "isIn takes an array of values: received 1"],
-  ["split by nothing", () => col("a").str.split(""), 'str.split takes a text of one character or more: received ""'],
-  ["contains of a number", () => col("a").str.contains(1 as never), "str.contains takes a text: received 1"],
-  ["slice at a half", () => col("a").str.slice(0.5), "str.slice takes a whole number: received 0.5"],
-  ["pad without end", () => col("a").str.padStart(1e9), "str.padStart takes a length from 0 to 65536"],
-  ["a pattern of a number", () => col("a").str.matchRegex(1 as never), "str.matchRegex takes a regular expression: received 1"],
+  ["lit of no time", () => lit(new Date(Number.NaN)), "Cannot call lit: it takes an expression"],
+  ["lit beyond 64 bits", () => lit(2n ** 64n), "Cannot call lit: it takes whole numbers of 64 bits: received 18446744073709551616n"],
+  ["lit of half a character", () => lit("\ud83d"), "Cannot call lit: its text has half of a character"],
+  ["contains of half a character", () => col("a").str.contains("a\ude00"), "Cannot call str.contains: its text has half of a character"],
+  ["add of undefined", () => col("a").add(undefined as never), "Cannot call add: it takes an expression, a number"],
+  [
+    "cast to no type",
+    () => col("a").cast("integer" as never),
+    'Cannot call cast: it takes the name of a type: received "integer"; types are int8',
+  ],
+  ["isIn of null", () => col("a").isIn([null as never]), "Cannot call isIn: it takes no null and no NaN"],
+  ["isIn of two kinds", () => col("a").isIn([1, "a"]), "Cannot call isIn: it takes values of one kind: received number and string"],
+  ["isIn of no array", () => col("a").isIn(1 as never), "Cannot call isIn: it takes an array of values: received 1"],
+  ["split by nothing", () => col("a").str.split(""), 'Cannot call str.split: it takes a text of one character or more: received ""'],
+  ["contains of a number", () => col("a").str.contains(1 as never), "Cannot call str.contains: it takes a text: received 1"],
+  ["slice at a half", () => col("a").str.slice(0.5), "Cannot call str.slice: it takes a whole number: received 0.5"],
+  ["pad without end", () => col("a").str.padStart(1e9), "Cannot call str.padStart: it takes a length from 0 to 65536"],
+  [
+    "a pattern of a number",
+    () => col("a").str.matchRegex(1 as never),
+    "Cannot call str.matchRegex: it takes a regular expression: received 1",
+  ],
   [
     "a pattern that is none",
     () => col("a").str.countRegex("("),
-    "str.countRegex takes a regular expression: Invalid regular expression: /(/",
+    "Cannot call str.countRegex: it takes a regular expression: Invalid regular expression: /(/",
   ],
-  ["a sticky pattern", () => col("a").str.findRegex(/a/y), "str.findRegex takes no regular expression with the flag y: received /a/y"],
-  ["extract without names", () => col("a").str.extract("(a)"), "str.extract takes a regular expression with named groups"],
-  ["count of nothing", () => col("a").str.count(""), "str.count takes a text of one character or more"],
-  ["repeat below zero", () => col("a").str.repeat(-1), "str.repeat takes a length from 0 to 65536: received -1"],
-  ["trim of a number", () => col("a").str.trim(1 as never), "str.trim takes a text: received 1"],
-  ["get at a half", () => col("a").list.get(0.5), "list.get takes a whole number: received 0.5"],
+  [
+    "a sticky pattern",
+    () => col("a").str.findRegex(/a/y),
+    "Cannot call str.findRegex: it takes no regular expression with the flag y: received /a/y",
+  ],
+  ["extract without names", () => col("a").str.extract("(a)"), "Cannot call str.extract: it takes a regular expression with named groups"],
+  ["count of nothing", () => col("a").str.count(""), "Cannot call str.count: it takes a text of one character or more"],
+  ["repeat below zero", () => col("a").str.repeat(-1), "Cannot call str.repeat: it takes a length from 0 to 65536: received -1"],
+  ["trim of a number", () => col("a").str.trim(1 as never), "Cannot call str.trim: it takes a text: received 1"],
+  ["get at a half", () => col("a").list.get(0.5), "Cannot call list.get: it takes a whole number: received 0.5"],
   [
     "an unknown code",
     () => col("a").dt.strftime("%Y %f"),
-    'dt.strftime takes the codes YyCmdeHIMSpjaAbhBuwUWVGgDxFRTXrczZnt% behind %: received "%f" in "%Y %f"',
+    'Cannot call dt.strftime: it takes the codes YyCmdeHIMSpjaAbhBuwUWVGgDxFRTXrczZnt% behind %: received "%f" in "%Y %f"',
   ],
   ["a code cut off", () => col("a").dt.strftime("100%"), 'received "%" in "100%"'],
   [
     "an unknown unit",
     () => col("a").dt.floor("decade" as never),
-    'dt.floor takes the name of a unit: received "decade"; units are year, quarter',
+    'Cannot call dt.floor: it takes the name of a unit: received "decade"; units are year, quarter',
   ],
-  ["a step of zero", () => col("a").list.slice(0, 1, 0), "list.slice takes a step from 1: received 0"],
+  ["a step of zero", () => col("a").list.slice(0, 1, 0), "Cannot call list.slice: it takes a step from 1: received 0"],
   ["sort with another option", () => col("a").list.sort({ order: 1 } as never), "order"],
-  ["as a number", () => col("a").as(1 as never), "as takes the name of a column: received 1"],
+  ["as a number", () => col("a").as(1 as never), "Cannot call as: it takes the name of a column: received 1"],
 ])("%s is refused when it is built", (_, build, message) => {
   expect(build).toThrow(message);
 });
@@ -923,4 +941,19 @@ test("an expression shows itself", () => {
   ).toBe('(((a + 1) * b) > 2) and isIn(c, ["x"])');
   expect(String(col("t").str.replace("a", "b").eq(lit(null)))).toBe('str.replace(t, "a", "b") = null');
   expect(String(col("a".repeat(200))).length).toBeLessThan(150);
+});
+
+test("values of uint64 from 2^63 on are operands, exactly", () => {
+  const most = 2n ** 64n - 1n;
+  const values = [0n, 2n ** 63n - 1n, 2n ** 63n, most, null];
+  const of = (expression: Expression, type: DataType = { kind: "uint64", as: "bigint" }, given: readonly unknown[] = values): unknown[] =>
+    valuesOf(resultOf(blockOf(given, type), expression));
+  expect(of(col("v").eq(2n ** 63n))).toEqual([false, false, true, false, null]);
+  expect(of(col("v").ge(2n ** 63n))).toEqual([false, false, true, true, null]);
+  expect(of(lit(most).gt(col("v")))).toEqual([true, true, true, false, null]);
+  expect(of(col("v").isIn([most, 0n]))).toEqual([true, false, false, true, null]);
+  expect(of(col("v").fillNull(most))).toEqual([0n, 2n ** 63n - 1n, 2n ** 63n, most, most]);
+  expect(of(lit(most).sub(col("v")))).toEqual([most, 2n ** 63n, 2n ** 63n - 1n, 0n, null]);
+  expect(of(when(col("v").eq(0), most).otherwise(col("v")))).toEqual([most, 2n ** 63n - 1n, 2n ** 63n, most, null]);
+  expect(of(col("v").lt(2n ** 63n), BIG_INT64, [-1n, 2n ** 63n - 1n])).toEqual([true, true]);
 });

@@ -5,8 +5,10 @@
  * This file has the parts that all functions share: the rows with values, and errors of a row.
  */
 import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
-import { BIG_INT64, BOOL, type DataType, isNumberKind, typeName } from "../blocks/data-type.ts";
-import { isNull, takeVector, toFloat64, UnsafeInteger, type Vector } from "../blocks/vector.ts";
+import { BIG_INT64, BOOL, type DataType, isNumberKind, NULL, typeName } from "../blocks/data-type.ts";
+import { isNull, nullVector, takeVector, toFloat64, UnsafeInteger, type Vector } from "../blocks/vector.ts";
+import { buildVector } from "../blocks/vector-builder.ts";
+import type { LiteralValue } from "./nodes.ts";
 
 export interface Operand {
   readonly vector: Vector;
@@ -66,6 +68,15 @@ export class TypeProblem extends Error {
     this.hint = hint;
   }
 }
+
+/** A value of the expression itself, as a vector of one row. */
+export function literalVector(value: LiteralValue): Vector {
+  if (value === null) return nullVector(NULL, 1);
+  const isBeyondInt64 = typeof value === "bigint" && value > INT64_MAX;
+  return buildVector([value], isBeyondInt64 ? { kind: "uint64", as: "bigint" } : undefined);
+}
+
+const INT64_MAX = 2n ** 63n - 1n;
 
 /** How far a loop steps in the operand for each row. */
 export function stepOf({ isConstant }: Operand): 0 | 1 {

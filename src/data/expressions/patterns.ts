@@ -8,14 +8,16 @@ import { describeValue, messageOf } from "../../core/internal.ts";
 /** The pattern as it is searched for at all places. */
 export function requirePattern(method: string, pattern: unknown): RegExp {
   if (pattern instanceof RegExp) {
-    if (pattern.sticky) throw new TypeError(`${method} takes no regular expression with the flag y: received ${String(pattern)}`);
+    if (pattern.sticky)
+      throw new TypeError(`Cannot call ${method}: it takes no regular expression with the flag y: received ${String(pattern)}`);
     return new RegExp(pattern.source, pattern.global ? pattern.flags : `${pattern.flags}g`);
   }
-  if (typeof pattern !== "string") throw new TypeError(`${method} takes a regular expression: received ${describeValue(pattern)}`);
+  if (typeof pattern !== "string")
+    throw new TypeError(`Cannot call ${method}: it takes a regular expression: received ${describeValue(pattern)}`);
   try {
     return new RegExp(pattern, "gu");
   } catch (error) {
-    throw new TypeError(`${method} takes a regular expression: ${messageOf(error)}`, { cause: error });
+    throw new TypeError(`Cannot call ${method}: it takes a regular expression: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -114,17 +114,25 @@ test.each<[string, (...columns: never[]) => unknown, object, string]>([
 });
 
 test.each<[string, () => unknown, string]>([
-  ["a class", () => udf(class Model {} as never), "udf takes a function: received the class Model; classes belong in mapBatches"],
-  ["a value", () => udf(1 as never), "udf takes a function: received 1"],
+  [
+    "a class",
+    () => udf(class Model {} as never),
+    "Cannot call udf: it takes a function: received the class Model; classes belong in mapBatches",
+  ],
+  ["a value", () => udf(1 as never), "Cannot call udf: it takes a function: received 1"],
   [
     "Python",
     () => udf(pythonFunction("/code.py", "f", {}) as never),
-    "udf takes a function of JavaScript: those of Python belong in mapBatches",
+    "Cannot call udf: it takes a function of JavaScript: those of Python belong in mapBatches",
   ],
   ["a type that is none", () => udf(() => [], { type: "integer" as never }), "the name of a type is needed"],
   ["another option", () => udf(() => [], { typ: "int8" } as never), "typ"],
-  ["no column", () => (udf((): number[] => []) as () => unknown)(), "udf takes a column for each of its parameters: received none"],
-  ["an object as a column", () => udf((km: Float64Array) => km)({} as never), "udf takes an expression, a number"],
+  [
+    "no column",
+    () => (udf((): number[] => []) as () => unknown)(),
+    "Cannot call udf: it takes a column for each of its parameters: received none",
+  ],
+  ["an object as a column", () => udf((km: Float64Array) => km)({} as never), "Cannot call udf: it takes an expression, a number"],
 ])("%s is refused when it is built", (_, build, message) => {
   expect(build).toThrow(message);
 });

@@ -60,9 +60,12 @@ export class ByteWindow {
    */
   async grow(): Promise<void> {
     if (this.length >= RECORD_BYTES_MAX) {
-      throw new DataError(`${this.file}: the record at ${this.placeOf(this.start)} does not end within ${RECORD_BYTES_MAX} bytes`, {
-        hint: "a quote that is opened and never closed makes one record of the rest of a file",
-      });
+      throw new DataError(
+        `Cannot read ${this.file}: the record at ${this.placeOf(this.start)} does not end within ${RECORD_BYTES_MAX} bytes`,
+        {
+          hint: "a quote that is opened and never closed makes one record of the rest of a file",
+        },
+      );
     }
     await this.fill(Math.max(1, this.length * 2));
   }
@@ -80,7 +83,7 @@ export class ByteWindow {
   skipByteOrderMark(): void {
     const [a, b, c] = this.bytes;
     if (this.length >= 2 && ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)))
-      throw new DataError(`${this.file}: the file is UTF-16, and only UTF-8 is read`, {
+      throw new DataError(`Cannot read ${this.file}: the file is UTF-16, and only UTF-8 is read`, {
         hint: "save it as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8",
       });
     if (this.length >= 3 && a === 0xef && b === 0xbb && c === 0xbf) this.start += 3;
@@ -91,7 +94,7 @@ export class ByteWindow {
     const bad = badUtf8At(this.bytes.subarray(this.start, end));
     if (bad < 0) return;
     const byte = (this.bytes[this.start + bad] as number).toString(16).padStart(2, "0");
-    throw new DataError(`${this.file}: byte ${this.offsetOf(this.start + bad)} (0x${byte}) is no UTF-8`, {
+    throw new DataError(`Cannot read ${this.file}: byte ${this.offsetOf(this.start + bad)} (0x${byte}) is no UTF-8`, {
       hint:
         this.#encoding === undefined
           ? 'convert the file, such as by: iconv -f WINDOWS-1252 -t UTF-8; encodingErrors: "replace" reads such bytes as U+FFFD, and counts them'

@@ -232,10 +232,10 @@ test("a decimal comma makes numbers where it is asked for, and a point none", as
     rows: [["1234567.89", 5, 1000]],
   });
   const error = await errorOf("p;n;x\n1,5;5;1.234,5\n", { delimiter: ";", decimalSeparator: ",", schema });
-  expect(error.message).toBe('a.csv: row 1 (line 2) has "1.234,5" in column "x", and the column is float64');
+  expect(error.message).toBe('Cannot read a.csv: row 1 (line 2) has "1.234,5" in column "x", and the column is float64');
   const whole = await errorOf("n\n1,5\n", { delimiter: ";", decimalSeparator: ",", schema: { n: "int64" } });
   expect([whole.message, whole.hint]).toEqual([
-    'a.csv: row 1 (line 2) has "1,5" in column "n", and the column is int64',
+    'Cannot read a.csv: row 1 (line 2) has "1,5" in column "n", and the column is int64',
     'give the column a type that holds it: schema: { "n": "float64" }',
   ]);
 });
@@ -248,7 +248,9 @@ test("a first line that tells Excel the delimiter goes before the option, and is
         expect((await read(`${first}a;b\r\n1;"x;y"\r\n`, { delimiter }, chunkBytes)).rows).toEqual(rows);
   expect((await read(Buffer.from("\uFEFFsep=\t\r\na\tb\r\n1\tx;y\r\n", "utf16le"))).rows).toEqual(rows);
   expect((await read("sep=;\n1;x;y\n", { header: ["a", "b", "c"] })).rows).toEqual([[1, "x", "y"]]);
-  expect((await errorOf("sep=;\na;b\n1;2\n3\n")).message).toBe("a.csv: row 2 (line 4, byte 14) has 1 fields, and the header has 2");
+  expect((await errorOf("sep=;\na;b\n1;2\n3\n")).message).toBe(
+    "Cannot read a.csv: row 2 (line 4, byte 14) has 1 fields, and the header has 2",
+  );
   expect(await blocksOf("sep=;")).toEqual([]);
   expect((await read("sep=x,b\n1,2\n")).types).toEqual({ "sep=x": "int64", b: "int64" });
 });
@@ -263,7 +265,7 @@ test("quotes behind an escape, as Spark writes them", async () => {
   expect((await read('a\n"x\\"\n', {})).rows).toEqual([["x\\"]]);
   expect((await errorOf('a\n"x\\"\n', { escape: "\\" })).message).toContain("opens a quote that the file does not close");
   expect(await errorOf('a,b\n1,"say \\"hi\\""\n')).toMatchObject({
-    message: "a.csv: row 1 (line 2, byte 13) goes on behind a closing quote",
+    message: "Cannot read a.csv: row 1 (line 2, byte 13) goes on behind a closing quote",
     hint: expect.stringContaining('escape: "\\\\"'),
   });
   await expect(read("a\n1\n", { escape: "ab" })).rejects.toThrow("The escape of CSV is one ASCII character");
@@ -283,7 +285,7 @@ test("fields that a row lacks at its end are null where that is asked for", asyn
     });
   expect(await errorOf(file)).toMatchObject({ hint: expect.stringContaining('raggedRows: "fill"') });
   expect((await errorOf("a,b\n1,2,3\n", { raggedRows: "fill" })).message).toBe(
-    "a.csv: row 1 (line 2, byte 4) has 3 fields, and the header has 2",
+    "Cannot read a.csv: row 1 (line 2, byte 4) has 3 fields, and the header has 2",
   );
 });
 
@@ -314,7 +316,7 @@ test("options: delimiter, schema, columns, nullValues", async () => {
   const numbers = await read("a,b,c,d,e\n-128,65535,1.1,18446744073709551615,5\n", {
     schema: { a: "int8", b: "uint16", c: "float32", d: "uint64 as bigint", e: "timestamp[ms]" },
   }).catch((error: unknown) => error);
-  expect((numbers as Error).message).toBe('a.csv: row 1 (line 2) has "5" in column "e", and the column is timestamp[ms]');
+  expect((numbers as Error).message).toBe('Cannot read a.csv: row 1 (line 2) has "5" in column "e", and the column is timestamp[ms]');
   expect(
     (
       await read("a,b,c,d\n-128,65535,1.1,18446744073709551615\n", {
@@ -341,7 +343,7 @@ test("decimals have the digits that schema says, exact, or name the row", async 
     ],
   });
   const error = await read("p,w\n1.50,1\n1.005,1\n", { schema }).catch((found: unknown) => found);
-  expect((error as Error).message).toBe('a.csv: row 2 (line 3) has "1.005" in column "p", and the column is decimal<30, 2>');
+  expect((error as Error).message).toBe('Cannot read a.csv: row 2 (line 3) has "1.005" in column "p", and the column is decimal<30, 2>');
 });
 
 test("empty files, headers alone, one column with nulls", async () => {
@@ -412,16 +414,18 @@ test("a value that does not fit names its place, its type and the remedy", async
 
 test("lines are counted with those in quotes and empty ones", async () => {
   const error = await errorOf('a,b\n"x\ny",1\n\n"z",2\nw,abc\n', { schema: { b: "int64" } });
-  expect(error.message).toBe('a.csv: row 3 (line 6) has "abc" in column "b", and the column is int64');
+  expect(error.message).toBe('Cannot read a.csv: row 3 (line 6) has "abc" in column "b", and the column is int64');
   expect((await errorOf("d\n2026-01-31T10:00:00.123456Z\n", { schema: { d: "timestamp[ms]" } })).hint).toContain("timestamp[us]");
   expect((await errorOf("d\n2026-01-31T10:00\n", { schema: { d: "date" } })).hint).toContain("timestamp[ms]");
   expect((await errorOf("d\n300\n", { schema: { d: "uint8" } })).hint).toContain("int64");
 });
 
 test("ragged rows, open quotes and text behind quotes name row, line and byte", async () => {
-  expect((await errorOf("a,b\n1,2\n3\n")).message).toBe("a.csv: row 2 (line 3, byte 8) has 1 fields, and the header has 2");
-  expect((await errorOf("a,b\n1,2,3,4\n")).message).toBe("a.csv: row 1 (line 2, byte 4) has 4 fields, and the header has 2");
-  expect((await errorOf('a,b\n1,"2\n3,4\n')).message).toBe("a.csv: row 1 (line 2, byte 4) opens a quote that the file does not close");
+  expect((await errorOf("a,b\n1,2\n3\n")).message).toBe("Cannot read a.csv: row 2 (line 3, byte 8) has 1 fields, and the header has 2");
+  expect((await errorOf("a,b\n1,2,3,4\n")).message).toBe("Cannot read a.csv: row 1 (line 2, byte 4) has 4 fields, and the header has 2");
+  expect((await errorOf('a,b\n1,"2\n3,4\n')).message).toBe(
+    "Cannot read a.csv: row 1 (line 2, byte 4) opens a quote that the file does not close",
+  );
   expect((await errorOf('a,"b\n')).message).toContain("opens a quote that the file does not close");
   expect((await errorOf('a,b\n1,"2"x\n')).message).toBe("a.csv: row 1 (line 2, byte 9) goes on behind a closing quote");
   expect((await errorOf(TRICKY)).message).toContain("goes on behind a closing quote");
@@ -446,7 +450,7 @@ test("ragged rows are filled with nulls or left out where the options say so, at
     });
   }
   expect((await errorOf("a,b\n1\n1,2,3\n", { raggedRows: "fill" })).message).toBe(
-    "a.csv: row 2 (line 3, byte 6) has 3 fields, and the header has 2",
+    "Cannot read a.csv: row 2 (line 3, byte 6) has 3 fields, and the header has 2",
   );
   expect((await errorOf('a,b\n1\n3,"4\n', { raggedRows: "skip" })).message).toContain(
     "(line 3, byte 6) opens a quote that the file does not close",
@@ -456,7 +460,7 @@ test("ragged rows are filled with nulls or left out where the options say so, at
   );
   // Not the rows are wrong then, but the header or the delimiter.
   expect((await errorOf("a\n1,2\n3,4\n", { raggedRows: "skip" })).message).toBe(
-    "a.csv: all its rows (the first in line 2) have another number of fields than the header, which has 1",
+    "Cannot read a.csv: all its rows (the first in line 2) have another number of fields than the header, which has 1",
   );
   expect((await errorOf("a,b\n1\n")).hint).toContain('raggedRows: "fill"');
   expect((await errorOf("a,b\n1,2,3\n")).hint).toContain('raggedRows: "skip"');
@@ -492,10 +496,10 @@ test("lines before the header are left out, and lines are counted with them", as
     expect(await read(text, { skipLines: 3 }, chunk)).toEqual({ types: { a: "int64", b: "int64" }, rows: [[1, 2]] });
     expect((await read(text, { skipLines: 4, header: ["x", "y"] }, chunk)).rows).toEqual([[1, 2]]);
     expect(await blocksOf(text, { skipLines: 5 }, chunk)).toEqual([]);
-    expect((await errorOf(text, { skipLines: 99 }, chunk)).message).toBe("a.csv: it has 5 lines, and skipLines leaves out 99");
+    expect((await errorOf(text, { skipLines: 99 }, chunk)).message).toBe("Cannot read a.csv: it has 5 lines, and skipLines leaves out 99");
     expect(await blocksOf("", { skipLines: 1 }, chunk)).toEqual([]);
     expect((await errorOf(`${text}3\n`, { skipLines: 3 })).message).toBe(
-      "a.csv: row 2 (line 6, byte 46) has 1 fields, and the header has 2",
+      "Cannot read a.csv: row 2 (line 6, byte 46) has 1 fields, and the header has 2",
     );
   }
   expect((await errorOf("Report\na,b\n1,2\n")).hint).toContain("skipLines: 1");
@@ -503,14 +507,16 @@ test("lines before the header are left out, and lines are counted with them", as
 
 test("lines that end with CR alone are refused, and no header of all the file", async () => {
   for (const options of [{}, { header: false }, { header: ["a", "b"] }])
-    expect((await errorOf("a,b\r1,2\r3,4\r", options)).message).toBe("a.csv: its lines end with CR alone, and records end with LF or CRLF");
+    expect((await errorOf("a,b\r1,2\r3,4\r", options)).message).toBe(
+      "Cannot read a.csv: its lines end with CR alone, and records end with LF or CRLF",
+    );
   expect((await errorOf("title\ra,b\r1,2\r", { skipLines: 1 })).message).toContain("its lines end with CR alone");
   expect((await read('a,"b\rc"\r\n1,2\r\n')).rows).toEqual([[1, 2]]);
 });
 
 test("bad UTF-8 is named", async () => {
-  expect((await errorOf(Buffer.from("a,b\n1,M\xfcller\n", "latin1"))).message).toBe("a.csv: byte 7 (0xfc) is no UTF-8");
-  expect((await errorOf(Buffer.from("\xfc,b\n1,2\n", "latin1"))).message).toBe("a.csv: byte 0 (0xfc) is no UTF-8");
+  expect((await errorOf(Buffer.from("a,b\n1,M\xfcller\n", "latin1"))).message).toBe("Cannot read a.csv: byte 7 (0xfc) is no UTF-8");
+  expect((await errorOf(Buffer.from("\xfc,b\n1,2\n", "latin1"))).message).toBe("Cannot read a.csv: byte 0 (0xfc) is no UTF-8");
 });
 
 test("other encodings, by their names or by a mark, and where they are wrong", async () => {
@@ -525,7 +531,7 @@ test("other encodings, by their names or by a mark, and where they are wrong", a
     expect((await read(Buffer.from(utf16).swap16(), { encoding: "latin1" }, chunkBytes)).rows).toEqual(rows);
     expect((await read(`\uFEFF${text}`, { encoding: "latin1" }, chunkBytes)).rows).toEqual(rows);
     const cutOff = await errorOf(utf16.subarray(0, -1), {});
-    expect(cutOff.message).toBe(`a.csv: byte ${utf16.length - 2} (0x0a) is no utf-16le`);
+    expect(cutOff.message).toBe(`Cannot read a.csv: byte ${utf16.length - 2} (0x0a) is no utf-16le`);
   }
   expect(await errorOf(windows)).toMatchObject({
     hint: expect.stringMatching(/^name the encoding that the file has, such as encoding: "windows-1252"; encodingErrors/),

@@ -122,7 +122,7 @@ async function skip(window: ByteWindow, lines: number): Promise<void> {
       left -= 1;
     } else if (window.isLast) {
       const has = lines - left === 1 ? "one line" : `${lines - left} lines`;
-      throw new DataError(`${window.file}: it has ${has}, and skipLines leaves out ${lines}`);
+      throw new DataError(`Cannot read ${window.file}: it has ${has}, and skipLines leaves out ${lines}`);
     } else {
       await window.grow();
       window.endLastLine();
@@ -187,7 +187,7 @@ async function readHeader(window: ByteWindow, options: CsvOptions, form: FileFor
 }
 
 function linesEndWithCr(window: ByteWindow): DataError {
-  return new DataError(`${window.file}: its lines end with CR alone, and records end with LF or CRLF`, {
+  return new DataError(`Cannot read ${window.file}: its lines end with CR alone, and records end with LF or CRLF`, {
     hint: "convert it, such as by: tr '\\r' '\\n'; a CR within a field stands in quotes",
   });
 }
@@ -215,7 +215,7 @@ function asciiByte(of: string, text: string, excluded: string): number {
 function givenNames(file: string, header: false | readonly string[], fields: number): readonly string[] {
   if (header === false) return Array.from({ length: fields }, (_, i) => `column${i + 1}`);
   if (header.length === fields) return uniqueNames(header);
-  throw new DataError(`${file}: the option header has ${header.length} names, and the first record has ${fields} fields`);
+  throw new DataError(`Cannot read ${file}: the option header has ${header.length} names, and the first record has ${fields} fields`);
 }
 
 /** As pandas does it: a name that comes again gets a number. One that is empty is `columnN`. */
@@ -292,7 +292,8 @@ class CsvBlocks {
       const field = fields.get(name) as number;
       const type = fixed.get(name) ?? known.get(name) ?? inference[field]?.type(window.isLast, names.length === 1) ?? STRING;
       const column = textColumn(type, !fixed.has(name));
-      if (column === undefined) throw new DataError(`${window.file}: column ${JSON.stringify(name)} cannot be ${typeName(type)} in CSV`);
+      if (column === undefined)
+        throw new DataError(`Cannot read ${window.file}: column ${JSON.stringify(name)} cannot be ${typeName(type)} in CSV`);
       const isText = valueType(type).kind === "string" || type.kind === "null";
       const read = { name, field, column, isInferred: !fixed.has(name), hasCommas: hasCommas && !isText };
       if (this.#onError !== undefined) this.#forgive(read);
@@ -334,7 +335,7 @@ class CsvBlocks {
     const { columns } = this.#table;
     if (this.#place.rows === 0)
       throw new DataError(
-        `${this.#window.file}: all its rows (the first in line ${line}) have another number of fields than the header, which has ${columns}`,
+        `Cannot read ${this.#window.file}: all its rows (the first in line ${line}) have another number of fields than the header, which has ${columns}`,
         {
           hint: raggedHint(0, columns),
         },
@@ -442,7 +443,9 @@ class CsvBlocks {
   #raggedAt(line: number): DataError {
     const { columns, skippedAt } = this.#table;
     const at = line + this.#window.countLines(skippedAt);
-    return new DataError(`${this.#window.file}: the row in line ${at} has another number of fields than the header, which has ${columns}`);
+    return new DataError(
+      `Cannot read ${this.#window.file}: the row in line ${at} has another number of fields than the header, which has ${columns}`,
+    );
   }
 
   /** Makes fields that do not fit null, and with `skip` leaves out their rows. */
@@ -512,7 +515,7 @@ class CsvBlocks {
     const origin = isInferred ? `, as ${inferredBy}` : "";
     const where = `${file}: row ${row} (line ${line}) has ${shown} in column ${JSON.stringify(name)}`;
     const other = remedy === ROUNDED ? `, or ${JSON.stringify("float64")}, which rounds it` : "";
-    return new DataError(`${where}, and the column is ${typeName(column.type)}${origin}`, {
+    return new DataError(`Cannot read ${where}, and the column is ${typeName(column.type)}${origin}`, {
       hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(remedy === ROUNDED ? "string" : remedy)} }${other}`,
     });
   }
@@ -563,7 +566,7 @@ function selectedColumns(file: string, names: readonly string[], { columns = nam
 }
 
 function unknownColumn(file: string, option: string, name: string, names: readonly string[]): DataError {
-  return new DataError(`${file}: there is no column ${JSON.stringify(name)}, which the option ${option} names`, {
+  return new DataError(`Cannot read ${file}: there is no column ${JSON.stringify(name)}, which the option ${option} names`, {
     hint: `it has ${names.map((known) => JSON.stringify(known)).join(", ")}`,
   });
 }
@@ -574,14 +577,14 @@ function badRecord(window: ByteWindow, table: FieldTable, place: Place): DataErr
   const line = place.line + window.countLines(at);
   const where = `${window.file}: row ${place.rows + rows + 1} (line ${line}, ${window.placeOf(at)})`;
   if (problem?.kind === "ragged")
-    return new DataError(`${where} has ${problem.fields} fields, and the header has ${columns}`, {
+    return new DataError(`Cannot read ${where} has ${problem.fields} fields, and the header has ${columns}`, {
       hint: raggedHint(problem.fields, columns),
     });
   if (problem?.kind === "after quote")
-    return new DataError(`${where} goes on behind a closing quote`, {
+    return new DataError(`Cannot read ${where} goes on behind a closing quote`, {
       hint: 'a quote inside of quotes is doubled: "a ""b"" c"; for files that write \\" in its place, as Spark does, there is escape: "\\\\"',
     });
-  return new DataError(`${where} opens a quote that the file does not close`, { hint: "is the file cut off?" });
+  return new DataError(`Cannot read ${where} opens a quote that the file does not close`, { hint: "is the file cut off?" });
 }
 
 function raggedHint(fields: number, columns: number): string {

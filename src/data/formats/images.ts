@@ -99,7 +99,9 @@ export async function decodeImage(source: Uint8Array, { size, mode }: ImageOptio
 export async function* imageFiles(block: Block, column: string, format: ImageFormat): AsyncGenerator<Uint8Array, void, undefined> {
   const vector = vectorOf(block, column);
   if (vector === undefined)
-    throw new DataError(`writeImages: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
+    throw new DataError(`Cannot call writeImages: there is no column ${JSON.stringify(column)}`, {
+      hint: `there are ${block.names.join(", ")}`,
+    });
   const read = valueReader(vector);
   for (let row = 0; row < block.rowCount; row += 1) yield encodeImage(read(row), format, { column, row });
 }

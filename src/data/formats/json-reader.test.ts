@@ -90,7 +90,7 @@ test("whole numbers beyond 2^53 are bigint, and never rounded", async () => {
     rows: [{ v: Number("0.12345678901234567"), w: "x: 12345678901234567, " }],
   });
   expect((await errorOf('{"v":99999999999999999999}')).message).toBe(
-    'a.json: line 1: column "v" is 99999999999999999999, which no int64 holds',
+    'Cannot read a.json: line 1: column "v" is 99999999999999999999, which no int64 holds',
   );
   expect((await errorOf('{"v":9007199254740993}', { schema: { v: "int64" } })).message).toContain("would be rounded");
 });
@@ -108,7 +108,9 @@ test("a number beyond 2^53 after the first block is an error with its place and 
   const line = '{"v":1,"w":"0123456789012345678901234567890123456789"}\n';
   const count = Math.ceil((5 * 1024 * 1024) / line.length);
   const error = await errorOf(`${line.repeat(count)}{"v":9007199254740993}\n`, { blockBytes: 1024 * 1024 });
-  expect(error.message).toBe(`a.json: line ${count + 1}: column "v" is 9007199254740993, and numbers beyond 2^53 would be rounded`);
+  expect(error.message).toBe(
+    `Cannot read a.json: line ${count + 1}: column "v" is 9007199254740993, and numbers beyond 2^53 would be rounded`,
+  );
   expect(error.hint).toContain('schema: { "v": "int64 as bigint" }');
   // Later values may widen the types of earlier blocks.
   const { types } = await read(`${line.repeat(count)}{"v":0.5,"x":true}\n`);
@@ -160,7 +162,7 @@ test("texts for numbers that JSON has not are floats where schema says so, and t
   ]);
   expect((await read('{"x":"Infinity"}', { schema: { x: "float32" } })).rows).toEqual([{ x: Number.POSITIVE_INFINITY }]);
   expect(await errorOf(text)).toMatchObject({
-    message: 'a.json: line 2: column "x" is a string, and the rows before are float64',
+    message: 'Cannot read a.json: line 2: column "x" is a string, and the rows before are float64',
     hint: 'give the column a type that holds it: schema: { "x": "float64" }',
   });
   // Values that do not fit into the types of numbers.
@@ -190,7 +192,7 @@ test("options: schema and columns", async () => {
     { c: 3, a: 4 },
   ]);
   expect((await errorOf('{"d":"x"}', { schema: { d: "date" } })).message).toBe(
-    'a.json: line 1: column "d" is "x", and the column has the type date',
+    'Cannot read a.json: line 1: column "d" is "x", and the column has the type date',
   );
   expect((await errorOf("{}", { schema: { d: "json" } })).message).toContain('schema: "json" is no type for a column of JSON');
 });
@@ -201,24 +203,27 @@ test("empty files and arrays have no rows; an empty object is a row", async () =
 });
 
 test.each([
-  ['{"a":1}\n\n{"a":x}\n', "a.json: line 3 is no JSON: "],
-  ['{"a":1}\n[1]\n', "a.json: line 2 is"],
-  ['{"a":1}\n{"a":"x"}\n', 'a.json: line 2: column "a" is a string, and the rows before are int64'],
-  ['{"a":{"b":1}}\n{"a":{"b":[]}}\n', 'a.json: line 2: column "a" does not fit: its part "b" is an array, and the rows before are int64'],
-  ['[\n{"a":1},\n{"a":', "a.json: the object that begins in line 3 is cut off"],
-  ['[\n{"a":1},\n', "a.json: the array is cut off: line 3 is the last"],
+  ['{"a":1}\n\n{"a":x}\n', "Cannot read a.json: line 3 is no JSON: "],
+  ['{"a":1}\n[1]\n', "Cannot read a.json: line 2 is"],
+  ['{"a":1}\n{"a":"x"}\n', 'Cannot read a.json: line 2: column "a" is a string, and the rows before are int64'],
+  [
+    '{"a":{"b":1}}\n{"a":{"b":[]}}\n',
+    'Cannot read a.json: line 2: column "a" does not fit: its part "b" is an array, and the rows before are int64',
+  ],
+  ['[\n{"a":1},\n{"a":', "Cannot read a.json: the object that begins in line 3 is cut off"],
+  ['[\n{"a":1},\n', "Cannot read a.json: the array is cut off: line 3 is the last"],
   ['[\n{"a":1}\n{"a":2}]', 'a.json: line 3 (byte 10) has "{" where an object or the end should be'],
   ['[{"a":1}, 5]', 'a.json: line 1 (byte 10) has "5"'],
   ['[{"a":1}] x', 'a.json: line 1 (byte 10) has "x"'],
   ["hello", 'a.json: line 1 (byte 0) has "h"'],
-  ['[\n{"a":1},\n{"a" 2}]', "a.json: line 3 is no JSON"],
+  ['[\n{"a":1},\n{"a" 2}]', "Cannot read a.json: line 3 is no JSON"],
 ])("the fault of %j is named with its line", async (text, message) => {
   expect((await errorOf(text)).message.slice(0, message.length)).toBe(message);
 });
 
 test("bad UTF-8 is named with its byte", async () => {
   for (const text of ['{"a":"\xfc"}\n', '[{"a":"\xfc"}]']) {
-    expect((await errorOf(Buffer.from(text, "latin1"))).message).toMatch(/^a\.json: byte [67] \(0xfc\) is no UTF-8$/);
+    expect((await errorOf(Buffer.from(text, "latin1"))).message).toMatch(/^Cannot read a\.json: byte [67] \(0xfc\) is no UTF-8$/);
   }
 });
 
@@ -229,7 +234,7 @@ test("a row is nested up to 1000 levels deep, and beyond it is an error with fil
   for (const levels of [1001, 20_000, 500_000])
     for (const value of ["", "1234567890123456789"])
       for (const text of [`{"a":[]}\n${row(levels, value)}\n`, `[{"a":[]},\n${row(levels, value)}]`])
-        expect((await errorOf(text)).message).toBe("a.json: line 2 is nested more than 1000 levels deep");
+        expect((await errorOf(text)).message).toBe("Cannot read a.json: line 2 is nested more than 1000 levels deep");
   expect((await errorOf(row(20_000), { schema: { a: "string" } })).message).toContain("line 1 is nested more than 1000");
 });
 
@@ -266,7 +271,7 @@ test("objects whose keys are ids are read as their JSON, with a warning that nam
 test("objects with new keys in a later block are an error, as are rows whose keys are ids", async () => {
   const few = `${ofIds(8, (users) => ({ pad: "x".repeat(1024 * 1024), users }))}\n`;
   const later = await errorOf(few + ofIds(2000, (users) => ({ pad: "", users })), { blockBytes: 1024 });
-  expect(later.message).toBe('a.json: line 1009: column "users" has objects with more than 1000 different keys');
+  expect(later.message).toBe('Cannot read a.json: line 1009: column "users" has objects with more than 1000 different keys');
   expect(later.hint).toContain('schema: { "users": "string" }');
   const rows = await errorOf(ofIds(20_000, (row) => row));
   expect(rows.message).toContain("a.json: line 1001: the rows have more than 1000 different keys");

@@ -214,7 +214,7 @@ class JsonColumns {
   #begin(name: string): JsonColumn {
     if (isSparse(this.#columns.size, this.#rows, this.#filled))
       throw new DataError(
-        `${this.#file}: line ${this.#lines.at(-1)}: the rows have more than ${this.#columns.size} different keys, of which most are in few rows, and each would be a column`,
+        `Cannot read ${this.#file}: line ${this.#lines.at(-1)}: the rows have more than ${this.#columns.size} different keys, of which most are in few rows, and each would be a column`,
         {
           hint: "name the wanted ones: columns: [ … ]; where keys are ids, read the lines with readText, and make rows of them: flatMap(({ text }) => Object.entries(JSON.parse(text)).map(([id, value]) => ({ id, value })))",
         },
@@ -249,7 +249,7 @@ class JsonColumns {
   }
 
   #misfit({ name }: JsonColumn, row: number, problem: string, type: string): DataError {
-    return new DataError(`${this.#file}: line ${this.#lines[row]}: column ${JSON.stringify(name)} ${problem}`, {
+    return new DataError(`Cannot read ${this.#file}: line ${this.#lines[row]}: column ${JSON.stringify(name)} ${problem}`, {
       hint: `give the column a type that holds it: schema: { ${JSON.stringify(name)}: ${JSON.stringify(type)} }`,
     });
   }

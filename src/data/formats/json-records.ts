@@ -142,8 +142,9 @@ class ValueReader implements RecordReader {
 
   end(): void {
     const { file } = this.#window;
-    if (this.#window.length > 0) throw new DataError(`${file}: the object that begins in line ${this.#line} is cut off`);
-    if (this.#isArray === true && !this.#isClosed) throw new DataError(`${file}: the array is cut off: line ${this.#line} is the last`);
+    if (this.#window.length > 0) throw new DataError(`Cannot read ${file}: the object that begins in line ${this.#line} is cut off`);
+    if (this.#isArray === true && !this.#isClosed)
+      throw new DataError(`Cannot read ${file}: the array is cut off: line ${this.#line} is the last`);
   }
 
   /** Moves the window over spaces, commas between elements, and the brackets of the array. */
@@ -222,11 +223,11 @@ function parseRow(window: ByteWindow, start: number, end: number, { line, decima
   } catch (error) {
     // With a function for its values the parser calls itself, and ends the stack.
     if (error instanceof RangeError) throw tooDeep(window, line);
-    throw new DataError(`${window.file}: line ${line} is no JSON: ${messageOf(error)}`, { cause: error });
+    throw new DataError(`Cannot read ${window.file}: line ${line} is no JSON: ${messageOf(error)}`, { cause: error });
   }
   if (text.length > 2 * JSON_LEVELS_MAX && isDeeper(row, JSON_LEVELS_MAX)) throw tooDeep(window, line);
   if (isPlainRow(row)) return decimals.length > 0 && LONG_FRACTION.test(text) ? withTexts(row, text, decimals) : row;
-  throw new DataError(`${window.file}: line ${line} is ${describeValue(row)}, and rows are objects`);
+  throw new DataError(`Cannot read ${window.file}: line ${line} is ${describeValue(row)}, and rows are objects`);
 }
 
 function isDeeper(value: unknown, levels: number): boolean {
@@ -237,7 +238,7 @@ function isDeeper(value: unknown, levels: number): boolean {
 }
 
 function tooDeep({ file }: ByteWindow, line: number): DataError {
-  return new DataError(`${file}: line ${line} is nested more than ${JSON_LEVELS_MAX} levels deep`, {
+  return new DataError(`Cannot read ${file}: line ${line} is nested more than ${JSON_LEVELS_MAX} levels deep`, {
     hint: "read the file with readText, and take what is needed from its lines",
   });
 }

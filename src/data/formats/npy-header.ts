@@ -34,15 +34,17 @@ const MAGIC = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59);
 export function npyHeaderRange(prefix: Uint8Array, file: string): { start: number; end: number } {
   const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
   if (prefix.length < 10 || MAGIC.some((byte, i) => prefix[i] !== byte))
-    throw new DataError(`${file} is no .npy file: it does not begin with \\x93NUMPY`, {
+    throw new DataError(`Cannot read ${file}: it is no .npy file: it does not begin with \\x93NUMPY`, {
       hint: "see whether the file is whole, and of that format",
     });
   const version = prefix[6] as number;
-  if (version < 1 || version > 3) throw new DataError(`${file} has version ${version}.${prefix[7]} of NumPy's format: 1 to 3 are read`);
-  if (version > 1 && prefix.length < NPY_PREFIX_BYTES) throw new DataError(`${file} is cut off in its header, at byte ${prefix.length}`);
+  if (version < 1 || version > 3)
+    throw new DataError(`Cannot read ${file}: it has version ${version}.${prefix[7]} of NumPy's format: 1 to 3 are read`);
+  if (version > 1 && prefix.length < NPY_PREFIX_BYTES)
+    throw new DataError(`Cannot read ${file}: it is cut off in its header, at byte ${prefix.length}`);
   const length = version === 1 ? view.getUint16(8, true) : view.getUint32(8, true);
   if (length > NPY_HEADER_BYTES_MAX)
-    throw new DataError(`${file} has a header of ${length} bytes: at most ${NPY_HEADER_BYTES_MAX} are read`);
+    throw new DataError(`Cannot read ${file}: it has a header of ${length} bytes: at most ${NPY_HEADER_BYTES_MAX} are read`);
   const start = version === 1 ? 10 : 12;
   return { start, end: start + length };
 }
@@ -54,9 +56,9 @@ export function parseNpyHeader(dictionary: Uint8Array, file: string): NpyHeader 
   const order = /["']fortran_order["']\s*:\s*(True|False)/.exec(text)?.[1];
   const shape = /["']shape["']\s*:\s*\(([0-9L,\s]*)\)/.exec(text)?.[1];
   if (!text.startsWith("{") || descr === null || order === undefined || shape === undefined)
-    throw new DataError(`${file}: its header is none of NumPy's: ${JSON.stringify(text.slice(0, 200))}`);
+    throw new DataError(`Cannot read ${file}: its header is none of NumPy's: ${JSON.stringify(text.slice(0, 200))}`);
   if (descr[2] !== undefined)
-    throw new DataError(`${file} has structured elements, with parts that have names`, {
+    throw new DataError(`Cannot read ${file}: it has structured elements, with parts that have names`, {
       hint: "save each part as an array of its own, such as by numpy.savez",
     });
   const lengths = shape.split(",").filter((part) => part.trim() !== "");
@@ -95,12 +97,15 @@ function parseElementType(descr: string, file: string): ElementType {
     return { dtype, bytes, wordBytes: code.startsWith("c") ? bytes / 2 : bytes, isBigEndian };
   }
   if (code.startsWith("O"))
-    throw new DataError(`${file} has objects of Python as elements: they are pickled code, which is never run`, {
+    throw new DataError(`Cannot read ${file}: it has objects of Python as elements: they are pickled code, which is never run`, {
       hint: "save numbers: array.astype(float), or a column a file",
     });
-  throw new DataError(`${file} has elements of the type ${JSON.stringify(descr)}, which is none of numbers, booleans and moments`, {
-    hint: "convert them in NumPy: array.astype('float64')",
-  });
+  throw new DataError(
+    `Cannot read ${file}: it has elements of the type ${JSON.stringify(descr)}, which is none of numbers, booleans and moments`,
+    {
+      hint: "convert them in NumPy: array.astype('float64')",
+    },
+  );
 }
 
 const CODES: ReadonlyMap<string, string> = new Map(Object.entries(ELEMENTS).map(([code, dtype]) => [dtype, code]));

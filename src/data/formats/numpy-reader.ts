@@ -76,7 +76,7 @@ async function readHeader(window: ByteWindow): Promise<NpyHeader> {
   await window.fill(NPY_PREFIX_BYTES);
   const { start, end } = npyHeaderRange(window.bytes.subarray(window.start, Math.min(window.end, window.start + NPY_PREFIX_BYTES)), file);
   await window.fill(end);
-  if (window.length < end) throw new DataError(`${file} is cut off in its header, at byte ${window.length}`);
+  if (window.length < end) throw new DataError(`Cannot read ${file}: it is cut off in its header, at byte ${window.length}`);
   const header = parseNpyHeader(window.bytes.subarray(window.start + start, window.start + end), file);
   window.start += end;
   return header;
@@ -89,7 +89,7 @@ function layoutOf({ shape, bytes, isFortran }: NpyHeader, file: string): { rowCo
   const atOnce = isFortran || rowBytes === 0 ? Math.max(rowBytes, 1) * rowCount : rowBytes;
   if (!Number.isSafeInteger(rowCount * rowBytes) || atOnce > WHOLE_FILE_BYTES_MAX)
     throw new DataError(
-      `${file} has the shape (${shape.join(", ")}): ${atOnce} bytes at once, and at most ${WHOLE_FILE_BYTES_MAX} are read`,
+      `Cannot read ${file}: it has the shape (${shape.join(", ")}): ${atOnce} bytes at once, and at most ${WHOLE_FILE_BYTES_MAX} are read`,
       {
         hint: isFortran ? "save it in C's order: numpy.ascontiguousarray(array)" : "save it as several arrays",
       },
@@ -102,9 +102,12 @@ async function takeBytes(window: ByteWindow, length: number, announced: number):
   await window.fill(length);
   if (window.length < length) {
     const begins = window.offsetOf(window.start);
-    throw new DataError(`${window.file} is cut off at byte ${begins + window.length}: its elements go to byte ${begins + announced}`, {
-      hint: "was it copied to its end?",
-    });
+    throw new DataError(
+      `Cannot read ${window.file}: it is cut off at byte ${begins + window.length}: its elements go to byte ${begins + announced}`,
+      {
+        hint: "was it copied to its end?",
+      },
+    );
   }
   const bytes = window.bytes.slice(window.start, window.start + length);
   window.start += length;
@@ -203,7 +206,7 @@ async function archiveBlock(path: string, { bigintColumns = [] }: NumpyOptions):
   const odd = vectors.findIndex(({ length }) => length !== rowCount);
   if (odd >= 0)
     throw new DataError(
-      `${path}: the arrays of an archive have equally many rows: ${names[0]} has ${rowCount}, ${names[odd]} has ${vectors[odd]?.length}`,
+      `Cannot read ${path}: the arrays of an archive have equally many rows: ${names[0]} has ${rowCount}, ${names[odd]} has ${vectors[odd]?.length}`,
     );
   return { rowCount, names, vectors };
 }

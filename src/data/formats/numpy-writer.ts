@@ -18,6 +18,8 @@ export function npyFile(blocks: readonly Block[], column: string): Uint8Array[] 
 function onlyColumn(block: Block, column: string): Block {
   const vector = vectorOf(block, column);
   if (vector === undefined)
-    throw new DataError(`writeNumpy: there is no column ${JSON.stringify(column)}`, { hint: `there are ${block.names.join(", ")}` });
+    throw new DataError(`Cannot call writeNumpy: there is no column ${JSON.stringify(column)}`, {
+      hint: `there are ${block.names.join(", ")}`,
+    });
   return { rowCount: block.rowCount, names: [column], vectors: [vector] };
 }

@@ -314,7 +314,8 @@ async function naming<T>(path: string, run: () => Promise<T>, place: () => strin
     return await run();
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    if (error instanceof DataError) throw new DataError(`${shownPath(path)}: ${error.message}`, { cause: error, hint: error.hint });
+    if (error instanceof DataError)
+      throw new DataError(`Cannot read ${shownPath(path)}: ${error.message}`, { cause: error, hint: error.hint });
     throw notParquet(path, messageOf(error) + place(), error);
   }
 }

@@ -212,7 +212,7 @@ async function* decoded(
       }
       const bad = Math.min(badCharacterAt(piece, decoder), piece.length - 1);
       const byte = (piece[bad] as number).toString(16).padStart(2, "0");
-      throw new DataError(`${file}: byte ${at + bad} (0x${byte}) is no ${decoder.encoding}`, {
+      throw new DataError(`Cannot read ${file}: byte ${at + bad} (0x${byte}) is no ${decoder.encoding}`, {
         cause: error,
         hint: 'name the encoding that the file has by the option encoding; encodingErrors: "replace" reads such bytes as U+FFFD, and counts them',
       });

@@ -86,7 +86,7 @@ test.each([
   [{ fps: 0 }, "a number above 0, at most 1000, is needed"],
   [{ fps: Number.NaN }, "a number above 0, at most 1000, is needed"],
   [{ startMs: -1 }, "a number from 0 is needed"],
-  [{ startMs: 500, endMs: 500 }, "readVideos takes an endMs behind startMs (500): received 500"],
+  [{ startMs: 500, endMs: 500 }, "Cannot call readVideos: it takes an endMs behind startMs (500): received 500"],
   [{ damaged: "skip" }, "damaged"],
 ])("readVideos refuses %j", (options, message) => {
   expect(() => readVideos(film, options as never)).toThrow(message);

@@ -30,7 +30,7 @@ const keys = fc.uniqueArray(fc.record({ column: fc.constantFrom("n", "t", "b", "
 /** The form of a column of texts: plain, or one of those with dictionaries. */
 const form = fc.option(fc.nat(5));
 
-/** A lone surrogate has no UTF-8 and becomes U+FFFD, so texts are taken as they are in a block. */
+/** Rows as they are in a block: without a value they have null. */
 function blockOf(given: readonly Row[], dictionaries: number | null = null) {
   const plain = blockOfRows(given, "the test");
   const block = dictionaries === null ? plain : withDictionaries(plain, dictionaries);

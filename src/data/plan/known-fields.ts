@@ -86,17 +86,40 @@ function hasCustomAggregate(step: Transform): boolean {
   return "aggregates" in step && step.aggregates.some(([, { kind }]) => kind === "custom");
 }
 
-/** The plan with the inputs of each union brought to the columns of all, where they differ and are known. */
+/** The step that gives blocks which are there already, such as those of `materialize`, the columns of all; undefined where they have them, or their types do not meet. */
+function alignmentOf(plan: PhysicalPlan): Transform | undefined {
+  if (plan.kind !== "stored" && plan.kind !== "input") return undefined;
+  const schemas = plan.kind === "stored" ? plan.blocks.map(({ schema }) => schema) : plan.blocks.map(schemaOf);
+  const kinds = new Map(schemas.filter(({ length }) => length > 0).map((schema) => [JSON.stringify(schema), schema]));
+  if (kinds.size < 2) return undefined;
+  try {
+    return { kind: "conform", name: plan.kind, fields: unifySchemas([...kinds.values()]) };
+  } catch {
+    // A step over both types has the error, with the files.
+    return undefined;
+  }
+}
+
+async function alignedInput(plan: PhysicalPlan): Promise<PhysicalPlan> {
+  const step = alignmentOf(plan);
+  return step === undefined ? await withAlignedUnions(plan) : appendedStep(plan, step);
+}
+
+/** The plan with the inputs of each union, and kept blocks that a step takes, brought to the columns of all, where they differ and are known. */
 export async function withAlignedUnions(plan: PhysicalPlan): Promise<PhysicalPlan> {
   switch (plan.kind) {
-    case "map":
+    case "map": {
+      const step = alignmentOf(plan.input);
+      if (step !== undefined) return { ...plan, chain: [step, ...plan.chain] };
+      return { ...plan, input: await withAlignedUnions(plan.input) };
+    }
     case "limit":
     case "blockOrder":
       return { ...plan, input: await withAlignedUnions(plan.input) };
     case "exchange":
       return {
         ...plan,
-        inputs: await Promise.all(plan.inputs.map(async (input) => ({ ...input, plan: await withAlignedUnions(input.plan) }))),
+        inputs: await Promise.all(plan.inputs.map(async (input) => ({ ...input, plan: await alignedInput(input.plan) }))),
       };
     case "union": {
       const inputs = await Promise.all(plan.inputs.map(withAlignedUnions));

@@ -9,7 +9,7 @@ export async function portablePlan(plan: PhysicalPlan, cpus: number): Promise<Ph
     case "input":
       return plan;
     case "iterable":
-      throw new DataError("streamingSplit: an iterable can be read once, by the process that has it", {
+      throw new DataError("Cannot call streamingSplit: an iterable can be read once, by the process that has it", {
         hint: "keep its rows first: (await dataset.materialize()).streamingSplit(n)",
       });
     case "stored": {

@@ -11,7 +11,9 @@ export class Chain extends Preprocessor {
   /** @throws TypeError for other values than preprocessors */
   constructor(...steps: readonly Preprocessor[]) {
     if (steps.length === 0 || !steps.every((step) => step instanceof Preprocessor))
-      throw new TypeError("Chain takes one or more preprocessors, such as new Chain(new SimpleImputer(...), new StandardScaler(...))");
+      throw new TypeError(
+        "Cannot make Chain: it takes one or more preprocessors, such as new Chain(new SimpleImputer(...), new StandardScaler(...))",
+      );
     super({});
     this.steps = steps;
   }

@@ -34,10 +34,10 @@ export function checkColumns(
   kind: string,
   { columns, outputColumns }: { columns: readonly string[]; outputColumns?: readonly string[] | undefined },
 ): void {
-  if (columns.length === 0) throw new TypeError(`${kind} takes columns: [name, ...]: received none`);
+  if (columns.length === 0) throw new TypeError(`Cannot call ${kind}: it takes columns: [name, ...]: received none`);
   if (outputColumns !== undefined && outputColumns.length !== columns.length)
     throw new TypeError(
-      `${kind} takes an output column for each of its ${columns.length} columns: received ${outputColumns.length}: ${outputColumns.join(", ")}`,
+      `Cannot call ${kind}: it takes an output column for each of its ${columns.length} columns: received ${outputColumns.length}: ${outputColumns.join(", ")}`,
     );
 }
 

@@ -78,7 +78,9 @@ export class UniformKBinsDiscretizer extends Discretizer {
     checkColumns("UniformKBinsDiscretizer", this.options);
     for (const column of this.options.columns)
       if (this.#binsOf(column) < 1)
-        throw new TypeError(`UniformKBinsDiscretizer takes bins for each column: received none for ${JSON.stringify(column)}`);
+        throw new TypeError(
+          `Cannot make UniformKBinsDiscretizer: it takes bins for each column: received none for ${JSON.stringify(column)}`,
+        );
   }
 
   #binsOf(column: string): number {
@@ -144,7 +146,9 @@ export class CustomKBinsDiscretizer extends Discretizer {
     checkColumns("CustomKBinsDiscretizer", this.options);
     for (const column of this.options.columns)
       if (this.edgesOf(column).length === 0)
-        throw new TypeError(`CustomKBinsDiscretizer takes bins for each column: received none for ${JSON.stringify(column)}`);
+        throw new TypeError(
+          `Cannot make CustomKBinsDiscretizer: it takes bins for each column: received none for ${JSON.stringify(column)}`,
+        );
   }
 
   protected override edgesOf(column: string): readonly number[] {

@@ -241,7 +241,8 @@ export class LabelEncoder extends Encoder {
 
   constructor(options: LabelEncoderOptions) {
     const { labelColumn, outputColumn } = readOptions(options, { of: "LabelEncoder", options: { labelColumn: NAME, outputColumn: NAME } });
-    if (labelColumn === undefined) throw new TypeError("LabelEncoder takes labelColumn: the name of a column: received none");
+    if (labelColumn === undefined)
+      throw new TypeError("Cannot make LabelEncoder: it takes labelColumn: the name of a column: received none");
     super({ labelColumn, ...(outputColumn === undefined ? {} : { outputColumn }) });
   }
 

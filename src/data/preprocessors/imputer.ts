@@ -40,7 +40,7 @@ export class SimpleImputer extends Preprocessor {
     checkColumns("SimpleImputer", this.options);
     if ((this.options.strategy === "constant") !== (this.options.fillValue !== undefined))
       throw new TypeError(
-        `SimpleImputer takes fillValue with the strategy "constant", and with no other: received ${this.options.strategy}`,
+        `Cannot make SimpleImputer: it takes fillValue with the strategy "constant", and with no other: received ${this.options.strategy}`,
       );
   }
 

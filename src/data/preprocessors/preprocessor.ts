@@ -83,7 +83,9 @@ export abstract class Preprocessor {
     this.checkFitted();
     if (Array.isArray(batch)) return this.#transformRows(batch as readonly AnyRow[]);
     if (!isPlainObject(batch))
-      throw new TypeError(`transformBatch takes an object of columns, or an array of rows: received ${describeValue(batch)}`);
+      throw new TypeError(
+        `Cannot call transformBatch: it takes an object of columns, or an array of rows: received ${describeValue(batch)}`,
+      );
     const columns = batch as Columns;
     const read: ReadColumn = (name) => valuesOf(columns[name], name, Object.keys(columns));
     return this.changed(columns, this.apply(read, lengthOf(columns)));

@@ -201,7 +201,7 @@ export class PowerTransformer extends Preprocessor {
       }),
     );
     checkColumns("PowerTransformer", this.options);
-    if (Number.isNaN(this.options.power)) throw new TypeError("PowerTransformer takes power: a number: received none");
+    if (Number.isNaN(this.options.power)) throw new TypeError("Cannot make PowerTransformer: it takes power: a number: received none");
   }
 
   protected override apply(read: ReadColumn): Columns {

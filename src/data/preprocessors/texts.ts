@@ -146,7 +146,7 @@ export class HashingVectorizer extends Preprocessor {
     super(readOptions(options, { of: "HashingVectorizer", options: { ...OPTIONS, numFeatures: NUM_FEATURES } }));
     checkColumns("HashingVectorizer", this.options);
     if (this.options.numFeatures === undefined)
-      throw new TypeError("HashingVectorizer takes numFeatures: a whole number from 1: received none");
+      throw new TypeError("Cannot make HashingVectorizer: it takes numFeatures: a whole number from 1: received none");
   }
 
   protected override apply(read: ReadColumn): Columns {
@@ -182,7 +182,7 @@ export class FeatureHasher extends Preprocessor {
     super(readOptions(options, { of: "FeatureHasher", options: { columns: COLUMNS, numFeatures: NUM_FEATURES, outputColumn } }));
     checkColumns("FeatureHasher", { columns: this.options.columns });
     if (this.options.numFeatures === undefined || this.options.outputColumn === undefined)
-      throw new TypeError("FeatureHasher takes numFeatures and outputColumn: received none");
+      throw new TypeError("Cannot make FeatureHasher: it takes numFeatures and outputColumn: received none");
   }
 
   protected override apply(read: ReadColumn, rowCount: number): Columns {

@@ -66,10 +66,10 @@ export async function opened(method: string, connect: SqlConnect): Promise<SqlCo
   try {
     connection = await connect();
   } catch (error) {
-    throw new DataError(`${method}: the function for connections failed: ${messageOf(error)}`, { cause: error });
+    throw new DataError(`Cannot call ${method}: the function for connections failed: ${messageOf(error)}`, { cause: error });
   }
   if (isPreparing(connection) || isQuerying(connection)) return connection;
-  throw new DataError(`${method}: a connection has a method query or prepare: received ${describeValue(connection)}`, {
+  throw new DataError(`Cannot call ${method}: a connection has a method query or prepare: received ${describeValue(connection)}`, {
     hint: "return a DatabaseSync of node:sqlite, a connected Client of pg, a PGlite, or a connection of mysql2/promise",
   });
 }
@@ -110,9 +110,12 @@ export async function queried(connection: SqlConnection, sql: string, values: re
 /** Runs an INSERT, or another statement, for rows within one transaction. */
 export async function inTransaction(connection: SqlConnection, sql: string, rows: AsyncIterable<readonly unknown[]>): Promise<number> {
   if ("idleCount" in connection && "totalCount" in connection)
-    throw new DataError("writeSql: a pool gives each statement another connection, and has no transaction: received a pool of pg", {
-      hint: "return a client: const client = new Client(options); await client.connect(); return client",
-    });
+    throw new DataError(
+      "Cannot call writeSql: a pool gives each statement another connection, and has no transaction: received a pool of pg",
+      {
+        hint: "return a client: const client = new Client(options); await client.connect(); return client",
+      },
+    );
   let rowCount = 0;
   const execute = async (statement: string): Promise<void> => {
     if (isQuerying(connection)) await connection.query(statement);

@@ -76,9 +76,9 @@ export function readSql<R extends AnyRow = AnyRow>(sql: string, connect: SqlConn
   const own = Object.fromEntries(entries.filter(([name]) => !isOfTasks(name)));
   const { params, schema, ...sharding } = readOptions(own, { of: "readSql", otherNames: OTHER_NAMES, options: SQL });
   const { shardBy, boundaries, hash, shards } = sharding;
-  if (hash !== undefined && shardBy !== undefined) throw new TypeError("readSql takes shardBy or hash: received both");
+  if (hash !== undefined && shardBy !== undefined) throw new TypeError("Cannot call readSql: it takes shardBy or hash: received both");
   if (boundaries !== undefined && shardBy === undefined)
-    throw new TypeError("readSql takes boundaries with shardBy, the column that they cut");
+    throw new TypeError("Cannot call readSql: it takes boundaries with shardBy, the column that they cut");
   boundaries?.forEach(literal);
   const parts = async (cpus: number): Promise<{ args: readonly unknown[] }[]> => {
     const queries = await shardQueries(sql, params, connect, { ...sharding, shards: shards ?? cpus * READ_TASKS_PER_CPU });
@@ -112,7 +112,7 @@ export async function* readSqlShard(
     if (waiting.length > 0 || (isEmpty && fields !== undefined)) yield blockOfSql(waiting, fields, schema);
   } catch (error) {
     if (error instanceof DataError) throw error;
-    throw new DataError(`readSql: the driver failed: ${messageOf(error)}`, { cause: error });
+    throw new DataError(`Cannot call readSql: the driver failed: ${messageOf(error)}`, { cause: error });
   } finally {
     await closed(connection);
   }

@@ -80,5 +80,5 @@ export function literal(value: unknown): string {
   if (value instanceof Date && !Number.isNaN(value.getTime())) return `'${value.toISOString()}'`;
   // A backslash begins an escape in MySQL, and is a character elsewhere.
   if (typeof value === "string" && !/[\\\0]/.test(value)) return `'${value.replaceAll("'", "''")}'`;
-  throw new TypeError(`readSql takes boundaries that are numbers, texts or dates: received ${describeValue(value)}`);
+  throw new TypeError(`Cannot call readSql: it takes boundaries that are numbers, texts or dates: received ${describeValue(value)}`);
 }

@@ -37,7 +37,7 @@ export async function writeBySql(
       return await inTransaction(connection, sql, valuesOf(blocks, columns, source));
     } catch (error) {
       if (error === source.failure || error instanceof DataError) throw error;
-      throw new DataError(`writeSql: the driver failed, and no row was written: ${messageOf(error)}`, { cause: error });
+      throw new DataError(`Cannot call writeSql: the driver failed, and no row was written: ${messageOf(error)}`, { cause: error });
     }
   });
 }
@@ -54,7 +54,9 @@ async function* valuesOf(
       const readers = names.map((name) => {
         const place = block.names.indexOf(name);
         if (place < 0)
-          throw new DataError(`writeSql: there is no column ${JSON.stringify(name)}`, { hint: `there are ${block.names.join(", ")}` });
+          throw new DataError(`Cannot call writeSql: there is no column ${JSON.stringify(name)}`, {
+            hint: `there are ${block.names.join(", ")}`,
+          });
         return columnReader(name, block.vectors[place] as Vector);
       });
       for (let row = 0; row < block.rowCount; row += 1) yield readers.map((read) => read(row));

@@ -64,7 +64,7 @@ export async function* avroBlocks(
         naming(block.place, () => rows.add(cursor));
         if (rows.rowCount >= ROWS_PER_BLOCK_MAX) yield rows.take();
       }
-      if (cursor.left > 0) throw new DataError(`${block.place}: ${cursor.left} bytes follow its last record`);
+      if (cursor.left > 0) throw new DataError(`Cannot read ${block.place}: ${cursor.left} bytes follow its last record`);
       rows.bytes += block.bytes.length;
       if (rows.bytes >= blockBytes && rows.rowCount > 0) yield rows.take();
     }
@@ -78,7 +78,7 @@ function naming<T>(place: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw new DataError(`${place}: ${messageOf(error)}`, { cause: error });
+    throw new DataError(`Cannot read ${place}: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -100,14 +100,14 @@ async function readHeader(window: ByteWindow): Promise<AvroHeader> {
     await window.fill(least);
     const cursor = new AvroCursor(window.bytes.subarray(window.start, window.end));
     if (cursor.left < MAGIC.length || Buffer.from(cursor.take(MAGIC.length)).toString("latin1") !== MAGIC)
-      throw new DataError(`${file} is no container file of Avro: it does not begin with "Obj" and 1`);
+      throw new DataError(`Cannot read ${file}: it is no container file of Avro: it does not begin with "Obj" and 1`);
     const facts = factsOf(cursor);
     if (facts !== undefined) {
       window.start += cursor.at;
       return headerOf(facts, facts.sync, file);
     }
     if (window.isLast || least >= RECORD_BYTES_MAX)
-      throw new DataError(`${file} is cut off in its header, or damaged there`, { hint: "was it copied to its end?" });
+      throw new DataError(`Cannot read ${file}: it is cut off in its header, or damaged there`, { hint: "was it copied to its end?" });
   }
 }
 
@@ -157,14 +157,15 @@ async function nextBlock(window: ByteWindow, { codec, sync }: AvroHeader): Promi
   const place = `${file}: the block at byte ${window.offsetOf(window.start)}`;
   const head = new AvroCursor(window.bytes.subarray(window.start, Math.min(window.end, window.start + 2 * AVRO_VARINT_BYTES_MAX)));
   const [rowCount, size] = naming(place, () => [head.count(), head.count()] as const);
-  if (size > RECORD_BYTES_MAX) throw new DataError(`${place} is too large: received ${size} bytes, at most ${RECORD_BYTES_MAX} are read`);
+  if (size > RECORD_BYTES_MAX)
+    throw new DataError(`Cannot read ${place}: it is too large: received ${size} bytes, at most ${RECORD_BYTES_MAX} are read`);
   await window.fill(head.at + size + SYNC_BYTES);
   const from = window.start + head.at;
   if (window.end < from + size + SYNC_BYTES)
-    throw new DataError(`${place} is cut off: its file ends before it`, { hint: "was it copied to its end?" });
+    throw new DataError(`Cannot read ${place}: it is cut off: its file ends before it`, { hint: "was it copied to its end?" });
   const marker = window.bytes.subarray(from + size, from + size + SYNC_BYTES);
   if (Buffer.compare(marker, sync) !== 0)
-    throw new DataError(`${place} is damaged: the marker behind it is another one`, { hint: "copy the file again" });
+    throw new DataError(`Cannot read ${place}: it is damaged: the marker behind it is another one`, { hint: "copy the file again" });
   const packed = window.bytes.slice(from, from + size);
   window.start = from + size + SYNC_BYTES;
   return { bytes: naming(`${place} is no ${codec}`, () => CODECS[codec](packed)), rowCount, place };
@@ -209,7 +210,7 @@ class AvroRows {
     this.#isRecord = type.stored.kind === "struct";
     const missing = wanted?.find((name) => !columns.some((column) => column.name === name));
     if (missing !== undefined)
-      throw new DataError(`${file} has no column ${JSON.stringify(missing)}`, {
+      throw new DataError(`Cannot read ${file}: it has no column ${JSON.stringify(missing)}`, {
         hint: `it has ${columns.map(({ name }) => name).join(", ")}`,
       });
     this.#columns = wanted === undefined ? columns : wanted.map((name) => columns.find((column) => column.name === name) as AvroColumn);

@@ -120,10 +120,10 @@ test("a file without records has its columns", async () => {
 
 test("damage names the file and the block", async () => {
   const file = recorded("null");
-  expect(await failure(file.subarray(0, file.length - 20))).toMatch(/a\.avro: the block at byte \d+ is cut off/);
-  expect(await failure(file.subarray(0, 50))).toContain("a.avro is cut off in its header, or damaged there");
-  expect(await failure(Buffer.from("hello, this is text"))).toContain("a.avro is no container file of Avro");
-  expect(await failure(new Uint8Array(0))).toContain("a.avro is no container file of Avro");
+  expect(await failure(file.subarray(0, file.length - 20))).toMatch(/a\.avro: the block at byte \d+: it is cut off/);
+  expect(await failure(file.subarray(0, 50))).toContain("a.avro: it is cut off in its header, or damaged there");
+  expect(await failure(Buffer.from("hello, this is text"))).toContain("Cannot read a.avro: it is no container file of Avro");
+  expect(await failure(new Uint8Array(0))).toContain("Cannot read a.avro: it is no container file of Avro");
   const marker = Buffer.from(file);
   marker[file.length - 1] = 99;
   expect(await failure(marker)).toContain("is damaged: the marker behind it is another one");
@@ -154,5 +154,5 @@ test("codecs and schemas that are not read are refused by name", async () => {
     'the type "R" within itself',
   );
   expect(await failure(container("nothing", Buffer.of(0)))).toContain('the unknown type "nothing"');
-  expect(await failure(recorded("null"), { columns: ["none"] })).toContain('a.avro has no column "none"');
+  expect(await failure(recorded("null"), { columns: ["none"] })).toContain('Cannot read a.avro: it has no column "none"');
 });

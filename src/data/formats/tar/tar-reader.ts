@@ -41,7 +41,7 @@ export async function* tarEntries(window: ByteWindow): AsyncGenerator<TarEntry, 
     const name = extended.path ?? common.path ?? nameOf(header);
     if (!(size >= 0 && size <= RECORD_BYTES_MAX))
       throw new DataError(
-        `${window.file}: ${JSON.stringify(name)} at byte ${at} is too large: received ${size} bytes, at most ${RECORD_BYTES_MAX} are read`,
+        `Cannot read ${window.file}: ${JSON.stringify(name)} at byte ${at} is too large: received ${size} bytes, at most ${RECORD_BYTES_MAX} are read`,
       );
     const bytes = await contents(window, size, at);
     const text = (): string => new TextDecoder().decode(bytes);
@@ -67,9 +67,12 @@ async function contents(window: ByteWindow, size: number, at: number): Promise<U
 }
 
 function cutOff(window: ByteWindow, at: number): DataError {
-  return new DataError(`${window.file} is cut off in the file at byte ${at}: the archive ends at byte ${at + window.length}`, {
-    hint: "was it copied to its end?",
-  });
+  return new DataError(
+    `Cannot read ${window.file}: it is cut off in the file at byte ${at}: the archive ends at byte ${at + window.length}`,
+    {
+      hint: "was it copied to its end?",
+    },
+  );
 }
 
 /** @throws DataError where the checksum of the header differs */
@@ -78,7 +81,7 @@ function checkHeader(header: Buffer, file: string, at: number): void {
   for (let i = 0; i < TAR_BLOCK_LENGTH; i += 1) sum += i >= 148 && i < 156 ? 32 : (header[i] as number);
   if (sum === numberAt(header, 148, 8)) return;
   const isGzip = at === 0 && header[0] === 0x1f && header[1] === 0x8b;
-  throw new DataError(`${file}: byte ${at} begins no file of a tar archive: the checksum of its header differs`, {
+  throw new DataError(`Cannot read ${file}: byte ${at} begins no file of a tar archive: the checksum of its header differs`, {
     hint: isGzip ? "the archive is compressed by gzip: give it a name that ends in .tar.gz" : "see whether the archive is whole",
   });
 }
@@ -108,7 +111,7 @@ function paxRecords(text: string, file: string, at: number): Extended {
     const [, digits = ""] = /^(\d+) /.exec(bytes.toString("latin1", start, start + 20)) ?? [];
     const length = Number(digits);
     if (digits === "" || length <= digits.length + 1 || start + length > bytes.length)
-      throw new DataError(`${file}: the extended header at byte ${at} is damaged`, { hint: "write the archive again" });
+      throw new DataError(`Cannot read ${file}: the extended header at byte ${at} is damaged`, { hint: "write the archive again" });
     const [, key, value = ""] = /^([^=]*)=(.*)\n$/s.exec(bytes.toString("utf8", start + digits.length + 1, start + length)) ?? [];
     if (key === "path") found.path = value;
     if (key === "size") found.size = Number(value);

@@ -163,9 +163,12 @@ class Samples {
     this.#columns.set(column, own);
     const row = this.rowCount - 1;
     if (own.values.length > row || column === KEY_COLUMN)
-      throw new DataError(`${this.#file}: ${JSON.stringify(name)} gives the sample the column ${JSON.stringify(column)} a second time`, {
-        hint: "give the files of a sample different extensions, and samples that follow each other different names",
-      });
+      throw new DataError(
+        `Cannot read ${this.#file}: ${JSON.stringify(name)} gives the sample the column ${JSON.stringify(column)} a second time`,
+        {
+          hint: "give the files of a sample different extensions, and samples that follow each other different names",
+        },
+      );
     while (own.values.length < row) own.values.push(null);
     own.values.push(value);
   }
@@ -184,7 +187,7 @@ class Samples {
       return { value: kind === undefined ? bytes : await decodeAs(kind, bytes), type: TYPES[kind ?? "bytes"] };
     } catch (error) {
       const what = own === undefined ? `as ${kind}` : `by the decoder of ${JSON.stringify(own)}`;
-      throw new DataError(`${this.#file}: ${JSON.stringify(name)} cannot be decoded ${what}: ${messageOf(error)}`, {
+      throw new DataError(`Cannot read ${this.#file}: ${JSON.stringify(name)} cannot be decoded ${what}: ${messageOf(error)}`, {
         cause: error,
         hint: `decode it otherwise: decoders: { ${JSON.stringify(extension)}: (bytes) => … }; or take bytes: decode: false`,
       });

@@ -56,13 +56,19 @@ export class WebdatasetShard {
       parts.length > 0 &&
       parts.every((part) => part !== "" && part !== "." && part !== ".." && Buffer.byteLength(part) <= SAMPLE_NAME_BYTES_MAX);
     if (!isName || /[\\\p{Cc}]/u.test(key as string) || parts.at(-1)?.includes(".") === true)
-      throw new DataError(`writeWebdataset: row ${row} has a ${KEY_COLUMN} that names no sample: received ${describeValue(key)}`, {
-        hint: "a key is a name without a dot, such as 000017, with folders before it at most: train/000017",
-      });
+      throw new DataError(
+        `Cannot call writeWebdataset: row ${row} has a ${KEY_COLUMN} that names no sample: received ${describeValue(key)}`,
+        {
+          hint: "a key is a name without a dot, such as 000017, with folders before it at most: train/000017",
+        },
+      );
     if (key === this.#lastKey)
-      throw new DataError(`writeWebdataset: row ${row} has the same ${KEY_COLUMN} as the row before: received ${describeValue(key)}`, {
-        hint: "a reader would make one sample of both: give each row a key of its own",
-      });
+      throw new DataError(
+        `Cannot call writeWebdataset: row ${row} has the same ${KEY_COLUMN} as the row before: received ${describeValue(key)}`,
+        {
+          hint: "a reader would make one sample of both: give each row a key of its own",
+        },
+      );
     this.#lastKey = key as string;
     return key as string;
   }
@@ -71,7 +77,7 @@ export class WebdatasetShard {
 function checkColumn(name: string): void {
   const isExtension = /^[^./\\\p{Cc}]+(?:\.[^./\\\p{Cc}]+)*$/u.test(name) && Buffer.byteLength(name) <= SAMPLE_NAME_BYTES_MAX;
   if (isExtension && name === name.toLowerCase()) return;
-  throw new DataError(`writeWebdataset: the column ${JSON.stringify(name)} is no extension of a file`, {
+  throw new DataError(`Cannot call writeWebdataset: the column ${JSON.stringify(name)} is no extension of a file`, {
     hint: 'rename it: renameColumns({ image: "jpg", label: "cls" })',
   });
 }
@@ -90,7 +96,7 @@ async function fileOf(value: unknown, column: string, row: number): Promise<Uint
   }
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return Buffer.from(String(value));
   throw new DataError(
-    `writeWebdataset: column ${JSON.stringify(column)}: row ${row} is ${describeValue(value)}, which has no form as .${extension}`,
+    `Cannot call writeWebdataset: column ${JSON.stringify(column)}: row ${row} is ${describeValue(value)}, which has no form as .${extension}`,
     {
       hint: `rename the column: ${JSON.stringify(`${column}.json`)} holds every value, and ".npy" numbers and tensors`,
     },

@@ -101,7 +101,9 @@ test("damage names the archive and the byte", async () => {
   const bad = Buffer.from(FILE);
   bad[0] = 0x41;
   expect(await failure(bad)).toContain("a.tar: byte 0 begins no file of a tar archive: the checksum of its header differs");
-  expect(await failure(FILE.subarray(0, 512))).toContain("a.tar is cut off in the file at byte 0: the archive ends at byte 512");
+  expect(await failure(FILE.subarray(0, 512))).toContain(
+    "Cannot read a.tar: it is cut off in the file at byte 0: the archive ends at byte 512",
+  );
   expect(await failure(Buffer.concat([Buffer.of(0x1f, 0x8b), Buffer.alloc(600, 1)]))).toContain("give it a name that ends in .tar.gz");
   expect(await failure(archive(["a.cls", "x"]))).toContain(
     'a.tar: "a.cls" cannot be decoded as integer: "x" is no whole number; decode it otherwise',

@@ -205,6 +205,6 @@ class Examples implements RecordRows {
   }
 
   #error(problem: string, hint: string): DataError {
-    return new DataError(`${this.#file}: record ${this.#firstRecord + this.rowCount}${problem}`, { hint });
+    return new DataError(`Cannot read ${this.#file}: record ${this.#firstRecord + this.rowCount}${problem}`, { hint });
   }
 }

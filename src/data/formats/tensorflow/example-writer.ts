@@ -146,7 +146,7 @@ function kindOf(name: string, type: DataType): ValueKind | undefined {
   if (element.kind === "float32" || element.kind === "float64") return "float";
   if (element.kind === "bool" || element.kind === "int64" || element.kind === "uint64" || isNumberKind(element.kind)) return "int64";
   throw new DataError(
-    `writeTfrecords: column ${JSON.stringify(name)} has the type ${typeName(type)}, and examples have bytes, floats and whole numbers`,
+    `Cannot call writeTfrecords: column ${JSON.stringify(name)} has the type ${typeName(type)}, and examples have bytes, floats and whole numbers`,
     {
       hint: `drop it, or cast it: withColumn(${JSON.stringify(name)}, col(${JSON.stringify(name)}).cast("string"))`,
     },

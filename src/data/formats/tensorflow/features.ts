@@ -131,9 +131,12 @@ export class FeatureColumn {
     const form = (this.#form ??= { element: this.#inferredElement(), isList: this.#longest > 1 });
     if (!form.isList && this.#longest > 1) {
       const record = firstRecord + this.#counts.findIndex((count) => count > 1);
-      throw new DataError(`${file}: record ${record}: feature ${JSON.stringify(this.name)} has several values, and those before have one`, {
-        hint: `read lists: schema: { ${JSON.stringify(this.name)}: "list<${this.#kind === "bytes" ? "binary" : this.#kind === "float" ? "float32" : "int64"}>" }`,
-      });
+      throw new DataError(
+        `Cannot read ${file}: record ${record}: feature ${JSON.stringify(this.name)} has several values, and those before have one`,
+        {
+          hint: `read lists: schema: { ${JSON.stringify(this.name)}: "list<${this.#kind === "bytes" ? "binary" : this.#kind === "float" ? "float32" : "int64"}>" }`,
+        },
+      );
     }
     const vector = form.isList ? this.#lists(form.element) : this.#values(form.element);
     this.#restart();

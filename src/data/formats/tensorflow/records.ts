@@ -24,7 +24,7 @@ export async function nextRecord(window: ByteWindow): Promise<Uint8Array | undef
   const length = Number(header.getBigUint64(0, true));
   if (length > RECORD_BYTES_MAX)
     throw new DataError(
-      `${window.file}: the record at byte ${at} is too large: received ${length} bytes, at most ${RECORD_BYTES_MAX} are read`,
+      `Cannot read ${window.file}: the record at byte ${at} is too large: received ${length} bytes, at most ${RECORD_BYTES_MAX} are read`,
     );
   await window.fill(HEADER_BYTES + length + RECORD_CHECKSUM_BYTES);
   if (window.length < HEADER_BYTES + length + RECORD_CHECKSUM_BYTES) throw cutOff(window, at);
@@ -32,15 +32,20 @@ export async function nextRecord(window: ByteWindow): Promise<Uint8Array | undef
   const end = from + length;
   const stored = new DataView(window.bytes.buffer, window.bytes.byteOffset + end, RECORD_CHECKSUM_BYTES).getUint32(0, true);
   if (maskedCrc32c(window.bytes, from, end) !== stored)
-    throw new DataError(`${window.file}: the record at byte ${at} is damaged: its checksum differs`, { hint: "copy the file again" });
+    throw new DataError(`Cannot read ${window.file}: the record at byte ${at} is damaged: its checksum differs`, {
+      hint: "copy the file again",
+    });
   window.start = end + RECORD_CHECKSUM_BYTES;
   return window.bytes.subarray(from, end);
 }
 
 function cutOff(window: ByteWindow, at: number): DataError {
-  return new DataError(`${window.file} is cut off in the record at byte ${at}: the file ends at byte ${at + window.length}`, {
-    hint: "was it copied to its end?",
-  });
+  return new DataError(
+    `Cannot read ${window.file}: it is cut off in the record at byte ${at}: the file ends at byte ${at + window.length}`,
+    {
+      hint: "was it copied to its end?",
+    },
+  );
 }
 
 function noRecord({ file }: ByteWindow, at: number, header: DataView): DataError {
@@ -50,7 +55,7 @@ function noRecord({ file }: ByteWindow, at: number, header: DataView): DataError
     : at === 0
       ? "is it a file of TensorFlow's records?"
       : "copy the file again";
-  return new DataError(`${file}: byte ${at} begins no record of TensorFlow: the checksum of its length differs`, { hint });
+  return new DataError(`Cannot read ${file}: byte ${at} begins no record of TensorFlow: the checksum of its length differs`, { hint });
 }
 
 /** The bytes before a record, and those behind. */

@@ -102,7 +102,7 @@ test("damage names the file and the byte", async () => {
   };
   expect(await failure(flipped(0))).toContain("a.tfrecord: byte 0 begins no record of TensorFlow: the checksum of its length differs");
   expect(await failure(flipped(30))).toContain("a.tfrecord: the record at byte 0 is damaged: its checksum differs");
-  expect(await failure(FILE.subarray(0, 200))).toMatch(/a\.tfrecord is cut off in the record at byte \d+: the file ends at byte 200/);
+  expect(await failure(FILE.subarray(0, 200))).toMatch(/a\.tfrecord: it is cut off in the record at byte \d+: the file ends at byte 200/);
   expect(await failure(Buffer.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))).toContain("the file is compressed by gzip");
   expect(await rows(new Uint8Array(0))).toEqual([]);
 });

@@ -2,7 +2,7 @@
  * A task that waits has its process for itself: its children's deaths, computing and changes of global state do not reach it.
  */
 import { once } from "node:events";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { get, OutOfMemoryError, python, remote, TaskTimeoutError, WorkerCrashedError } from "shoal";
@@ -185,6 +185,30 @@ describe("one CPU is enough for", () => {
 
 describe("with waitingProcessesPerCpu: 0", () => {
   useSession({ numCpus: 1, waitingProcessesPerCpu: 0 });
+  const callsAnother = remote(async (n: number): Promise<number> => await remote((m: number) => 2 * m).remote(n));
+
+  test("a task calls another although an earlier one has removed the working directory of the process", async () => {
+    const removed = join(folder, "removed");
+    await remote((directory: string) => {
+      mkdirSync(directory);
+      process.chdir(directory);
+      rmdirSync(directory);
+    }).remote(removed);
+    expect(await callsAnother.remote(2)).toBe(4);
+  });
+
+  test("a task calls tasks and actors although an earlier one has frozen the intrinsics of the process", async () => {
+    class Doubling {
+      double(n: number): number {
+        return 2 * n;
+      }
+    }
+    const callsActor = remote(async (n: number): Promise<number> => await remote(Doubling, { numCpus: 0 }).remote().double.remote(n));
+    await remote(() => {
+      for (const intrinsic of [Object, Array, Function, Promise, Map, Set]) Object.freeze(intrinsic.prototype);
+    }).remote();
+    expect([await callsAnother.remote(2), await callsActor.remote(3)]).toEqual([4, 6]);
+  });
 
   test("a child shares the process of the task that awaits it", async () => {
     const parent = remote(async (): Promise<boolean> => (await pidOf.remote()) === process.pid);

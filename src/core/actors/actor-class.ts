@@ -23,6 +23,7 @@ import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import { inheritedShape, placing } from "../calls/inherited-place.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import { isGeneratorFunction } from "../calls/generators.ts";
+import { defineMembers } from "../../runtime/base/define-members.ts";
 import { bindNode } from "../graph-binder.ts";
 import { type ResolvedActorOptions, resolveActorOptions } from "../options/options.ts";
 import { inPython, isPythonId } from "../python-code.ts";
@@ -79,7 +80,7 @@ export function makeActorClass(given: Omit<ActorClassState, "interface">): objec
     throw new TypeError(`Cannot use ${state.name} directly: it is a remote class: use ${state.name}.remote()`);
   };
   Object.defineProperty(callable, "name", { value: state.name, configurable: true });
-  Object.assign(callable, {
+  defineMembers(callable, {
     bind: (...args: unknown[]): object => {
       const create = (...values: unknown[]): object => createActor(state, values);
       const numReturnsOf = (method: string): number => methodDefaults(state.interface, method).numReturns;

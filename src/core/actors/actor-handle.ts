@@ -5,6 +5,7 @@
  * handles is disposed of, or until the creating task or the process ends. A received handle holds the actor until it is collected. A handle has no further members,
  * so every method name is free; `terminate`, `kill` and `ready` are functions.
  */
+import { defineMembers } from "../../runtime/base/define-members.ts";
 import { describeValue } from "../../runtime/base/describe.ts";
 import { PendingCallsLimitExceededError } from "../../runtime/base/errors.ts";
 import { insideLibrary } from "../../runtime/base/library-code.ts";
@@ -170,7 +171,7 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
       `Cannot call ${target.name} directly: it is a method of an actor, which runs in a process of its own: use .${target.id}.remote()`,
     );
   };
-  return Object.assign(calledDirectly, {
+  return defineMembers(calledDirectly, {
     remote: submit,
     bind: (...args: unknown[]): object => {
       const { name, id: method } = target;

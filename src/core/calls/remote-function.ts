@@ -9,6 +9,7 @@ import { insideLibrary } from "../../runtime/base/library-code.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
 import { isGeneratorFunction } from "./generators.ts";
+import { defineMembers } from "../../runtime/base/define-members.ts";
 import { bindNode } from "../graph-binder.ts";
 import { generatorOptions, type ResolvedTaskOptions, resolveTaskOptions } from "../options/options.ts";
 import { inPython, isPythonId } from "../python-code.ts";
@@ -49,7 +50,7 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
     }
     return current.calls.callTask(row, args, state.options);
   };
-  Object.assign(callable, {
+  defineMembers(callable, {
     remote: submit,
     bind: (...args: unknown[]): object => bindNode({ kind: "task", name, numReturns: state.options.numReturns, args, submit }),
     options: (options: TaskOptions): object => {

@@ -15,6 +15,7 @@ import type { Node, Ref } from "./graph.ts";
 import { isObjectLike, tryRead } from "./known-values.ts";
 import { readsViteEnvironment, viteEnvironment } from "./vite-modules.ts";
 import { wellKnownMembers } from "./well-known.ts";
+import { workingFolder } from "./working-folder.ts";
 
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 
@@ -97,7 +98,7 @@ export function noteViteEnvironment(graph: GraphBuilder, specifier: string): voi
   const file = specifier.startsWith("file:") ? fileURLToPath(specifier) : specifier;
   if (!path.isAbsolute(file) || !readsViteEnvironment(file)) return;
   graph.notes.add(
-    `WARNING: ${path.relative(process.cwd(), file)} reads import.meta.env, which Vite provides in this process alone: a worker that imports the ` +
+    `WARNING: ${path.relative(workingFolder(), file)} reads import.meta.env, which Vite provides in this process alone: a worker that imports the ` +
       "module has none. Read process.env there, or pass the values as arguments",
   );
 }

@@ -19,6 +19,7 @@ import { startOf, type TextPositions } from "./positions.ts";
 import { type RevivedCode, type RevivedSource, revivedCodeOf, revivedSourceAt } from "./revived-code.ts";
 import type { Script } from "./script-table.ts";
 import { viteRoot } from "./vite-modules.ts";
+import { workingFolder } from "./working-folder.ts";
 
 /** Binding of a top-level name. `provided`: every module of that format has the name. */
 type Binding = Node | "provided";
@@ -151,7 +152,7 @@ class RevivedPlace implements CodePlace {
     const name = start?.source ?? this.source.file;
     if (!name) return "revived code";
     // Positions name the files where the driver has them.
-    const shown = path.relative(toDriverPath(process.cwd()), name);
+    const shown = path.relative(toDriverPath(workingFolder()), name);
     return start === undefined ? shown : `${shown}:${start.line + 1}`;
   }
 

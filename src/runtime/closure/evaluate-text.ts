@@ -14,6 +14,7 @@ import { IMPORT_META_NAME } from "./code-place.ts";
 import { type MappedText, surround } from "./code-edits.ts";
 import type { SourcePlace } from "./graph.ts";
 import { sourceMapComment } from "./positions.ts";
+import { workingFolder } from "./working-folder.ts";
 
 interface ImportOptions {
   readonly with?: Readonly<Record<string, string>>;
@@ -91,7 +92,7 @@ export class FileScope {
   readonly require: NodeJS.Require;
 
   constructor(source: SourcePlace) {
-    this.file = source.file ?? path.join(process.cwd(), "[eval]");
+    this.file = source.file ?? path.join(workingFolder(), "[eval]");
     this.isStrict = source.isStrict;
     this.require = createRequire(this.file);
     this.provided = { [IMPORT_META_NAME]: importMetaOf(this.file, this.require), ...this.#commonJsScope(source) };

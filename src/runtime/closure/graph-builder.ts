@@ -14,6 +14,7 @@ import type { CapturedScope } from "./inspector-session.ts";
 import { isObjectLike } from "./known-values.ts";
 import type { ParsedText } from "./parse-text.ts";
 import { wellKnownId } from "./well-known.ts";
+import { workingFolder } from "./working-folder.ts";
 
 /** How a value was reached. */
 export interface Step {
@@ -235,7 +236,7 @@ export class GraphBuilder {
       isStrict: source.isStrict,
       variables: [...variables].map(([name, { value, isWritten }]): Variable => [name, value, isWritten]),
     }));
-    return { version: GRAPH_VERSION, base: process.cwd(), root, nodes: this.nodes, sources, contexts: this.contexts };
+    return { version: GRAPH_VERSION, base: workingFolder(), root, nodes: this.nodes, sources, contexts: this.contexts };
   }
 
   /** @returns undefined after a failure, which was reported */

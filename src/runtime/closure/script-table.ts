@@ -13,6 +13,7 @@ import { ModuleTable } from "./parse-module.ts";
 import { loadedFile } from "./loaded-file.ts";
 import { cutSourceMap, lineStartsOf, placeAt, type SourceMap, type TextPositions } from "./positions.ts";
 import { evaluatedSourceMap } from "./vite-modules.ts";
+import { workingFolder } from "./working-folder.ts";
 
 export class Script {
   readonly id: string;
@@ -91,7 +92,7 @@ export class Script {
       name = map?.sources[segment[1]] ?? name;
       originalLine = segment[2];
     }
-    const shown = name ? path.relative(process.cwd(), name) : this.url || `script ${this.id}`;
+    const shown = name ? path.relative(workingFolder(), name) : this.url || `script ${this.id}`;
     return `${shown}:${originalLine + 1}`;
   }
 }
@@ -125,7 +126,7 @@ function fileOfUrl(url: string): string | null {
 }
 
 function readSourceMap(url: string, file: string | null): SourceMap | null {
-  const folder = file ? path.dirname(file) : process.cwd();
+  const folder = file ? path.dirname(file) : workingFolder();
   try {
     const text = url ? sourceMapText(url, folder) : file && evaluatedSourceMap(file);
     if (!text) return null;

@@ -1,7 +1,7 @@
 /**
  * References, and further types that several of the other files of public types need. No code.
  *
- * It is the lowest of these files: `types.ts` passes the users' part on.
+ * The lowest of these files: `types.ts` passes the users' part on.
  */
 import type { ObjectId } from "../runtime/base/ids.ts";
 

@@ -216,7 +216,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
       }
     }
     this.store.close();
-    // What holds an actor for a compiled graph is no work that was left undone, and neither is a stream that its reader has left.
+    // A call that holds an actor for a compiled graph is no work that was left undone, and neither is a stream that its reader has left.
     return left.filter((record) => record.target.id !== GRAPH_METHOD && record.stream?.isStopped !== true).map(callName);
   }
 

@@ -1,8 +1,8 @@
 /**
  * The actor that runs a loop in TypeScript: one process of a training group.
  *
- * Its methods are those of `RankSession` in `python/shoal/train/_session.py`, called by `worker-group.ts` in one order: start, prepare, begin, then `nextEvent` again and again. Calls
- * overlap (`maxConcurrency`), so it answers while its loop awaits.
+ * The actor's methods are those of `RankSession` in `python/shoal/train/_session.py`, called by `worker-group.ts` in one order: start,
+ * prepare, begin, then `nextEvent` again and again. Calls overlap (`maxConcurrency`), so it answers while its loop awaits.
  */
 import { getRuntimeContext, nodes } from "../core/index.ts";
 import { isWorker } from "../core/internal.ts";

@@ -1,8 +1,8 @@
 /**
  * Connections of libraries to actors: frames in both directions beside the actor's calls.
  *
- * They serve where calls cannot: streams in both directions with credit, and many small messages without an order among calls. An actor
- * offers a service by name, and any process with its handle connects. Both ends have proved that they belong to the session, and
+ * Such connections serve where calls cannot: streams in both directions with credit, and many small messages without an order among calls.
+ * An actor offers a service by name, and any process with its handle connects. Both ends have proved that they belong to the session, and
  * connections between nodes are encrypted, like calls. The library defines the frames: it uses types from 200 on, and the core uses those
  * below. No call travels over such a connection.
  */

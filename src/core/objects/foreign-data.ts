@@ -1,8 +1,9 @@
 /**
  * Data of Python that JavaScript has no type for: arrays of several dimensions, tensors, and Arrow tables.
  *
- * They hold shape and elements, or a stream in Arrow's interchange format, and need no library. In Python they arrive as NumPy arrays, tensors of torch and pyarrow
- * tables, without a copy if they are stored. `serializer.ts` lists their kinds; the reducer writes and reads them.
+ * Foreign values hold shape and elements, or a stream in Arrow's interchange format, and need no library. In Python they arrive as NumPy
+ * arrays, tensors of torch and pyarrow tables, without a copy if they are stored. `serializer.ts` lists their kinds; the reducer writes and
+ * reads them.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 

@@ -27,7 +27,7 @@ export interface FallbackOption {
 
 /** Runs on one node. */
 export interface NodeAffinity {
-  /** One of `nodes()`. */
+  /** A node's id, as in `nodes()`. */
   readonly nodeId: string;
   /** Whether another node may be taken when this one is gone; without it, the call fails then. Default: false. */
   readonly soft?: boolean | undefined;
@@ -36,7 +36,7 @@ export interface NodeAffinity {
 /** Runs within the resources of a placement group. */
 export interface PlacementGroupStrategy {
   readonly placementGroup: PlacementGroup;
-  /** Which bundle, from 0; -1 is any that has room. Default: -1. */
+  /** The bundle, from 0; -1 is any that has room. Default: -1. */
   readonly bundleIndex?: number | undefined;
   /** Whether its own calls run in the group, too, unless they say otherwise. Default: false. */
   readonly captureChildTasks?: boolean | undefined;

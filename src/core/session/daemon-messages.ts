@@ -1,9 +1,9 @@
 /**
  * The handlers of the node daemon's messages: each message goes to the part of the runtime that it concerns.
  *
- * They answer questions for the value of a ref that this process owns, and hand values and actors' states to those that wait for them. They
- * keep nothing themselves. The runtime gives them every frame of the daemon's connection, and they pass on frames about a worker's own
- * work.
+ * The handlers answer questions for the value of a ref that this process owns, and hand values and actors' states to those that wait for
+ * them. They keep nothing themselves. The runtime gives them every frame of the daemon's connection, and they pass on frames about a
+ * worker's own work.
  */
 import { type NodeId, nodeTagOf, type ObjectId, type ProcessId } from "../../runtime/base/ids.ts";
 import { OwnerDiedError } from "../../runtime/base/errors.ts";
@@ -19,7 +19,7 @@ import type { Runtime } from "../runtime.ts";
 
 type ProcessHandlers = Handlers<MessagesToProcess, [frame: Frame]>;
 
-/** Why a value does not come, by what REF_VALUE says of it. */
+/** Why a value does not come, as REF_VALUE says. */
 const WHY_LOST = {
   maker: "the process that made it ended before it had the value",
   bytes: "its bytes are lost, and the process that made it has ended or does not know how",

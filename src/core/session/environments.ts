@@ -1,5 +1,5 @@
 /**
- * In which runtime environment a call made in this process runs: that of its options, merged into the one that this process is in.
+ * The runtime environment of a call made in this process: the call's options, merged into the process's own environment.
  *
  * The result is a key in the shape of the call, under which the node keeps workers of their own. The node daemon learns the meaning of a
  * key once, before the first call that carries it. Processes in the default environment whose program names none pay one flag a call.
@@ -27,10 +27,10 @@ interface ProcessPlace {
 }
 
 export class Environments {
-  /** Of this process: a driver's job, or the environment for which a worker was started. */
+  /** The process's environment: a driver's job, or the environment for which a worker was started. */
   readonly inherited: RuntimeEnvSpec;
   readonly #daemon: Connection;
-  /** Of this process' node: folders that are named here lie there. */
+  /** The process's node: folders that are named here lie there. */
   readonly #here: NodePlace;
   readonly #mode: "process" | "inProcess";
   readonly #described = new Set<string>();

@@ -13,7 +13,7 @@ interface ExitListeners {
   readonly onExit: () => void;
 }
 
-/** @returns what takes them back */
+/** @returns a function that removes the hooks */
 export function listenForExit({ onIdle, onExit }: ExitListeners): () => void {
   process.on("beforeExit", onIdle);
   process.on("exit", onExit);

@@ -1,5 +1,6 @@
 /**
- * Flags with which a worker loads modules as this program does: those of its command line, and those of a loader that registered itself.
+ * Flags with which a worker loads modules as this program does: the program's command line, and the flags of a loader that registered
+ * itself.
  *
  * Decides nothing where no loader can be told: tsx and most others stand on the command line already, ts-node is known by the mark that it leaves on
  * the process. Called where a driver starts its daemon or joins a cluster.

@@ -1,5 +1,5 @@
 /**
- * Makes this process a worker: its runtime (it submits tasks of its own) and its host (it runs those of others), joined.
+ * Makes this process a worker: joins its runtime (which submits tasks) and its host (which runs the tasks of others).
  *
  * Nested tasks of this worker can run on it when no task has it for itself. The host then offers its slot to the runtime's own queue, over
  * an in-process connection, before it gives the slot back to the daemon.

@@ -1,7 +1,8 @@
 /**
  * A column of a batch that is no plain typed array: booleans, texts, times, lists, and whatever has nulls.
  *
- * It reads values as they are asked for. `column[i]` works, through a proxy behind the prototype, and is slow; loops use `at` or iteration.
+ * A column reads values as they are asked for. `column[i]` works, through a proxy behind the prototype, and is slow; loops use `at` or
+ * iteration.
  */
 import { describeValue } from "../../core/internal.ts";
 import { columnReader } from "./block.ts";

@@ -1,8 +1,8 @@
 /**
  * Decimals: whole numbers of 128 or 256 bits, in words of 64 bits from the lowest on, and how many of their digits stand behind the point.
  *
- * They are text for users, with all digits of their scale, and never pass through a double. Short numbers, which JavaScript's numbers hold
- * exactly, are read and written without a bigint.
+ * Decimals are text for users, with all digits of their scale, and never pass through a double. Short numbers, which JavaScript's numbers
+ * hold exactly, are read and written without a bigint.
  */
 import { type DecimalType, decimalType, DIGITS_OF_256_BITS } from "./data-type.ts";
 

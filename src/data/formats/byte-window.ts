@@ -1,8 +1,8 @@
 /**
  * A window over the bytes of a file, for parsers of records.
  *
- * They take whole records from its beginning and ask for more where one is cut off. Behind the last byte stands one that is free for a sentinel, so that scanning loops need
- * no test for the end.
+ * Readers take whole records from the window's beginning and ask for more where one is cut off. Behind the last byte stands one that is
+ * free for a sentinel, so that scanning loops need no test for the end.
  */
 import { badUtf8At } from "../../storage/utf8.ts";
 import { RECORD_BYTES_MAX } from "../limits.ts";

@@ -1,8 +1,8 @@
 /**
  * The header of NumPy's files: magic, version, and a dictionary in Python's notation with the type of the elements, their order and the shape.
  *
- * It is read by patterns and never evaluated. Versions 1 to 3 differ in the length of the length and in the encoding. Objects of Python, which the rest of the file would
- * hold as pickled code, are refused here.
+ * The header is read by patterns and never evaluated. Versions 1 to 3 differ in the length of the length and in the encoding. Objects of
+ * Python, which the rest of the file would hold as pickled code, are refused here.
  */
 import { DataError } from "../errors.ts";
 import { NPY_HEADER_BYTES_MAX, NPY_PREFIX_BYTES } from "../limits.ts";

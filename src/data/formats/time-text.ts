@@ -1,8 +1,9 @@
 /**
  * Days, moments and times of day from their text as ISO 8601 writes them.
  *
- * They are `2026-01-31` and `2026-01-31T10:00:00.25Z`, also with a space in place of `T`, and with an offset such as `+02:00`.
- * A moment without an offset is taken as UTC. Days are those of the Gregorian calendar, years have four digits. Times of day are `10:00`, `10:00:00` and `10:00:00.25`.
+ * Dates and moments are `2026-01-31` and `2026-01-31T10:00:00.25Z`, also with a space in place of `T`, and with an offset such as `+02:00`.
+ * A moment without an offset is taken as UTC. Days are those of the Gregorian calendar, years have four digits. Times of day are `10:00`,
+ * `10:00:00` and `10:00:00.25`.
  */
 import type { TimeUnit } from "../blocks/data-type.ts";
 import { NO_INTEGER, TOO_LARGE, WRITTEN, writeSafe, writeSum } from "./number-text.ts";

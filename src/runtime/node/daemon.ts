@@ -228,7 +228,7 @@ export class NodeDaemon {
     if (this.#isClosing) return;
     if (peer.kind === "worker") {
       this.#workers.left(peer.id, peer.connection);
-      // Its exit is on the way and tells the rest; one that lives without its daemon is of no use.
+      // The exit is on the way and tells the rest; a worker without its daemon is of no use.
       timeoutAfterIo(EXIT_AFTER_CLOSE_MS, () => this.#workers.pool.kill(peer.id, "it lost the connection to its node daemon"));
       return;
     }
@@ -362,7 +362,7 @@ export class NodeDaemon {
 
   #shutdown(peer: HeadPeer, callId: number): void {
     if (!this.#options.isOfDriver) {
-      // The node goes on without this driver. What the driver left ends with its connection.
+      // The node goes on without this driver. The driver's leftovers end with its connection.
       peer.connection.reply(callId, undefined);
       return;
     }

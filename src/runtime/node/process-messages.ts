@@ -1,8 +1,8 @@
 /**
- * What a daemon takes from a driver or a worker of its node: which messages, of which shape.
+ * The messages that a daemon accepts from the drivers and workers of its node, with their shapes.
  *
  * A process that has shown the token may still be faulty. Its daemon checks each message before any table is touched and before anything is
- * passed on: the head and other nodes end the link of a node that sends a malformed message, which would end the work of all other programs
+ * passed on. The head and other nodes end the link of a node that sends a malformed message, which would end the work of all other programs
  * on the node. A refused message ends its sender's connection alone. Pure; called by `process-admission.ts` for every frame and every
  * hello.
  */
@@ -52,7 +52,7 @@ const hello = shape.fields({
   jobId: shape.text,
 });
 
-/** The same of what a process says of itself, from which the head and other nodes are told. */
+/** Returns the fault in a process's hello, which the daemon passes on to the head and to other nodes. */
 export function faultOfHello(nodeId: NodeId, said: unknown): string | undefined {
   if (!hello(said)) return `its hello is malformed: ${shape.problemOf(hello, said)}`;
   const other = [said.processId, said.holderId].find((one) => nodeTagOf(one) !== nodeTagOf(nodeId));

@@ -148,8 +148,8 @@ export class ArenaWriter {
   }
 
   /**
-   * Stops all writing to an arena: the daemon will spill it, or some program has deleted or cut its file. Readers still read what is left, and the daemon
-   * deletes the file once no object in it is needed.
+   * Stops all writing to an arena: the daemon will spill it, or some program has deleted or cut its file. Readers still read the rest, and
+   * the daemon deletes the file once no object in it is needed.
    */
   abandon(name: string): void {
     this.#arenas.get(name)?.close();

@@ -35,7 +35,7 @@ function recordBytes(bodyBytes: number): number {
   return (RECORD_HEADER_BYTES + bodyBytes + 7) & ~7;
 }
 
-/** The largest body that always fits into an empty ring, whatever the position: half of the capacity. */
+/** The largest body that always fits into an empty ring, at any position: half of the capacity. */
 export function bodyBytesMax(capacityBytes: number): number {
   return capacityBytes / 2 - RECORD_HEADER_BYTES;
 }

@@ -1,10 +1,10 @@
 /**
  * Counts the references that keep an object of this process, and informs the node daemon.
  *
- * An entry is kept by its handles (ObjectRefs in the user's hands, found by the garbage collector or ended by `using`) and by pins (a task
- * in flight that needs it, an object that contains it, a mapped view over its bytes). An entry without any of these is dropped. Bytes in
- * the store that nobody else knows are freed at once. An object that has been sent to others is released at the daemon's ledger, which
- * tells the owner to free it when nobody holds it. Rule of the protocol (runtime/node/references/ref-ledger.ts): the sender of a ref
+ * An entry is kept by its handles: ObjectRefs in the user's hands, found by the garbage collector or ended by `using`. It is also kept by
+ * pins: a task in flight that needs it, an object that contains it, a mapped view over its bytes. An entry without any of these is dropped.
+ * Bytes in the store that nobody else knows are freed at once. An object that has been sent to others is released at the daemon's ledger,
+ * which tells the owner to free it when nobody holds it. Rule of the protocol (runtime/node/references/ref-ledger.ts): the sender of a ref
  * registers a hold for the receiver.
  */
 import { ShoalError } from "../base/errors.ts";

@@ -244,7 +244,7 @@ export class ReplicaStarter {
     else queueMicrotask(() => this.#happened({ kind: "ended", replica: id, reason: "it was not started" }));
   }
 
-  /** Watches a replica and reports its end, whatever the cause. */
+  /** Watches a replica and reports its end, for any cause. */
   #watch(id: string, replica: ReplicaHandle): void {
     replica.preempted.remote().then(
       () => this.#happened({ kind: "moving", replica: id }),

@@ -57,7 +57,7 @@ interface Field extends Named {
   readonly type: string;
   readonly repeated: boolean;
   readonly required: boolean;
-  /** Of maps alone. */
+  /** Type of the keys, for maps alone. */
   readonly keyType?: string;
   readonly resolvedType: Type | Enum | null;
   readonly partOf: OneOf | null;
@@ -101,7 +101,7 @@ const [GROUP, MESSAGE, ENUM] = [10, 11, 14];
 const [OPTIONAL, REQUIRED, REPEATED] = [1, 2, 3];
 const DESCRIPTOR_FILE = "google/protobuf/descriptor.proto";
 
-/** Descriptors of all files of a service. @throws what the parser throws for a file */
+/** Descriptors of all files of a service. @throws the parser's error for a file */
 export function fileDescriptorsOf({ files }: LoadedService): FileDescriptor[] {
   const protobuf = loadParser();
   const root = new protobuf.Root();

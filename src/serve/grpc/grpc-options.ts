@@ -86,7 +86,7 @@ const SERVICE = {
   },
 };
 
-/** @throws TypeError, RangeError that name the option; DeployFailedError where a package is missing; what the parser throws for a file */
+/** @throws TypeError, RangeError that name the option; DeployFailedError where a package is missing; the parser's error for a file */
 export async function resolveGrpcOptions(given: GrpcOptions | undefined): Promise<ResolvedGrpcOptions | undefined> {
   if (given === undefined) return undefined;
   const { services, ...rest } = readOptions(given, GRPC);

@@ -43,7 +43,7 @@ export class GrpcStatusError extends Error {
   /** 1 to 16, as `status` of `@grpc/grpc-js` has them. */
   readonly code: number;
 
-  /** @throws RangeError for what is no code of a failure */
+  /** @throws RangeError for a number that is no code of a failure */
   constructor(code: number, details: string) {
     super(details);
     if (!isFailureCode(code))

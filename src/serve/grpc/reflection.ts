@@ -26,7 +26,7 @@ export class Reflection {
   /** Texts of the files, by name. */
   readonly #texts = new Map<string, string>();
 
-  /** @throws what the parser throws for a file */
+  /** @throws the parser's error for a file */
   constructor(services: readonly LoadedService[]) {
     this.#services = services.map(({ service }) => service);
     for (const service of services) this.#add(service);

@@ -17,7 +17,7 @@ const MESSAGE_FORM = { longs: String, enums: String, defaults: true, oneofs: tru
 /**
  * The definition of a service, from the texts that came with the options.
  *
- * @throws RangeError where the file has no such service; what the parser throws for a file
+ * @throws RangeError where the file has no such service; the parser's error for a file
  */
 export async function definitionOf({ service, main, files }: LoadedService): Promise<ServiceDefinition> {
   const { loadSync } = await grpcPackage("@grpc/proto-loader", () => import("@grpc/proto-loader"));

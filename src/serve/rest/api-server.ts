@@ -16,7 +16,10 @@ import type { ResolvedApiOptions } from "./api-options.ts";
 interface ApiPorts {
   /** Ray's `ServeInstanceDetails`. @param source of applications; undefined: all */
   details(source: string | undefined): Promise<object>;
-  /** Takes over a configuration, and does not wait for its applications. @throws ServeConfigError, TypeError, RangeError for what is wrong with it */
+  /**
+   * Takes over a configuration, and does not wait for its applications. @throws ServeConfigError, TypeError, RangeError for a wrong
+   * configuration
+   */
   put(config: string): Promise<void>;
   /** Ends all applications and proxies. */
   clear(): Promise<void>;

@@ -90,7 +90,7 @@ export class NodeLeases {
     this.#apply(this.manager.handle(event));
   }
 
-  /** What processes say of their leases, and workers of themselves. */
+  /** Messages of processes about their leases, and of workers about themselves. */
   get handlers(): Handlers<Pick<MessagesOfProcess, LeaseMessage>, [peer: HeadPeer & { kind?: string }, message: Message]> {
     return {
       [MESSAGE.LEASE_DEMAND]: (header, peer) => this.#demand(header, { owner: peer.id, nested: peer.kind === "worker" }),

@@ -1,9 +1,9 @@
 /**
- * What a daemon believes of what comes over a link: that it has the right form, and that it is the other end's own to say.
+ * Decides which messages over a link a daemon believes: the form must be right, and the other end must have the right to say it.
  *
- * Another node speaks for its own processes, and what the head decides (who is an actor, where it is, which nodes there are) is the head's to say. What only a
- * process of this node may want of its daemon is not taken from elsewhere. All else ends the connection (`runtime/rpc/protocol-violation.ts`). Pure;
- * called by `cluster-membership.ts` for every frame.
+ * A node speaks for its own processes. The head alone speaks of its decisions: actors, their places, and the nodes. Requests that only a
+ * process of this node may make are not accepted from elsewhere. Any other message ends the connection
+ * (`runtime/rpc/protocol-violation.ts`). Pure; called by `cluster-membership.ts` for every frame.
  */
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
 import { assertProtocol } from "../../rpc/protocol-violation.ts";
@@ -20,10 +20,10 @@ import { MESSAGES_TO_HEAD } from "../../wire/messages-to-head.ts";
 import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../wire/messages-to-process.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
-/** How the head signs what it says. */
+/** The head's name as a sender. */
 const HEAD = "head";
 
-/** To a process: what the head alone says, and its own daemon. */
+/** To a process: messages that the head alone sends, and its own daemon. */
 const NOT_FROM_NODES: ReadonlySet<number> = new Set([
   MESSAGE.ACTOR_START,
   MESSAGE.ACTOR_STATE,
@@ -39,7 +39,7 @@ const NOT_FROM_NODES: ReadonlySet<number> = new Set([
   MESSAGE.WARNING,
 ]);
 
-/** To the daemon: what its own processes alone say, besides what they ask of the head. */
+/** To the daemon: messages that its own processes alone send, besides their questions for the head. */
 const OF_OWN_PROCESSES: ReadonlySet<number> = new Set([
   MESSAGE.WORKER_PARK,
   MESSAGE.WORKER_UNPARK,

@@ -6,10 +6,9 @@
  * and from there to the process. Its own messages arrive here in the same way, and are handled as if it were
  * connected.
  *
- * Another node may keep what a local process reports on: a ref counts where its owner is, a stored object where its
- * bytes are, a lease where its worker is. This file passes such reports on in their order. Each link is ordered, so
- * the rule of holds (`ref-ledger.ts`) also stands between nodes. A session without other nodes (`init` without an
- * address) asks this file for nothing.
+ * A process may report on things that another node keeps: a ref counts where its owner is, a stored object where its bytes are, a lease
+ * where its worker is. This file passes such reports on in their order. Each link is ordered, so the rule of holds (`ref-ledger.ts`) also
+ * stands between nodes. A session without other nodes (`init` without an address) asks this file for nothing.
  */
 import { timeoutAfterIo } from "../../base/timeout-after-io.ts";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
@@ -48,7 +47,7 @@ interface PendingRequest extends OpenRequest {
 const HEAD = "head";
 
 const ALL = Symbol("all nodes");
-/** Which nodes a message concerns: an id names one, each row names its own, or all of them. */
+/** The nodes that a message concerns: an id names one, each row names its own, or all of them. */
 type Route = string | readonly string[] | typeof ALL;
 
 /** Messages by the nodes that they concern. Other messages concern this node or the head. */
@@ -175,7 +174,7 @@ export class RemoteNodes {
     return { here: parts.get(this.#tag) ?? [] };
   }
 
-  /** Notes that a node is gone. Whoever waits for its answer gets the one that a vanished process gives. */
+  /** Notes that a node is gone. Waiting callers get the answer that a vanished process gives. */
   #refuse(from: ProcessId, { type, callId }: Message, header: unknown): void {
     const connection = this.#options.local.get(from)?.connection;
     const ref = extractFrom(WATCHED_REF, type, header);

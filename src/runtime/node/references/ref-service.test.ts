@@ -83,7 +83,7 @@ test("a value that came a second time holds what it contains as long as the obje
   expect(all.freed).toEqual(["third"]);
   all.from(driver, MESSAGE.REF_LOST, [OUTER, daemon, placeAt(0)]);
   expect(all.freed).toEqual(["third", "first"]);
-  // The reader was given the second, and lets go of what it contains.
+  // The reader was given the second, and releases the ref in it.
   all.from(driver, MESSAGE.REF_RELEASE, [["second", 1]]);
   all.from(driver, MESSAGE.REF_RELEASE, [[OUTER, 1]]);
   expect(all.freed).toEqual(["third", "first", "second"]);
@@ -105,7 +105,7 @@ test("a value whose bytes are lost holds what it contained no more, be it made a
   all.from(driver, MESSAGE.REF_LOST, [OUTER, daemon, placeAt(0)]);
   expect(all.freed).toEqual(["first"]);
   all.provide("second" as ObjectId, 4096);
-  // Its reader was given it, and lets go of what it contains.
+  // The reader was given the second, and releases the ref in it.
   all.from(driver, MESSAGE.REF_RELEASE, [["second", 1]]);
   all.service.processGone(maker);
   expect(all.freed).toEqual(["first"]);

@@ -1,6 +1,6 @@
-/** What workers take of the node's memory, and from where on it is worth ending one. */
+/** Memory of workers on a node, and the use above which ending one is worth it. */
 
-/** What an idle worker has anyway, garbage of earlier tasks included; a limit counts from here, or from what it has when it is leased. */
+/** Memory of an idle worker, garbage of earlier tasks included. A limit counts from here, or from the worker's memory when it is leased. */
 export const WORKER_BASE_BYTES = 48 * 1024 * 1024;
 /** Ending one that has less helps nobody. */
 export const VICTIM_MIN_BYTES = 64 * 1024 * 1024;

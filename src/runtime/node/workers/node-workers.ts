@@ -171,8 +171,7 @@ export class NodeWorkers {
   }
 
   /**
-   * Reads first what the worker wrote before it ended. Holds in it are of refs that others have already, because they
-   * have its answers.
+   * Reads first the worker's last frames. Holds in it are of refs that others have already, because they have its answers.
    */
   #exited(exit: WorkerExitedHeader, worker: EndedWorker): void {
     const connection = this.#ports.peers.local.get(exit.workerId)?.connection;
@@ -188,8 +187,8 @@ export class NodeWorkers {
   }
 
   /**
-   * Reads first what the worker had told this daemon, because its callers read answers about that next. All of it
-   * comes before anybody hears of the end.
+   * Reads the worker's last messages to this daemon first, because its callers read answers about them next. All messages come before
+   * anybody hears of the end.
    */
   #handOver(worker: ProcessId, unread: readonly UnreadFrames[], connection: Connection | undefined): void {
     for (const { reader, outbox, from, bytes } of unread)

@@ -2,9 +2,9 @@
  * Starts workers as child processes of the daemon. The daemon is slim: a spawn costs it about a millisecond, and a
  * large driver tens.
  *
- * The file decides the flags of a process: its heap limit, and those flags of the driver that say how modules load.
- * The worker pool calls the launcher and owns what is made here. Each process has two files: an interruption meets
- * its call by one, and answers outlive the process in the other. Both are removed with the process.
+ * The file decides the flags of a process: its heap limit, and those flags of the driver that say how modules load. The worker pool calls
+ * the launcher and owns these processes. Each process has two files: an interruption meets its call by one, and answers outlive the process
+ * in the other. Both are removed with the process.
  */
 import type { JobId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { ForeignCode } from "../../closure/foreign-code.ts";
@@ -20,7 +20,7 @@ import { type Listeners, type SpareProcess, startSpareProcess } from "./spare-pr
 import { SpareWorkers } from "./spare-workers.ts";
 import type { WorkerLauncher } from "./worker-pool.ts";
 
-/** What a worker process is told at its start. */
+/** The configuration that a worker process gets when it starts. */
 export interface WorkerConfiguration {
   processId: ProcessId;
   nodeId: NodeId;

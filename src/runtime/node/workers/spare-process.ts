@@ -1,8 +1,8 @@
 /**
  * A worker's process that starts before its purpose is known: it loads the runtime and waits for its configuration.
  *
- * Its output is kept, and its end ignored, until a taker sets listeners. The launcher makes spare processes for jobs of a cluster. A daemon that has only begun to load
- * makes them, too (`entry/daemon-start.ts`), so this file imports little.
+ * A spare process's output is kept, and its end ignored, until a taker sets listeners. The launcher makes spare processes for jobs of a
+ * cluster. A daemon that has only begun to load makes them, too (`entry/daemon-start.ts`), so this file imports little.
  */
 import { usableMemoryBytes, workerHeapFlags } from "../../os/machine/machine.ts";
 import { Child } from "../../os/processes/worker-process.ts";

@@ -1,10 +1,10 @@
 /**
  * Started worker processes without an owner: a job takes one instead of waiting for a process to start.
  *
- * They have loaded the runtime but no user code, and have no name or connection. Their taker sends all of that, with their working folder. New ones start some time after
- * one was taken, so that they do not slow down the first work of its job. Later takers do not delay this, or quickly following jobs would never find a spare. If several
- * takers find none, each taken worker is replaced at once until takers have become few: a program that makes one actor after the other then waits for no start. Spare
- * workers end before the daemon.
+ * Spare workers have loaded the runtime but no user code, and have no name or connection. Their taker sends all of that, with their working
+ * folder. New ones start some time after one was taken, so that they do not slow down the first work of its job. Later takers do not delay
+ * this, or quickly following jobs would never find a spare. If several takers find none, each taken worker is replaced at once until takers
+ * have become few: a program that makes one actor after the other then waits for no start. Spare workers end before the daemon.
  */
 
 interface SpareWorkersOptions<Spare> {

@@ -38,11 +38,11 @@ interface WorkerEnd {
   readonly begun?: readonly [leaseId: number, callId: number][];
   /** The call that ran while other tasks waited in the process. */
   readonly sharing?: SharingCall | undefined;
-  /** What it had sent and nobody may have read. */
+  /** Sent frames that may be unread. */
   readonly unread?: readonly UnreadFrames[];
 }
 
-/** A worker that has ended, beside what is said of its end to all. */
+/** A worker that has ended, with facts beside those that everybody is told. */
 export interface EndedWorker {
   readonly wasReady: boolean;
   readonly environment: string;
@@ -124,7 +124,7 @@ export class WorkerPool {
     return count;
   }
 
-  /** Those that have said hello. */
+  /** Workers that have said hello. */
   get readyWorkers(): { id: ProcessId; pid: number }[] {
     return Array.from(this.#workers.values())
       .filter((worker) => worker.ready)
@@ -157,7 +157,7 @@ export class WorkerPool {
           if (end > 0) {
             sources[stream] = line.slice(1, end).split(SOURCE_ID);
             text = line.slice(end + 1);
-            // A mark alone: what follows has this source, native output too, and there is nothing to print.
+            // A mark alone: the output after it has this source, native output too, and there is nothing to print.
             if (text === SOURCE_END) return;
           }
         }
@@ -179,12 +179,12 @@ export class WorkerPool {
     }
   }
 
-  /** Whoever wants a worker asks for another at once, and what the system had no room for it has no room for at that moment either. */
+  /** A caller that wants a worker asks for another at once, and the system has no room for that one either. */
   #notStarted(record: WorkerRecord): void {
     setTimeout(() => this.#exited(record, { exitCode: undefined, signal: undefined }), NOT_STARTED_PAUSE_MS);
   }
 
-  /** It said hello; returns its environment, or undefined for one that is not of this pool. */
+  /** Notes that the process said hello; returns its environment, or undefined for a process of another pool. */
   ready(id: ProcessId): string | undefined {
     const record = this.#workers.get(id);
     if (record === undefined) return undefined;
@@ -192,7 +192,7 @@ export class WorkerPool {
     return record.environment;
   }
 
-  /** SIGKILL: nothing that a worker still holds is worth waiting for, as what it answered has been sent. */
+  /** SIGKILL: nothing that the worker still holds is worth a wait, as its answers have been sent. */
   kill(id: ProcessId, reason: string): void {
     const record = this.#workers.get(id);
     if (record === undefined) return;

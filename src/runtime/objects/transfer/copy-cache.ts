@@ -1,5 +1,5 @@
 /**
- * This node's copies of other nodes' objects: their readers, and which copies may go.
+ * Keeps this node's copies of other nodes' objects: their readers, and which copies may go.
  *
  * A pure table in the daemon that fetched the copies. A copy with readers stays. A copy without readers is a cache: it goes when memory is short (the longest
  * idle one first), when the object is freed, or when its home is dead. Where the home is dead and the owner's node lives, the copy stays until that node

@@ -93,7 +93,7 @@ describe("the directory of copies", () => {
             if (kind === "gone") table.gone({ key: "k", node: who, pull });
             else table.nodeGone(who);
             receiving.delete(who);
-            // Its receivers notice and ask again.
+            // The receivers notice and ask again.
             for (const [child, source] of receiving) if (source === who) receiving.delete(child);
           }
           for (const start of receiving.keys()) {

@@ -1,5 +1,5 @@
 /**
- * Which nodes have, or are receiving, copies of the objects written on this node, and which source the next receiver uses.
+ * Knows which nodes have, or are receiving, copies of the objects written on this node, and which source the next receiver uses.
  *
  * A pure table on the home of the objects. Sources form a tree. A source serves few receivers at once (two, for a large object), and receivers serve the bytes
  * they have so far. The next receiver goes to the source that has had room for the longest time, so the tree grows in breadth. No node is directed to a

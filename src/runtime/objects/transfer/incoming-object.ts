@@ -84,7 +84,7 @@ export class IncomingObject {
 
   #writeLater({ pull, offset, sizeBytes }: ChunkHead, bytes: Buffer): void {
     this.#writing += 1;
-    // One write after the other, so the reported bytes have no gaps.
+    // The writes come one after the other, so the reported bytes have no gaps.
     this.#writes = this.#writes.then(async () => {
       let arrival: Arrival = { kind: "stored", sizeBytes };
       try {

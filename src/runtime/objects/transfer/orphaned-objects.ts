@@ -121,7 +121,7 @@ export class OrphanedObjects {
     if (row === undefined) return undefined;
     const { adopted } = row;
     if (adopted !== undefined && node !== adopted.keeper) return adopted.tree.wanted({ key, sizeBytes: row.of[1][2], node, pull, avoid });
-    // This node may not know yet that the home is dead, or that the keeper has lost its copy.
+    // The node may not have heard yet that the home is dead, or that the keeper has lost its copy.
     for (const holder of row.whole.keys()) if (holder !== node && !avoid.includes(holder)) return holder;
     return undefined;
   }
@@ -165,7 +165,7 @@ function adopt(row: Row, self: NodeTag): OrphanEffect[] {
 function noteWhole({ key, of, adopted }: Row, node: NodeTag, pull: number): void {
   if (adopted === undefined || node === adopted.keeper) return;
   const { tree } = adopted;
-  // Its pull was assigned by the home or by an earlier keeper.
+  // The pull was assigned by the home or by an earlier keeper.
   if (!tree.holdersOf(key).includes(node)) tree.wanted({ key, sizeBytes: of[1][2], node, pull, avoid: [] });
   tree.whole({ key, node, pull });
 }

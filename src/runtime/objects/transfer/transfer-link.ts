@@ -1,5 +1,5 @@
 /**
- * One transfer connection between two nodes: small messages and object bytes in both directions.
+ * A transfer connection between two nodes: small messages and object bytes in both directions.
  *
  * Takes over an authenticated transport. Decides when a chunk's memory may be used again: bytes leave the transport in order, so its count of pending bytes
  * shows which chunks are sent. Malformed input ends the link, never the process. Any number of pulls share a link; the opener numbers each pull.

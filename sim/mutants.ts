@@ -224,6 +224,21 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "this.#end = offset + size;\n    return offset + PREFIX_SIZE;",
     becomes: "this.#end = offset + size;\n    this.#words[this.#committedAt] = this.#end;\n    return offset + PREFIX_SIZE;",
   },
+  firstCallHandedOnTwice: {
+    file: "runtime/node/leases/first-calls.ts",
+    text: "const [call] = waiting.splice(index, 1) as [FirstCall];",
+    becomes: "const call = waiting[index] as FirstCall;",
+  },
+  firstCallNeverGoneBegins: {
+    file: "core/calls/first-calls.ts",
+    text: "record.hasParked || begun === undefined || begun.some(([madeFor]) => madeFor === mark)",
+    becomes: "mark < 0",
+  },
+  firstCallLosesLease: {
+    file: "core/calls/task-submitter.ts",
+    text: "if (this.#firsts?.runsUnder(worker, lease.id) === true) {",
+    becomes: "if (lease.id < 0) {",
+  },
   firstCallSentTwice: {
     file: "core/calls/task-submitter.ts",
     text: "if (lease.inFlight === 1) this.#leaveNow(lease.link);",

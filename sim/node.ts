@@ -290,6 +290,7 @@ export class SimulatedNode {
   #startWorker(processId: ProcessId, process: SimulatedProcess): void {
     const address = newInProcessAddress();
     const { hasOutboxes, hasGuards } = this.#options;
+    process.marksCalls = hasGuards;
     const host = startWorkerRuntime({
       ...this.#runtimeOptions(process, processId),
       processId,

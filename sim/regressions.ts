@@ -55,14 +55,6 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a borrowed ref that was disposed of while a task waited for it: the task waited for ever",
   },
   {
-    seed: 315,
-    steps: 40,
-    parts: ["groups"],
-    mutant: "groupSharesWorker",
-    found:
-      "a task of a placement group was queued behind one that wanted back the CPUs which the group had, and its removal ended that one",
-  },
-  {
     seed: 105,
     steps: 40,
     parts: ["groups", "environments", "memory"],
@@ -83,7 +75,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a large value with refs inside could not be read through a ref once it had been an argument",
   },
   {
-    seed: 118,
+    seed: 4016,
     steps: 25,
     parts: "drawn",
     mutant: "parkedNotTold",
@@ -107,14 +99,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "placement groups of a driver that died with its node kept their resources on the others",
   },
   {
-    seed: 62,
-    steps: 20,
-    nodes: 3,
-    mutant: "adopterIsAsked",
-    found: "a daemon that had taken over a value was asked by another node whether it had heard of it, in words that ended the link",
-  },
-  {
-    seed: 3269,
+    seed: 5048,
     steps: 20,
     nodes: 3,
     mutant: "brokenCountsAsTaken",
@@ -122,33 +107,12 @@ export const REGRESSIONS: readonly Regression[] = [
       "a worker to which the connection had broken said that it had given up an idle lease, and the caller took what ran there for never begun: it ran twice",
   },
   {
-    seed: 1266,
-    steps: 40,
-    parts: "drawn",
-    mutant: "exitOfEarlierLife",
-    found: "calls to an actor that was killed failed with the reason for which its process before that had ended",
-  },
-  {
-    seed: 45,
+    seed: 3021,
     steps: 40,
     parts: ["scarce"],
     nodes: 3,
     mutant: "lostArgumentsHoldTheLease",
     found: "a task waited for a lost argument with the GPU, memory or custom resource that the task which makes it again needed",
-  },
-  {
-    seed: 2687,
-    steps: 20,
-    nodes: 3,
-    mutant: "copiesOfFreedStay",
-    found: "the copy of an object that was freed before its node was asked for it stayed on the other node until room was needed there",
-  },
-  {
-    seed: 1515,
-    steps: 40,
-    nodes: 3,
-    mutant: "copiesOfFreedStay",
-    found: "the same, as a node went on with a fetch that a process had let go of",
   },
   {
     seed: 1,
@@ -173,8 +137,8 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "an actor that getIfExists had found for a driver whose node died then was held for it for ever",
   },
   {
-    seed: 317,
-    steps: 5,
+    seed: 3016,
+    steps: 40,
     parts: ["retirements"],
     mutant: "revokedLeaseSkipped",
     found: "of two revoked leases whose last answers arrived together one was not given back, and the retiring worker kept the only CPU",
@@ -227,5 +191,25 @@ export const REGRESSIONS: readonly Regression[] = [
     nodes: 3,
     mutant: "discardedWithoutRefs",
     found: "a task waited for a ref while a call with the object itself was dropped unread, and read the object without its refs",
+  },
+  {
+    seed: 1,
+    steps: 40,
+    mutant: "firstCallHandedOnTwice",
+    found: "a call that travelled with the demand for its lease was handed to two workers, and ran twice",
+  },
+  {
+    seed: 56,
+    steps: 40,
+    mutant: "firstCallNeverGoneBegins",
+    found: "a call that had begun on a worker which died was taken for one that had not, and ran again for free",
+  },
+  {
+    seed: 496,
+    steps: 40,
+    parts: ["groups"],
+    mutant: "firstCallLosesLease",
+    found:
+      "the connection to a worker broke while a first call ran there over the daemon: its lease was returned, and its CPU was given away",
   },
 ];

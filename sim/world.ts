@@ -213,7 +213,7 @@ interface Death {
   /** The rest in its outboxes. */
   readonly unread: readonly UnreadFrames[];
   /** Connections, named by their leases, each with the call that began last. */
-  readonly begun: readonly [leaseId: number, callId: number][];
+  readonly begun: readonly [leaseId: number, callId: number][] | undefined;
 }
 
 interface Write {
@@ -254,6 +254,8 @@ export class SimulatedProcess implements AmbientProcess {
   #moments: Moment[] = [];
   #marked: [leaseId: number, callId: number | undefined][] = [];
   readonly #begun = new Map<number, number>();
+  /** Whether the world knows which call of the process began last. */
+  marksCalls = false;
   /** The process dies at this point once the turn is over. The rest of the turn never happened. */
   #doom: Moment | undefined;
   #diesInTurn = false;
@@ -422,7 +424,7 @@ export class SimulatedProcess implements AmbientProcess {
     this.diedMs = isComputing ? nowMs : this.nowMs();
     for (const end of this.#ends) end.abandoned();
     this.#ends.clear();
-    this.onDeath({ ...exit, unread, begun: Array.from(this.#begun) });
+    this.onDeath({ ...exit, unread, begun: this.marksCalls ? Array.from(this.#begun) : undefined });
   }
 }
 

@@ -39,7 +39,7 @@ import { helloOf, type RuntimeOptions } from "./runtime-options.ts";
 import type { Serializer } from "./serializer.ts";
 import { Waiting, type WaitOptionsResolved } from "./objects/waiting.ts";
 import { WhyExplainer, type WhyRuntime } from "./why/why.ts";
-import { workerConnector } from "./calls/worker-connections.ts";
+import { firstCallOptions, workerConnector } from "./calls/worker-connections.ts";
 
 export class Runtime implements RefRuntime, WhyRuntime {
   readonly options: RuntimeOptions;
@@ -95,11 +95,8 @@ export class Runtime implements RefRuntime, WhyRuntime {
       rerun: (record) => this.calls.rerun(record),
     });
     this.recovery = recovery;
-    const longWaits = new LongWaits({
-      jobId,
-      idOf: (entry) => table.idOf(entry),
-      tell: (header) => daemon.send(MESSAGE.WAITS, header),
-    });
+    const tell = (header: unknown): void => daemon.send(MESSAGE.WAITS, header);
+    const longWaits = new LongWaits({ jobId, idOf: (entry) => table.idOf(entry), tell });
     this.longWaits = longWaits;
     const waiting = new Waiting({
       longWaits,
@@ -117,7 +114,8 @@ export class Runtime implements RefRuntime, WhyRuntime {
     this.environments = environments;
     if (environments.isInherited) placing.isInherited = true;
     const connectWorker = workerConnector(options, objects, this.links);
-    const calls = new Calls(options, { daemon, objects, serializer, environments, recovery, streamReader: waiting, connectWorker });
+    const ways = { connectWorker, firstCalls: firstCallOptions(options, objects, this.links) };
+    const calls = new Calls(options, { daemon, objects, serializer, environments, recovery, streamReader: waiting, ...ways });
     this.calls = calls;
     this.cancellation = calls.cancellation;
     this.actors = new Actors({

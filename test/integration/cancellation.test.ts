@@ -366,7 +366,6 @@ describe("what a task has called", () => {
     const parent = remote(() => {
       untilAborted.remote(begun, ended);
       const since = Date.now();
-      // In time the call is on its way; synchronous code sends nothing.
       while (Date.now() - since < 60_000);
     });
     const starter = remote(async () => {
@@ -375,11 +374,13 @@ describe("what a task has called", () => {
       for (;;);
     });
     const ref = parent.remote();
-    await sleep(200);
+    // The call leaves while its parent computes.
+    await begins(begun);
     cancel(ref);
     expect(await failureOf(ref)).toBeInstanceOf(TaskCancelledError);
+    await written(ended);
     await untilQuiet();
-    expect(existsSync(begun)).toBe(false);
+    rmSync(begun);
     const other = starter.remote();
     await begins(begun);
     cancel(other, { force: true });

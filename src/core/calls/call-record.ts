@@ -30,7 +30,22 @@ export interface CallTarget {
   /** Mean run time on the worker as measured there; infinite until the first answer. */
   meanMs: number;
   /** The definition in message form, for workers that have not had it. */
-  definition?(): { header: Omit<DefinitionHeader, "number">; parts: readonly Uint8Array[]; payloads: readonly Payload[] };
+  definition?(): Definition;
+}
+
+export interface Definition {
+  readonly header: Omit<DefinitionHeader, "number">;
+  readonly parts: readonly Uint8Array[];
+  readonly payloads: readonly Payload[];
+}
+
+/** A definition that the worker fetches, as a length of -1 says. */
+export function fetchedDefinition({ id, name }: Pick<CallTarget, "id" | "name">): Definition {
+  return {
+    header: { id, contentId: id, name, inBand: -1, buffers: [], dependencies: [], refs: [], stored: undefined },
+    parts: [],
+    payloads: [],
+  };
 }
 
 /** Arguments in the form in which they travel. */

@@ -42,6 +42,7 @@ import type { ResolvedTaskOptions, RetryPolicy, StreamLimits } from "../options/
 import { settlePlain } from "../objects/plain-value.ts";
 import { notGivenError, type Recovery } from "./recovery.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
+import type { FirstCallOptions } from "./first-calls.ts";
 import type { ConnectWorker } from "./worker-connections.ts";
 import type { Environments } from "../session/environments.ts";
 import { inheritedShape, placing } from "./inherited-place.ts";
@@ -58,6 +59,7 @@ interface CallParts {
   readonly recovery: Recovery;
   readonly streamReader: StreamReader;
   readonly connectWorker: ConnectWorker;
+  readonly firstCalls: FirstCallOptions | undefined;
 }
 
 interface CallContext extends ArgumentContext, Pick<CallParts, "environments" | "streamReader"> {
@@ -87,7 +89,7 @@ export class Calls {
 
   constructor(options: RuntimeOptions, parts: CallParts) {
     const { processId, ids, nodeId, ownWorker, taskOomRetries } = options;
-    const { daemon, objects, serializer, environments, recovery, streamReader, connectWorker } = parts;
+    const { daemon, objects, serializer, environments, recovery, streamReader, connectWorker, firstCalls } = parts;
     const { table, lineage } = objects;
     const tellDeadline =
       (record: CallRecord) =>
@@ -103,6 +105,7 @@ export class Calls {
       flushDaemon: () => objects.channel.flushNow(),
       node: nodeTagOf(nodeId),
       connectWorker,
+      firstCalls,
       ownWorker,
       onPlainResult: this.onPlainResult,
       onResult: this.onResult,
@@ -117,6 +120,9 @@ export class Calls {
           if (argument !== undefined) recovery.lost(argument, location);
         }
         this.submitWhenReady(record);
+      },
+      onHandedOn: (record) => {
+        if (record.stream?.isStopped === true) this.cancellation.streamStopped(record);
       },
       nowMs,
     });

@@ -15,7 +15,7 @@ import type { DefinitionHeader } from "../../runtime/wire/definition-messages.ts
 import { STORE_TEXT_FROM_BYTES } from "../limits.ts";
 import { isPythonId } from "../python-code.ts";
 import { DefinitionSites } from "./definition-sites.ts";
-import type { CallTarget } from "./call-record.ts";
+import { type CallTarget, fetchedDefinition } from "./call-record.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 
@@ -200,13 +200,7 @@ export class FunctionTable {
       maxCalls: undefined,
       meanMs: Number.POSITIVE_INFINITY,
       definition: () => {
-        // A length of -1 tells the worker to fetch it.
-        if (source === undefined || runsLocally)
-          return {
-            header: { id, contentId: id, name: row.name, inBand: -1, buffers: [], dependencies: [], refs: [], stored: undefined },
-            parts: [],
-            payloads: [],
-          };
+        if (source === undefined || runsLocally) return fetchedDefinition(row);
         return row.captured ?? this.#capture(row);
       },
     };

@@ -56,6 +56,8 @@ function newSubmitter(given: Partial<ConstructorParameters<typeof TaskSubmitter>
     flushDaemon: () => {},
     connectWorker: () => Promise.reject(new Error("there is no other worker")),
     ownWorker: undefined,
+    firstCalls: undefined,
+    onHandedOn: () => {},
     onPlainResult: () => {},
     onResult: () => {},
     onWorkerLost: () => {},
@@ -79,6 +81,7 @@ test("a worker makes a new connection to itself when the last was dropped while 
         return link as unknown as WorkerLink;
       },
       isFree: () => true,
+      wake: () => {},
     },
   });
   const runNext = (sequence: number): void => {
@@ -175,6 +178,7 @@ test("a call that was on its way to the worker itself when that closed the conne
         return link as unknown as WorkerLink;
       },
       isFree: () => true,
+      wake: () => {},
     },
   });
   const record = newRecord(1);
@@ -192,7 +196,7 @@ test("a call whose dependency has failed while it was queued is not sent, and th
   const failed: [CallRecord, unknown][] = [];
   const submitter = newSubmitter({
     connectWorker: () => Promise.resolve(link as unknown as WorkerLink),
-    ownWorker: { id: "self" as ProcessId, link: () => link as unknown as WorkerLink, isFree: () => true },
+    ownWorker: { id: "self" as ProcessId, link: () => link as unknown as WorkerLink, isFree: () => true, wake: () => {} },
     failDependency: (record, dependency) => void failed.push([record, dependency]),
   });
   const dependency = { state: "ready" };

@@ -29,11 +29,14 @@ import {
   EXIT_REPORT_ELSEWHERE_WITHIN_MS,
   EXIT_REPORT_WITHIN_MS,
   IN_FLIGHT_MAX,
+  QUICK_CALL_MS,
+  TRAVEL_AGAIN_AFTER_MS,
   WINDOW_MS,
 } from "../limits.ts";
 import { ArgumentPlaces, placeOf } from "./argument-places.ts";
 import { type CallRecord, failedDependency, lacksDependency } from "./call-record.ts";
 import { type EndedLink, EndedLinks, type Ending, splitBegun } from "./ended-links.ts";
+import { type FirstCallOptions, FirstCalls, type Travelling } from "./first-calls.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
 /** A worker as the one that its own nested tasks may run on. */
@@ -41,6 +44,8 @@ export interface OwnWorker {
   readonly id: ProcessId;
   link(events: WorkerLinkEvents): WorkerLink;
   isFree(shape: string): boolean;
+  /** A nested task of this process can run now. */
+  wake(): void;
 }
 
 interface SubmitterOptions {
@@ -48,6 +53,10 @@ interface SubmitterOptions {
   /** This process' node, where arguments need not be followed to. */
   node: NodeTag;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
+  /** How calls travel with the demand for their lease; undefined where none does. */
+  firstCalls: FirstCallOptions | undefined;
+  /** A grant says that a worker has the call, perhaps for a while. */
+  onHandedOn: (record: CallRecord) => void;
   /** Writes at once what was gathered for the daemon. */
   flushDaemon: () => void;
   /** This worker itself, for its nested tasks; undefined in a driver. */
@@ -71,7 +80,8 @@ interface Lease {
   readonly id: number;
   readonly pid: number;
   readonly group: Group;
-  readonly link: WorkerLink;
+  /** Absent until the connection is there, which a first call does not wait for. */
+  link: WorkerLink;
   readonly accelerators: AcceleratorIds | undefined;
   inFlight: number;
   queuedMs: number;
@@ -101,23 +111,30 @@ export class TaskSubmitter {
   readonly #leaseOf = new Map<CallRecord, Lease>();
   /** What was with a worker whose connection ended, until it is known why. */
   readonly #ended = new EndedLinks();
+  readonly #firsts: FirstCalls | undefined;
+  /** Granted, and not connected yet; by the id of their worker and their own. */
+  readonly #connecting = new Map<string, Lease>();
   #ownLease: Lease | undefined;
   #linkWithin: WorkerLink | undefined;
   #lastGroup: Group | undefined;
   /** Sent back by workers that take no task any more, since the last batch of answers. */
   readonly #declined: CallRecord[] = [];
   #demandScheduled = false;
+  /** From when on calls travel with their demand. */
+  #travelsFromMs = Number.NEGATIVE_INFINITY;
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
+    const { firstCalls, daemon } = options;
+    if (firstCalls !== undefined) this.#firsts = new FirstCalls(firstCalls, daemon);
   }
 
   get pendingCount(): number {
     let count = this.#leaseOf.size;
     for (const _record of this.#ended.calls()) count += 1;
-    for (const group of this.#groups.values()) count += group.queue.size - group.dropped;
+    for (const group of this.#groups.values()) count += this.#waitingIn(group);
     return count;
   }
 
@@ -132,18 +149,36 @@ export class TaskSubmitter {
     yield* this.#leaseOf.keys();
     for (const group of this.#groups.values()) yield* group.queue;
     yield* this.#ended.calls();
+    if (this.#firsts !== undefined) yield* this.#firsts.travelling();
+  }
+
+  /** How many calls of a group no worker is known to have. */
+  #waitingIn(group: Group): number {
+    const travelling = this.#firsts === undefined || this.#firsts.isEmpty ? 0 : this.#firsts.countOf(group.shape);
+    return group.queue.size - group.dropped + travelling;
   }
 
   /** The worker that has the call, if it has been sent. */
   whereIs(record: CallRecord): { link: WorkerLink; pid: number | undefined } | undefined {
     const lease = this.#leaseOf.get(record);
-    return lease === undefined ? undefined : { link: lease.link, pid: lease.pid };
+    return lease === undefined ? undefined : { link: this.#firsts?.linkOf(record) ?? lease.link, pid: lease.pid };
+  }
+
+  /** Whether the call is with the daemon, and waits for its lease there. */
+  isTravelling(record: CallRecord): boolean {
+    return this.#firsts?.linkOf(record) !== undefined;
   }
 
   /** The call has ended before its answer. @returns the link by which it was sent, if it was */
   withdraw(record: CallRecord): WorkerLink | undefined {
-    const lease = this.#leaseOf.get(record);
-    if (lease !== undefined) return lease.link;
+    const sent = this.whereIs(record)?.link;
+    if (sent !== undefined) return sent;
+    const travelling = this.#firsts?.linkOf(record);
+    if (travelling !== undefined) {
+      // A worker that has the call already hears of the end.
+      this.#firsts?.askBack(record.shape, record);
+      return travelling;
+    }
     const group = this.#groups.get(record.shape);
     if (!record.isQueued || group === undefined) return undefined;
     group.dropped += 1;
@@ -194,10 +229,12 @@ export class TaskSubmitter {
         return;
       }
     }
-    record.isQueued = true;
-    group.queue.push(record);
-    const isShort = record.target.meanMs <= WINDOW_MS && group.leases.length > 0;
-    if (!isShort && group.sentBacklog < (this.#options.ownWorker === undefined ? EARLY_DEMAND_MAX : 1)) this.#demandNow(group);
+    const isEarly = group.sentBacklog < this.#earlyMax(group, record);
+    if (!isEarly || this.#isClosed || !this.#travel(group, record)) {
+      record.isQueued = true;
+      group.queue.push(record);
+      if (isEarly) this.#demandNow(group);
+    }
     this.#scheduleDemand();
   }
 
@@ -206,6 +243,63 @@ export class TaskSubmitter {
     if (this.#isClosed) return;
     this.#sendDemand(group);
     this.#options.flushDaemon();
+  }
+
+  /** How many calls of the group may ask for a lease at once, and not at the end of the turn. */
+  #earlyMax(group: Group, { target }: CallRecord): number {
+    if (target.meanMs <= WINDOW_MS && group.leases.length > 0) return 0;
+    return this.#options.ownWorker !== undefined || target.meanMs < QUICK_CALL_MS ? 1 : EARLY_DEMAND_MAX;
+  }
+
+  /** The call goes with the demand, and begins even if this process computes now. */
+  #travel(group: Group, record: CallRecord): boolean {
+    if (this.#options.nowMs() < this.#travelsFromMs || this.#firsts?.isAskingFor(group.shape) === true) return false;
+    // The demand that is on its way must be for more, or it is none.
+    if (group.sentBacklog > this.#waitingIn(group)) return false;
+    const travelling = this.#firsts?.send(record, {
+      ...this.linkEvents,
+      onClosed: (link) =>
+        this.#recoverFirst(
+          link.finish().unanswered.map((lost) => ({ record: lost, hasBegun: true })),
+          undefined,
+        ),
+    });
+    if (travelling === undefined) return false;
+    this.#sendDemand(group, travelling);
+    this.#options.flushDaemon();
+    return true;
+  }
+
+  /** The worker of these first calls has ended. */
+  #recoverFirst(lost: readonly { record: CallRecord; hasBegun: boolean }[], exit: WorkerExitedHeader | undefined): void {
+    for (const { record } of lost) {
+      const lease = this.#leaseOf.get(record);
+      this.#leaseOf.delete(record);
+      if (lease === undefined) continue;
+      lease.inFlight -= 1;
+      lease.revoked = true;
+      if (lease.inFlight === 0 && !this.#isClosed) this.#giveBack(lease);
+    }
+    if (this.#isClosed || lost.length === 0) return;
+    for (const { record, hasBegun } of lost) if (hasBegun) this.#options.onWorkerLost(record, exit);
+    this.#queueAgain(lost.filter(({ hasBegun }) => !hasBegun).map(({ record }) => record));
+    for (const group of this.#groups.values()) this.#pump(group);
+  }
+
+  /** The daemon gives back calls that no worker has had. */
+  firstCallsBack(numbers: readonly number[]): void {
+    const records = this.#firsts?.cameBack(numbers) ?? [];
+    // No worker was free for them, and a worker whose tasks all wait runs its calls itself.
+    if (numbers.length > 0 && this.#options.ownWorker !== undefined) this.#travelsFromMs = this.#options.nowMs() + TRAVEL_AGAIN_AFTER_MS;
+    if (this.#isClosed) return;
+    this.#queueAgain(records);
+    for (const group of this.#groups.values()) this.#pump(group);
+    this.#options.ownWorker?.wake();
+  }
+
+  /** The worker of a first call says something. */
+  relayed(number: number, chunk: Uint8Array): void {
+    this.#firsts?.arrived(number, chunk);
   }
 
   /** The worker begins the call even if this process computes now. The holds and words for the daemon leave first, as at the end of a turn. */
@@ -219,6 +313,11 @@ export class TaskSubmitter {
     const own = this.#options.ownWorker;
     const group = this.#groups.get(shape);
     const record = group === undefined ? undefined : this.#nextOf(group);
+    // Calls that travel come first: this worker keeps its slot until the daemon has given them back.
+    if (group?.isExclusive === false && own?.isFree(shape) === true && this.#firsts?.isEmpty === false && this.#firsts.countOf(shape) > 0) {
+      this.#firsts.askBack(shape);
+      return true;
+    }
     if (own === undefined || group === undefined || record === undefined || group.isExclusive || !own.isFree(shape)) return false;
     const link = this.#ownLink(own);
     if (this.#ownLease?.link !== link) {
@@ -268,30 +367,51 @@ export class TaskSubmitter {
       return;
     }
     group.sentBacklog = Math.max(0, group.sentBacklog - 1);
+    const lease: Omit<Lease, "link"> = {
+      id: grant.leaseId,
+      pid: grant.pid,
+      group,
+      accelerators: grant.accelerators,
+      inFlight: 0,
+      queuedMs: 0,
+      revoked: false,
+      idleSinceMs: this.#options.nowMs(),
+      isOnce: false,
+    };
+    const first = this.#firsts?.handedOn(grant);
+    if (first !== undefined) this.#handedOn(first, lease as Lease);
+    const key = `${grant.workerId} ${grant.leaseId}`;
+    this.#connecting.set(key, lease as Lease);
     this.#link(grant).then(
       (link) => {
-        const lease: Lease = {
-          id: grant.leaseId,
-          pid: grant.pid,
-          group,
-          link,
-          accelerators: grant.accelerators,
-          inFlight: 0,
-          queuedMs: 0,
-          revoked: false,
-          idleSinceMs: this.#options.nowMs(),
-          isOnce: false,
-        };
-        group.leases.push(lease);
+        this.#connecting.delete(key);
+        lease.idleSinceMs = this.#options.nowMs();
+        const connected = Object.assign(lease, { link });
+        group.leases.push(connected);
+        if (connected.revoked && connected.inFlight === 0) this.#giveBack(connected);
         this.#pump(group);
         this.#watchIdle();
       },
       // The worker died before we reached it: the daemon notices that and takes the lease back.
       () => {
-        this.#returnLease(grant.workerId, grant.leaseId);
+        this.#connecting.delete(key);
+        // A call that the worker took along may travel again by now, by another link.
+        const isRunning = this.#firsts?.runsUnder(grant.workerId, grant.leaseId) === true;
+        const link = first === undefined || !isRunning ? undefined : this.#firsts?.linkOf(first);
+        if (link !== undefined) group.leases.push(Object.assign(lease, { link, revoked: true }));
+        else this.#returnLease(grant.workerId, grant.leaseId);
         this.#scheduleDemand();
       },
     );
+  }
+
+  /** The call is with the lease's worker, which may have answered it already. */
+  #handedOn(record: CallRecord, lease: Lease): void {
+    lease.inFlight = 1;
+    lease.queuedMs = record.target.meanMs + CALL_OVERHEAD_MS;
+    lease.isOnce = record.retry.maxRetries === 0;
+    this.#leaseOf.set(record, lease);
+    this.#options.onHandedOn(record);
   }
 
   /** What waits under this shape can never run. */
@@ -301,6 +421,7 @@ export class TaskSubmitter {
     group.sentBacklog = 0;
     group.dropped = 0;
     group.places.clear();
+    for (const record of this.#firsts?.refused(refusal.shape) ?? []) if (!record.isEnded) this.#options.onRefused(record, refusal);
     for (let record = group.queue.shift(); record !== undefined; record = group.queue.shift()) {
       record.isQueued = false;
       if (!record.isEnded) this.#options.onRefused(record, refusal);
@@ -308,6 +429,8 @@ export class TaskSubmitter {
   }
 
   revoked(worker: ProcessId, leaseId: number): void {
+    const connecting = this.#connecting.get(`${worker} ${leaseId}`);
+    if (connecting !== undefined) connecting.revoked = true;
     for (const group of this.#groups.values()) {
       const lease = group.leases.find((candidate) => candidate.id === leaseId && candidate.link.processId === worker);
       if (lease === undefined) continue;
@@ -324,6 +447,7 @@ export class TaskSubmitter {
 
   workerExited(exit: WorkerExitedHeader): void {
     this.#ended.workerExited(exit);
+    if (this.#firsts !== undefined && !this.#firsts.isEmpty) this.#recoverFirst(this.#firsts.workerExited(exit), exit);
   }
 
   /** The workers of a dead node say nothing more; their connections may stay open for long. */
@@ -362,7 +486,7 @@ export class TaskSubmitter {
     clearInterval(this.#idleTimer);
     const left = Array.from(this.#leaseOf.keys());
     for (const group of this.#groups.values()) left.push(...group.queue);
-    left.push(...this.#ended.calls());
+    left.push(...this.#ended.calls(), ...(this.#firsts?.travelling() ?? []));
     this.#ended.close();
     for (const link of this.#links.values()) {
       void link.then(
@@ -400,6 +524,12 @@ export class TaskSubmitter {
       this.#takeHead(group);
       this.#push(lease, record);
     }
+    // A lease is free for those that travel, or others would overtake them: they wait in the queue from now on.
+    if (
+      this.#firsts?.isEmpty === false &&
+      (group.queue.size > 0 || group.leases.some(({ inFlight, revoked }) => inFlight === 0 && !revoked))
+    )
+      this.#firsts.askBack(group.shape);
     this.#scheduleDemand();
   }
 
@@ -461,6 +591,7 @@ export class TaskSubmitter {
   #answered(record: CallRecord, durationUs: number): void {
     const target = record.target;
     const lease = this.#leaseOf.get(record);
+    if (this.#firsts?.isEmpty === false) this.#firsts.answered(record);
     if (lease !== undefined) {
       this.#leaseOf.delete(record);
       lease.inFlight -= 1;
@@ -491,6 +622,7 @@ export class TaskSubmitter {
         // Nothing more is sent under it; it is returned with the last answer.
         lease.revoked = true;
       }
+      this.#firsts?.answered(record);
       if (record.isEnded) return;
       if (lost.length === 0) this.#declined.push(record);
       else this.#options.onArgumentsLost(record, lost);
@@ -534,8 +666,15 @@ export class TaskSubmitter {
     const { worker } = ended;
     this.#links.delete(worker);
     for (const group of this.#groups.values()) {
-      // Where the worker lives on, the daemon does not know that these are of no use any more.
-      for (const { id } of removeLeasesOn(group, worker, Number.POSITIVE_INFINITY)) this.#returnLease(worker, id);
+      for (const lease of removeLeasesOn(group, worker, Number.POSITIVE_INFINITY)) {
+        if (this.#firsts?.runsUnder(worker, lease.id) === true) {
+          // The first call continues over another connection, and the lease ends with the answer.
+          group.leases.push(Object.assign(lease, { inFlight: 1, revoked: true }));
+          continue;
+        }
+        // Where the worker lives on, the daemon does not know that these are of no use any more.
+        this.#returnLease(worker, lease.id);
+      }
     }
     for (const record of link.openCalls) this.#leaseOf.delete(record);
     if (this.#isClosed || link.inFlightCount === 0) {
@@ -580,13 +719,15 @@ export class TaskSubmitter {
     });
   }
 
-  #sendDemand(group: Group): void {
-    const backlog = Math.min(group.queue.size - group.dropped, BACKLOG_MAX);
+  #sendDemand(group: Group, travelling?: Travelling): void {
+    const backlog = Math.min(this.#waitingIn(group), BACKLOG_MAX);
     // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
     if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) return;
     group.sentBacklog = backlog;
     const { shape, places } = group;
-    this.#options.daemon.send(MESSAGE.LEASE_DEMAND, places.isEmpty ? { shape, backlog } : { shape, backlog, near: places.near });
+    const header = { shape, backlog, ...(places.isEmpty ? {} : { near: places.near }) };
+    if (travelling === undefined) this.#options.daemon.send(MESSAGE.LEASE_DEMAND, header);
+    else this.#options.daemon.send(MESSAGE.LEASE_DEMAND, { ...header, first: travelling.first }, { parts: travelling.parts });
   }
 
   #watchIdle(): void {

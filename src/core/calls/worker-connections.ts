@@ -3,13 +3,49 @@
  *
  * Owned by the runtime; tasks and actors are each given `connect`, and `links` knows all that are open.
  */
+import type { ProcessId } from "../../runtime/base/ids.ts";
+import { connectionOver, RelayTransport } from "../../runtime/rpc/relay-transport.ts";
 import type { ProcessObjects } from "../objects/process-objects.ts";
 import { connectPeer } from "../../runtime/rpc/handshake.ts";
 import { helloOf, type RuntimeOptions } from "../runtime-options.ts";
+import type { FirstCallOptions } from "./first-calls.ts";
 import type { OpenLinks } from "./open-links.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
 export type ConnectWorker = (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
+
+/** Makes the links of calls that travel ahead of a connection; undefined inside one process, where nothing begins while it computes. */
+export function firstCallOptions(
+  options: RuntimeOptions,
+  { table, store, channel }: ProcessObjects,
+  links: OpenLinks,
+): FirstCallOptions | undefined {
+  if (options.mode === "inProcess") return undefined;
+  const unknown = "" as ProcessId;
+  return {
+    taskIdPrefix: options.ids.prefix,
+    newLink: (events) => {
+      const number = links.newNumber();
+      const transport = new RelayTransport();
+      const link = new WorkerLink({
+        processId: unknown,
+        holderId: unknown,
+        incarnation: 0,
+        connection: connectionOver(transport),
+        table,
+        events,
+        onStored: (location) => store.claim(location),
+        number,
+        onHeldRead: (answer) => channel.heldRead({ sender: link.processId, link: number, number: answer }),
+      });
+      const opened = (worker: ProcessId): void => {
+        link.processId = worker;
+        links.opened(link);
+      };
+      return { link: Object.assign(link, { number }), transport, opened };
+    },
+  };
+}
 
 export function workerConnector(options: RuntimeOptions, { table, store, channel }: ProcessObjects, links: OpenLinks): ConnectWorker {
   const { mode, token, role, processId: own } = options;

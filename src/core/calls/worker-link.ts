@@ -15,7 +15,15 @@ import type { Connection } from "../../runtime/rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../../runtime/wire/frame.ts";
 import type { DeclinedHeader } from "../../runtime/wire/declined-header.ts";
 import { type AcceleratorIds, type CallHeader, type CancelHeader, MESSAGE, type WireLocation } from "../../runtime/wire/messages.ts";
-import { argumentsOf, CALL_ID_RANGE, type CallRecord, type CallTarget, callIdOf } from "./call-record.ts";
+import {
+  argumentsOf,
+  CALL_ID_RANGE,
+  type CallRecord,
+  type CallTarget,
+  callIdOf,
+  type Definition,
+  fetchedDefinition,
+} from "./call-record.ts";
 import { MESSAGES_TO_CALLER } from "../../runtime/wire/call-messages.ts";
 import { readAs } from "../../runtime/wire/message-table.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
@@ -69,7 +77,8 @@ interface WorkerLinkOptions {
 }
 
 export class WorkerLink {
-  readonly processId: ProcessId;
+  /** Empty for a first call, until the daemon has handed it on. */
+  processId: ProcessId;
   readonly number: number | undefined;
   /** Resolves when nothing more comes from the worker. */
   readonly closed: Promise<void>;
@@ -244,6 +253,10 @@ export class WorkerLink {
     this.#connection.sendText(MESSAGE.CALL_PARENT, 0, this.#parentId, 0, this.#parentId === 0 ? "" : this.#parentPrefix);
   }
 
+  flush(): void {
+    this.#connection.flush();
+  }
+
   /** Writes at once what was pushed in this turn, as `Connection.flushEarly` does. */
   flushEarly(max?: number): void {
     this.#connection.flushEarly(max);
@@ -288,6 +301,7 @@ export class WorkerLink {
   /** Tasks run in the order of their pushing: those that parked have begun, and so has the first that has not. */
   hasBegun(record: CallRecord): boolean {
     if (record.hasParked) return true;
+    if (this.processId === "") return false;
     for (const sent of this.#inFlight.values()) if (!sent.hasParked) return sent === record;
     return false;
   }
@@ -323,7 +337,7 @@ export class WorkerLink {
       number = this.#nextTarget;
       this.#nextTarget += 1;
       this.#targets.set(key, number);
-      const definition = target.definition?.();
+      const definition = this.#definitionOf(target);
       if (definition === undefined) {
         this.#connection.send(MESSAGE.METHOD, target.group === undefined ? [number, target.id] : [number, target.id, target.group]);
       } else {
@@ -338,6 +352,13 @@ export class WorkerLink {
     this.#lastTarget = target;
     this.#lastNumber = number;
     return number;
+  }
+
+  /** A worker that is not known yet fetches a definition with references. */
+  #definitionOf(target: CallTarget): Definition | undefined {
+    const definition = target.definition?.();
+    if (definition === undefined || definition.payloads.length === 0 || this.processId !== "") return definition;
+    return fetchedDefinition(target);
   }
 
   /** What comes before a call's answer. */

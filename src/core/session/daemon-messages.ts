@@ -60,6 +60,13 @@ export class DaemonMessages {
       [MESSAGE.OUTBOX_REST]: ([worker, outbox, from], { body }) => links.addRest(worker, { outbox, from, bytes: Buffer.from(body) }),
       [MESSAGE.LEASE_GRANT]: (grant) => submitter.granted(grant),
       [MESSAGE.LEASE_REFUSED]: (refusal) => submitter.refused(refusal),
+      [MESSAGE.FIRST_CALLS_BACK]: (numbers) => submitter.firstCallsBack(numbers),
+      [MESSAGE.RELAYED]: (relayed, frame) => {
+        const [, number] = relayed;
+        // A caller speaks to the worker of this process.
+        if (number < 0) this.#runtime.options.onWorkerMessage?.(frame, relayed);
+        else submitter.relayed(number, frame.body);
+      },
       [MESSAGE.LEASE_REVOKE]: (name) => submitter.revoked(...name),
       [MESSAGE.LEASE_TAKEN]: (reclaimed) => submitter.taken(...reclaimed),
       [MESSAGE.WORKER_EXITED]: (exit) => this.#workerExited(exit),

@@ -78,7 +78,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     mode: "process",
     runsLocally: options.localFunction !== undefined,
     ids,
-    ownWorker: { id: processId, link: ownLink, isFree: (shape) => host.executor.canRunNow(shape) },
+    ownWorker: { id: processId, link: ownLink, isFree: (shape) => host.executor.canRunNow(shape), wake: () => host.executor.wake() },
     onWorkerMessage: (frame, header) => host.receive(frame, header),
     onLog: () => {},
     onWarning: (text) => console.warn(text),

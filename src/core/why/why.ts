@@ -145,7 +145,8 @@ export class WhyExplainer {
   async #task(what: string, record: CallRecord, trail: WhyTrail): Promise<WhyHeader> {
     const sent = this.#runtime.calls.submitter.whereIs(record);
     if (sent !== undefined) return await this.#sent(what, record, trail, sent);
-    if (!record.isQueued) return node({ what, state: "waits for its turn", reason: "it failed and waits for its next try" });
+    if (!record.isQueued && !this.#runtime.calls.submitter.isTravelling(record))
+      return node({ what, state: "waits for its turn", reason: "it failed and waits for its next try" });
     return await this.#lease(what, { shape: record.shape }, trail);
   }
 

@@ -51,6 +51,8 @@ export class Connection implements PeerConnection {
    * separate tick.
    */
   gathersTurns = false;
+  /** Each frame is handed to the transport when it is sent: for one that gathers itself. */
+  gathersNothing = false;
   /** Called before gathered frames go out, to add to them; `flushLater` makes sure that it is called. */
   onBeforeFlush: (() => void) | undefined;
   /** Set for a conversation whose messages are mostly answered at once. */
@@ -82,9 +84,9 @@ export class Connection implements PeerConnection {
     this.busyPoll?.expect();
   };
 
-  constructor(transport: Transport, options: { trusted: boolean }) {
+  constructor(transport: Transport, options: { trusted: boolean; slabBytes?: number }) {
     this.#transport = transport;
-    this.#writer = new FrameWriter((chunk) => transport.write(chunk));
+    this.#writer = new FrameWriter((chunk) => transport.write(chunk), options.slabBytes);
     this.#parser = new FrameParser((frame) => this.#receive(frame), options.trusted ? FRAME_SIZE_MAX : HELLO_SIZE_MAX);
     transport.onChunk = (chunk) => {
       this.busyPoll?.arrived();
@@ -184,6 +186,10 @@ export class Connection implements PeerConnection {
   }
 
   #scheduleFlush(): void {
+    if (this.gathersNothing) {
+      this.#writer.flush();
+      return;
+    }
     this.#flushScheduled = true;
     if (this.gathersTurns) setImmediate(this.#flush);
     else process.nextTick(this.#flush);

@@ -24,6 +24,8 @@ export const FRAME_FLAG = {
 
 const PREFIX_SIZE = 10;
 const SLAB_SIZE = 128 * 1024;
+/** Well below the half of Node's own pool, up to which that pool is used. */
+const SMALL_SLAB_SIZE = 2048;
 const NUMBER_SIZE = 5;
 const MESSAGE_PACK_UINT32 = 0xce;
 
@@ -48,9 +50,15 @@ const EMPTY = new Uint8Array(0);
 /** Target of commits while no slots are in use. */
 const NO_WORDS = new Uint32Array(1);
 
+/** Cuts small slabs from the shared pool, because a separate allocation costs far more to make and to collect. */
+function newSlab(bytes: number): Buffer {
+  return bytes <= SMALL_SLAB_SIZE ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes);
+}
+
 export class FrameWriter {
   readonly #write: (chunk: Uint8Array) => void;
-  #slab: Buffer = Buffer.allocUnsafeSlow(SLAB_SIZE);
+  readonly #slabBytes: number;
+  #slab: Buffer;
   #start = 0;
   #end = 0;
   #words: Uint32Array = NO_WORDS;
@@ -64,8 +72,11 @@ export class FrameWriter {
   /** Full slots, the oldest first, with the offsets of their ends. */
   readonly #full: { slot: FrameSlot; end: number }[] = [];
 
-  constructor(write: (chunk: Uint8Array) => void) {
+  /** @param slabBytes - room for frames that are gathered; less for a connection of few frames */
+  constructor(write: (chunk: Uint8Array) => void, slabBytes: number = SLAB_SIZE) {
     this.#write = write;
+    this.#slabBytes = slabBytes;
+    this.#slab = newSlab(slabBytes);
   }
 
   /** Gathers frames in these slots until the system has taken them. `pendingBytes`: bytes written and not yet taken. */
@@ -87,7 +98,7 @@ export class FrameWriter {
     this.#slot = undefined;
     this.#words = NO_WORDS;
     this.#committedAt = 0;
-    this.#slab = Buffer.allocUnsafeSlow(SLAB_SIZE);
+    this.#slab = newSlab(this.#slabBytes);
     this.#start = 0;
     this.#end = 0;
   }
@@ -157,7 +168,7 @@ export class FrameWriter {
     const slot = outbox.take(size);
     this.#slot = slot;
     slot?.restart(this.#offset);
-    this.#slab = slot?.bytes ?? Buffer.allocUnsafeSlow(Math.max(SLAB_SIZE, size));
+    this.#slab = slot?.bytes ?? Buffer.allocUnsafeSlow(Math.max(this.#slabBytes, size));
     this.#words = slot?.words ?? NO_WORDS;
     this.#committedAt = slot?.committedAt ?? 0;
   }
@@ -204,7 +215,7 @@ export class FrameWriter {
       if (!isEmpty || this.#slab.length < Math.max(size, this.#outbox.slotBytes)) this.#nextSlot(this.#outbox, size);
       return;
     }
-    this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_SIZE, size));
+    this.#slab = Buffer.allocUnsafeSlow(Math.max(this.#slabBytes, size));
     this.#start = 0;
     this.#end = 0;
   }

@@ -42,6 +42,7 @@ import {
   payload,
   reclaimed,
   refHold,
+  relayed,
   workerExit,
 } from "./messages.ts";
 import { packageHeld, packageOffer, packageRead } from "./package-messages.ts";
@@ -62,8 +63,15 @@ export const MESSAGES_OF_PROCESS = {
   /** The driver ends. A node that it started with `init` ends, too, and answers when it has. */
   [MESSAGE.SHUTDOWN]: nothing,
 
-  /** How many tasks of this shape wait now; replaces the last number. `near`: how many of them have most of their arguments' bytes on that node, and how many bytes. */
+  /**
+   * How many tasks of this shape wait now; replaces the last number. `near`: how many of them have most of their arguments' bytes on that node, and how many bytes. Body: one of these
+   * tasks (`first`), which the daemon hands to the first worker of the node that it leases to the sender under this shape.
+   */
   [MESSAGE.LEASE_DEMAND]: leaseDemand,
+  /** The sender asks for these first calls back, by their numbers. Answered by those that no worker has had; each of the others has come with a grant before. */
+  [MESSAGE.FIRST_CALLS_BACK]: list(count),
+  /** Bytes for the other end of a relayed connection, in the body. An empty body ends the connection. */
+  [MESSAGE.RELAYED]: relayed,
   /** The worker and the lease's id: the sender does not need the lease any more. Lease ids are counted by the worker's node. */
   [MESSAGE.LEASE_RETURN]: leaseName,
   /**

@@ -6,6 +6,7 @@
  */
 import {
   actorId,
+  count,
   either,
   exactly,
   fields,
@@ -26,6 +27,7 @@ import {
   actorStart,
   actorState,
   cancelRef,
+  firstCall,
   groupState,
   leaseGrant,
   leaseName,
@@ -36,6 +38,7 @@ import {
   payload,
   reclaim,
   reclaimed,
+  relayed,
   slot,
   workerExit,
 } from "./messages.ts";
@@ -52,6 +55,10 @@ export const MESSAGES_TO_PROCESS = {
   [MESSAGE.LEASE_GRANT]: leaseGrant,
   /** Demands of this shape can never run. */
   [MESSAGE.LEASE_REFUSED]: leaseRefused,
+  /** These first calls are the receiver's again: no worker has had them. */
+  [MESSAGE.FIRST_CALLS_BACK]: list(count),
+  /** Bytes of a relayed connection, in the body. An empty body ends the connection. */
+  [MESSAGE.RELAYED]: relayed,
   /** The worker and the lease's id: push nothing more to it, and return it when drained. */
   [MESSAGE.LEASE_REVOKE]: leaseName,
   /**
@@ -71,6 +78,8 @@ export const MESSAGES_TO_PROCESS = {
   /** The receiver's node is draining. Sent again when the deadline changes. */
   [MESSAGE.NODE_DRAINING]: nodeDraining,
 
+  /** To a worker: a task that travelled with the demand for its lease. Body: frames, as over a connection. Answers go by RELAYED. */
+  [MESSAGE.FIRST_CALL]: firstCall,
   /** To a worker: is anything of that owner's leases up to this id here? Other owners starve. Answered by LEASE_RECLAIMED once nothing is. */
   [MESSAGE.LEASE_RECLAIM]: reclaim,
   /**

@@ -57,6 +57,8 @@ export const MESSAGE = {
   LEASE_RECLAIM: 16,
   LEASE_RECLAIMED: 17,
   LEASE_TAKEN: 18,
+  FIRST_CALL: 19,
+  FIRST_CALLS_BACK: 9,
 
   WORKER_PARK: 20,
   WORKER_UNPARK: 21,
@@ -67,6 +69,7 @@ export const MESSAGE = {
   ACTOR_START_FAILED: 26,
   WORKER_RETIRING: 27,
   WORKER_APART: 28,
+  RELAYED: 29,
 
   DEFINE: 30,
   FETCH_DEFINITION: 31,
@@ -356,6 +359,8 @@ export const leaseDemand = fields({
   backlog: count,
   /** Tasks of the backlog with most of their arguments' bytes on a node: node, tasks, bytes. */
   near: optional(readonlyList(tuple(nodeTag, number, number))),
+  /** One of the backlog travels in the body, as its caller would send it over a connection with this number. `once`: it may not run twice. */
+  first: optional(fields({ link: count, taskIdPrefix: text, once: flag })),
 });
 export type LeaseDemandHeader = Of<typeof leaseDemand>;
 
@@ -371,8 +376,17 @@ export const leaseGrant = fields({
   pid: number,
   /** Accelerators for the lease's tasks, by resource; undefined if none were requested. */
   accelerators: orUndefined(accelerators),
+  /** The worker has the call that travelled with the demand under this number. */
+  first: optional(count),
 });
 export type LeaseGrantHeader = Of<typeof leaseGrant>;
+
+/** To a worker: a call for this lease that came before its caller has a connection. */
+export const firstCall = fields({ caller: hello, leaseId: number, accelerators: orUndefined(accelerators) });
+export type FirstCallHeader = Of<typeof firstCall>;
+
+/** The other end, and the number that the caller gave to the connection; negative in messages of the caller. */
+export const relayed = tuple(processId, number);
 
 const refusalFields = { code: exactly("unschedulable", "groupRemoved", "environmentFailed"), reason: text, hint: text };
 /** Why an actor can never be placed. */

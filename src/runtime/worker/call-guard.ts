@@ -17,20 +17,21 @@ export interface MeasuredItems extends Measured {
 
 interface CallGuardOptions {
   guard: InterruptionGuard;
-  caller: Pick<HelloHeader, "processId" | "leaseId">;
+  caller: Pick<HelloHeader, "processId">;
+  /** Names the connection in the interrupt slot; undefined for a caller without a lease, which is this worker and ends with it. */
+  marksUnder: number | undefined;
   /** The calls of this worker that a call of its own runtime was made for; undefined for other callers. */
   ancestorsOf: ((callId: number) => readonly MarkedCall[]) | undefined;
 }
 
 export class CallGuard {
   readonly #options: CallGuardOptions;
-  /** Undefined for a caller without a lease, which is this worker and ends with it. */
   readonly #begun: BegunCalls | undefined;
 
   constructor(options: CallGuardOptions) {
     this.#options = options;
-    const { leaseId } = options.caller;
-    if (leaseId !== undefined) this.#begun = options.guard.begunOf(leaseId);
+    const { marksUnder, guard } = options;
+    if (marksUnder !== undefined) this.#begun = guard.begunOf(marksUnder);
   }
 
   /** A task begins: if this process ends before the answer has left, its caller learns from the interrupt slot that it may have run. */

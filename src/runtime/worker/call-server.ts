@@ -16,7 +16,7 @@ import { inBandPayload, type Payload } from "../objects/payload.ts";
 import type { ValueCodec } from "../objects/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { endHeapGrowths } from "../os/garbage.ts";
-import type { MarkedCall } from "../os/processes/interrupt-slot.ts";
+import { type MarkedCall, markOfFirst } from "../os/processes/interrupt-slot.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { EXITED } from "./actor-exit.ts";
 import { argumentWait } from "./argument-waits.ts";
@@ -25,6 +25,7 @@ import {
   type AcceleratorIds,
   type ActorLeavingHeader,
   type CallHeader,
+  type FirstCallHeader,
   type HelloHeader,
   MESSAGE,
   STREAMING,
@@ -52,6 +53,8 @@ import { readAs } from "../wire/message-table.ts";
 interface CallServerOptions extends CallTargetsOptions {
   connection: Connection;
   caller: HelloHeader;
+  /** Present for a call that came before its caller has a connection. */
+  first: FirstCallHeader | undefined;
   /** Of this process. */
   processId: ProcessId;
   executor: Executor;
@@ -118,11 +121,17 @@ export class CallServer {
     this.#targets = new CallTargets(options);
     this.#places = new CallPlaces(options.executor);
     this.#callerId = options.caller.processId;
-    const { connection, caller, codec, table, guard, ancestorsOf } = options;
+    const { connection, caller, first, codec, table, guard, ancestorsOf } = options;
     this.#observers = options.observers;
     this.#recorder = options.recorder;
     this.#recordCaller = options.recorder?.callerNumber(options.caller.taskIdPrefix) ?? 0;
-    if (guard !== undefined) this.#guard = new CallGuard({ guard, caller, ancestorsOf: this.#isOwn ? ancestorsOf : undefined });
+    if (guard !== undefined)
+      this.#guard = new CallGuard({
+        guard,
+        caller,
+        marksUnder: first === undefined ? caller.leaseId : markOfFirst(first.leaseId),
+        ancestorsOf: this.#isOwn ? ancestorsOf : undefined,
+      });
     this.#open = new OpenCalls({
       executor: options.executor,
       cancelChildren: options.cancelChildren,
@@ -194,6 +203,7 @@ export class CallServer {
     if ((frame.flags & FRAME_FLAG.NUMBER) === 0)
       this.received.discard(this.received.readCall(readAs(MESSAGES_TO_WORKER, MESSAGE.TASK_CALL, frame), frame, ""));
     this.#results.sendDeclined(frame.callId);
+    this.#endFirst();
   }
 
   /** It waits to begin, and does not. */
@@ -203,6 +213,7 @@ export class CallServer {
     this.#streams.ended(call.callId);
     this.#openCalls -= 1;
     this.#results.sendDeclined(call.callId);
+    this.#endFirst();
   }
 
   /** It was to begin, and some of its arguments are lost: it goes back with all that it would hold here. */
@@ -302,7 +313,7 @@ export class CallServer {
   #task(header: CallHeader, frame: Frame): void {
     const callee = this.#targets.callee(header.target);
     const call = { ...this.received.readCall(header, frame, header.name ?? callee.name), callee };
-    const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators);
+    const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators ?? this.#options.first?.accelerators);
     if (header.attempt !== undefined) context.attempt = header.attempt;
     if (header.stream !== undefined) {
       const guard = this.#guard;
@@ -679,6 +690,12 @@ export class CallServer {
   #taskEnded(context: TaskContext): void {
     this.#openCalls -= 1;
     if (this.#openCalls === 0) this.#lastCallMs = performance.now();
+    this.#endFirst();
     this.#executor.finished(context);
+  }
+
+  /** The connection of a first call ends with its answer. */
+  #endFirst(): void {
+    if (this.#options.first !== undefined && this.#openCalls === 0) this.#connection.close();
   }
 }

@@ -11,6 +11,7 @@ import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import type { ActorHost, ConcurrencyGroup } from "./actor-host.ts";
 import type { MeasuredItems } from "./call-guard.ts";
 import { type Measured, unmeasured } from "./interruption-guard.ts";
+import { FIRST_CALL_FUNCTIONS_MAX } from "./limits.ts";
 import { isReservedMethod } from "./reserved-methods.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
@@ -20,6 +21,8 @@ export interface CallTargetsOptions {
   actors: ActorHost;
   /** Functions that run as they are instead of from their definition (in-process mode). */
   localFunction: (id: string) => AnyFunction | undefined;
+  /** Given for a connection that carries one call. */
+  known?: KnownCallees | undefined;
 }
 
 /** The function of a task. */
@@ -45,6 +48,31 @@ export interface Method extends Measured, RecordedFunction {
   readonly finished: () => void;
 }
 
+type NamedFunction = Pick<DefinitionHeader, "id" | "name" | "maxCalls">;
+
+function newCallee({ id, name, maxCalls }: NamedFunction): Callee {
+  return { id, name, kept: undefined, maxCalls, ...unmeasured(), items: { count: 0, ...unmeasured() } };
+}
+
+/**
+ * Functions of connections that carry one call each. Keeps their run times beyond the connection: an unmeasured function runs in a frame
+ * that can be interrupted, which takes longer than a short call.
+ */
+export class KnownCallees {
+  readonly #callees = new Map<string, Callee>();
+
+  of(header: NamedFunction): Callee {
+    const { id, name, maxCalls } = header;
+    const known = this.#callees.get(id);
+    if (known !== undefined && known.name === name && known.maxCalls === maxCalls) return known;
+    const callee = newCallee(header);
+    this.#callees.set(id, callee);
+    const [oldest] = this.#callees.keys();
+    if (oldest !== undefined && this.#callees.size > FIRST_CALL_FUNCTIONS_MAX) this.#callees.delete(oldest);
+    return callee;
+  }
+}
+
 export class CallTargets {
   readonly #options: CallTargetsOptions;
   readonly #callees = new Map<number, Callee>();
@@ -56,8 +84,8 @@ export class CallTargets {
     this.#options = options;
   }
 
-  nameFunction({ number, id, name, maxCalls }: DefinitionHeader): void {
-    this.#callees.set(number, { id, name, kept: undefined, maxCalls, ...unmeasured(), items: { count: 0, ...unmeasured() } });
+  nameFunction(header: DefinitionHeader): void {
+    this.#callees.set(header.number, this.#options.known?.of(header) ?? newCallee(header));
   }
 
   /** The caller calls it no more. */

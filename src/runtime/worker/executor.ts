@@ -221,6 +221,11 @@ export class Executor implements WaitParking {
     if (this.#parked.size === 0) this.#isShared = false;
   }
 
+  /** The submitter knows now whether a nested task may run here. */
+  wake(): void {
+    this.#scheduleStep();
+  }
+
   /** A lease on this worker ended: nothing may be coming any more. After the last one the daemon waits to hear what is left here. */
   leaseEnded({ isLast }: { isLast: boolean }): void {
     if (isLast) this.#owesReport = true;

@@ -20,3 +20,6 @@ export const SHUTDOWN_WITHIN_MS = 2 * EXIT_WITHIN_MS;
 
 /** A loop that runs a compiled graph, or awaits its results, lets the event loop turn at least this often, so that its process hears of the rest of the world. */
 export const TURN_EVERY_MS = 5;
+
+/** Functions whose times are kept between connections that carry one call each. A further one forgets the oldest, which is measured anew. */
+export const FIRST_CALL_FUNCTIONS_MAX = 1024;

@@ -23,6 +23,7 @@ import {
   type ActorLeavingHeader,
   type ActorStartHeader,
   type CancelRunningHeader,
+  type FirstCallHeader,
   type HelloHeader,
   MESSAGE,
   type ParkHeader,
@@ -34,7 +35,9 @@ import { ActorHost } from "./actor-host.ts";
 import type { CallRecorder } from "../observe/call-recorder.ts";
 import type { CallObservers } from "./call-observers.ts";
 import { CallServer } from "./call-server.ts";
+import { KnownCallees } from "./call-targets.ts";
 import { Executor } from "./executor.ts";
+import { FirstCallers } from "./first-callers.ts";
 import { EXIT_WITHIN_MS, LOOK_FOR_OPEN_CALLS_MS } from "./limits.ts";
 import { RetiringWorker } from "./retiring-worker.ts";
 import { serveConnection, withdrawServices } from "./service-connections.ts";
@@ -96,6 +99,8 @@ type WorkerMessage =
   | typeof MESSAGE.WORKER_APART
   | typeof MESSAGE.ACTOR_START
   | typeof MESSAGE.LEASE_RECLAIM
+  | typeof MESSAGE.FIRST_CALL
+  | typeof MESSAGE.RELAYED
   | typeof MESSAGE.HELD_ENDED
   | typeof MESSAGE.WORKER_EXIT;
 
@@ -109,6 +114,8 @@ export class WorkerHost {
   /** By owner, up to which number leases have ended here: one that connects for them comes too late. */
   readonly #reclaimed = new Map<ProcessId, number>();
   readonly #retiring: RetiringWorker | undefined;
+  readonly #firstCallers: FirstCallers;
+  readonly #knownCallees = new KnownCallees();
   /** Of an actor that waits until its constructor may begin. */
   #constructorSlot: ((accelerators: AcceleratorIds | undefined) => void) | undefined;
   #isEnding = false;
@@ -117,6 +124,7 @@ export class WorkerHost {
     this.#options = options;
     const { daemon, recorder } = options;
     if (recorder !== undefined) recorder.tellFailure = (failure) => daemon.send(MESSAGE.CALL_FAILED, failure);
+    this.#firstCallers = new FirstCallers(daemon);
     if (options.isNeeded !== undefined) this.#retiring = new RetiringWorker(() => this.#declineTasks());
     this.executor = new Executor({
       park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
@@ -153,6 +161,9 @@ export class WorkerHost {
       void this.#startActor(header, args, deps);
     },
     [MESSAGE.LEASE_RECLAIM]: (lease) => this.#reclaim(lease),
+    [MESSAGE.FIRST_CALL]: (first, { body }) =>
+      this.#firstCallers.came(first.caller, body, (connection) => this.#serve(connection, first.caller, first)),
+    [MESSAGE.RELAYED]: ([caller, link], { body }) => this.#firstCallers.arrived(caller, -link, body),
     [MESSAGE.HELD_ENDED]: ([sender, link, asker]) =>
       void this.#read.readOver(sender, -link).then((number) => this.#options.table.heldRead({ sender, link, number, asker })),
     [MESSAGE.WORKER_EXIT]: () => {
@@ -208,14 +219,15 @@ export class WorkerHost {
     return Array.from(this.#callers.values()).flatMap((server) => server.begunCalls);
   }
 
-  #serve(connection: Connection, caller: HelloHeader): void {
+  /** @param first present for a call that came before its caller has a connection */
+  #serve(connection: Connection, caller: HelloHeader, first?: FirstCallHeader): void {
     const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     if (caller.kind === "service") {
       serveConnection(this.actors.actorId, caller.service, connection);
       return;
     }
-    if (caller.processId !== processId) {
+    if (caller.processId !== processId && first === undefined) {
       connection.busyPoll = this.#options.busyPoll;
       const outbox = this.#options.outboxes?.open(caller.processId, { isElsewhere: nodeTagOf(caller.processId) !== nodeTagOf(processId) });
       if (outbox !== undefined) connection.keepIn(outbox);
@@ -228,8 +240,10 @@ export class WorkerHost {
     const server: CallServer = new CallServer({
       connection,
       caller,
+      first,
       executor: this.executor,
       definitions,
+      known: first === undefined ? undefined : this.#knownCallees,
       codec,
       table,
       actors: this.actors,

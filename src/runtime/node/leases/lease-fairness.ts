@@ -18,6 +18,8 @@ const LET_OTHERS_MS = 500;
 
 interface LeaseView {
   readonly id: number;
+  /** The shape. */
+  readonly key: string;
   readonly owner: ProcessId;
   readonly worker: ProcessId;
   readonly group: string | undefined;
@@ -68,13 +70,13 @@ export function leaseToRevoke<L extends LeaseView>(leases: Iterable<L>, demand: 
 
 /**
  * The workers to be asked whether an owner's lease on them is idle: an owner that computes reads neither its timer nor a revoke. Not asked for are
- * the leases of the only one that starves. With the newest lease meant: one that is granted later is another matter.
+ * the leases of the only one that starves, unless that one starves for another shape alone. With the newest lease meant: one that is granted later is another matter.
  */
-export function leasesToReclaim(leases: Iterable<LeaseView>, starved: ReadonlySet<ProcessId>): Reclaim[] {
+export function leasesToReclaim(leases: Iterable<LeaseView>, starved: ReadonlyMap<ProcessId, ReadonlySet<string>>): Reclaim[] {
   const asked = new Map<string, Reclaim>();
   if (starved.size === 0) return [];
-  for (const { id, worker, owner } of leases) {
-    if (starved.size === 1 && starved.has(owner)) continue;
+  for (const { id, key, worker, owner } of leases) {
+    if (starved.size === 1 && starved.get(owner)?.has(key) === true) continue;
     const pair = `${worker}/${owner}`;
     asked.set(pair, { worker, owner, leaseId: Math.max(id, asked.get(pair)?.leaseId ?? 0) });
   }

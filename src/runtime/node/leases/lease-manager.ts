@@ -592,11 +592,13 @@ export class LeaseManager {
     this.#dropLate(nowMs);
     const collecting = collectingGroup(this.#groups.waiting, nowMs, (waiting) => fitsWithoutTasks(waiting.sum, this.#holders));
     this.#isCollecting = collecting !== undefined;
-    const starved = new Set<ProcessId>();
+    // Shapes for which owners starve.
+    const starved = new Map<ProcessId, Set<string>>();
     for (const demand of this.#demands.values()) {
-      if (this.#mayRevoke(demand) && nowMs - demand.waitsSinceMs >= WAIT_BEFORE_REVOKE_MS) starved.add(demand.owner);
+      if (this.#mayRevoke(demand) && nowMs - demand.waitsSinceMs >= WAIT_BEFORE_REVOKE_MS)
+        starved.set(demand.owner, (starved.get(demand.owner) ?? new Set()).add(demand.spec.key));
     }
-    if (collecting !== undefined) starved.add(collecting.group as ProcessId);
+    if (collecting !== undefined) starved.set(collecting.group as ProcessId, new Set());
     for (const pair of leasesToReclaim(this.#leases.values(), starved)) this.#effects.push({ kind: "reclaim", ...pair });
     for (const demand of this.#demands.values()) {
       if (!this.#mayRevoke(demand) || nowMs - demand.sinceMs < WAIT_BEFORE_REVOKE_MS) continue;

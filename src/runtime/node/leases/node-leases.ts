@@ -21,6 +21,7 @@ import { ClusterLeases } from "./cluster-leases.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
+import { FirstCalls } from "./first-calls.ts";
 import { leaseReport } from "./lease-report.ts";
 import { type LeaseRouting, leasesOfOnlyNode } from "./lease-routing.ts";
 import { LeaseWatch } from "./lease-watch.ts";
@@ -33,6 +34,8 @@ interface LeasePorts {
 
 type LeaseMessage =
   | typeof MESSAGE.LEASE_DEMAND
+  | typeof MESSAGE.FIRST_CALLS_BACK
+  | typeof MESSAGE.RELAYED
   | typeof MESSAGE.LEASE_ONCE
   | typeof MESSAGE.LEASE_RECLAIMED
   | typeof MESSAGE.LEASE_RETURN
@@ -50,6 +53,7 @@ export class NodeLeases {
   readonly #ports: LeasePorts;
   readonly #watch: LeaseWatch;
   readonly #routing: LeaseRouting;
+  readonly #firstCalls: FirstCalls;
 
   constructor(options: NodeDaemonOptions, ports: LeasePorts) {
     this.#options = options;
@@ -67,6 +71,7 @@ export class NodeLeases {
       mayGrow: options.memory === undefined ? undefined : roomForProcesses(options.memory, nowMs),
     });
     this.manager = manager;
+    this.#firstCalls = new FirstCalls(peers.local);
     const lease = (event: LeaseEvent): void => this.handle(event);
     const describe = (actor: ActorId): string | undefined => head().describe(actor);
     const { send, warn } = peers;
@@ -93,7 +98,13 @@ export class NodeLeases {
   /** Messages of processes about their leases, and of workers about themselves. */
   get handlers(): Handlers<Pick<MessagesOfProcess, LeaseMessage>, [peer: HeadPeer & { kind?: string }, message: Message]> {
     return {
-      [MESSAGE.LEASE_DEMAND]: (header, peer) => this.#demand(header, { owner: peer.id, nested: peer.kind === "worker" }),
+      [MESSAGE.LEASE_DEMAND]: (header, peer, { body }) => {
+        this.#firstCalls.came(peer.id, header, body);
+        this.#demand(header, { owner: peer.id, nested: peer.kind === "worker" });
+      },
+      [MESSAGE.FIRST_CALLS_BACK]: (links, { id }) =>
+        this.#ports.peers.send(id, MESSAGE.FIRST_CALLS_BACK, this.#firstCalls.askedBack(id, links)),
+      [MESSAGE.RELAYED]: ([to, link], { id }, { body }) => this.#firstCalls.relayed(id, to, link, body),
       [MESSAGE.LEASE_ONCE]: ([, leaseId]) => this.memory?.runsOnce(leaseId),
       [MESSAGE.LEASE_RECLAIMED]: (reclaimed, { id }) => this.#reclaimed(id, reclaimed),
       [MESSAGE.LEASE_RETURN]: ([, leaseId], { id }) => this.handle({ kind: "leaseReturned", leaseId, owner: id }),
@@ -109,6 +120,7 @@ export class NodeLeases {
   }
 
   processGone(process: ProcessId): void {
+    this.#firstCalls.processGone(process);
     this.handle({ kind: "processGone", process });
     this.#routing.processGone(process);
   }
@@ -127,6 +139,9 @@ export class NodeLeases {
   #reclaimed(worker: ProcessId, [owner, leaseId, read]: ReclaimedHeader): void {
     this.#ports.peers.send(owner, MESSAGE.LEASE_TAKEN, [worker, leaseId, read]);
     this.handle({ kind: "leaseReclaimed", worker, owner, leaseId });
+    // All that the owner wanted is forgotten, but its calls that are here wait still, and it may compute for long.
+    const nested = this.#ports.peers.local.get(owner)?.kind === "worker";
+    for (const [shape, backlog] of this.#firstCalls.waitingOf(owner)) this.#demand({ shape, backlog }, { owner, nested });
   }
 
   #apply(effects: readonly LeaseEffect[]): void {
@@ -141,6 +156,7 @@ export class NodeLeases {
           this.#grant(effect);
           break;
         case "refused":
+          this.#firstCalls.refused(effect.owner, effect.spec.key);
           send(effect.owner, MESSAGE.LEASE_REFUSED, { shape: effect.spec.key, ...effect.refusal });
           break;
         case "actorRefused":
@@ -192,6 +208,7 @@ export class NodeLeases {
     const { peers } = this.#ports;
     const { leaseId, owner, worker: workerId, accelerators } = effect;
     const worker = peers.local.get(workerId);
+    const handedOn = this.#firstCalls.granted(effect);
     peers.send(owner, MESSAGE.LEASE_GRANT, {
       leaseId,
       shape: effect.spec.key,
@@ -199,8 +216,10 @@ export class NodeLeases {
       address: (peers.remote.isHere(owner) ? worker?.address : worker?.remoteAddress) ?? "",
       pid: worker?.pid ?? 0,
       accelerators,
+      ...(handedOn === undefined ? {} : { first: handedOn.first }),
     });
     this.memory?.granted(effect);
+    if (handedOn?.once === true) this.memory?.runsOnce(leaseId);
   }
 }
 

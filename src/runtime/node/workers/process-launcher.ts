@@ -130,7 +130,9 @@ export class ProcessLauncher implements WorkerLauncher {
       {
         onLine,
         onExit: (exit) => {
-          const left = { running: slot.running(), begun: slot.begun(), sharing: slot.sharing(), unread: outbox.unread() };
+          // Workers of Python mark no call: where none is marked there, any may have begun.
+          const begun = settings?.interpreter === undefined ? slot.begun() : undefined;
+          const left = { running: slot.running(), begun, sharing: slot.sharing(), unread: outbox.unread() };
           slot.remove();
           outbox.remove();
           isGone = true;

@@ -35,7 +35,7 @@ interface WorkerEnd {
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
   readonly running?: MarkedCall | undefined;
-  readonly begun?: readonly [leaseId: number, callId: number][];
+  readonly begun?: readonly [leaseId: number, callId: number][] | undefined;
   /** The call that ran while other tasks waited in the process. */
   readonly sharing?: SharingCall | undefined;
   /** Sent frames that may be unread. */
@@ -253,7 +253,7 @@ export class WorkerPool {
         lastOutput: record.lastOutput,
         reason: record.endReason,
         ...(exit.running === undefined ? {} : { running: [exit.running.caller as ProcessId, exit.running.callId] }),
-        ...(exit.begun === undefined || exit.begun.length === 0 ? {} : { begun: exit.begun }),
+        ...(exit.begun === undefined ? {} : { begun: exit.begun }),
         ...(exit.sharing === undefined ? {} : { sharing: { ...exit.sharing, caller: exit.sharing.caller as ProcessId } }),
         ...(record.isForCancellation ? { isForCancellation: true } : {}),
         ...(record.outOfMemory === undefined ? {} : { outOfMemory: record.outOfMemory }),

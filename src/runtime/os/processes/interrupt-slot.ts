@@ -42,6 +42,8 @@ const ANCESTORS_MAX = 100;
 /** Pairs of words: a connection's lease, and the call of the connection that began last. */
 const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
 const WORD = 4;
+const WORD_RANGE = 2 ** 32;
+const FIRST_CALL_BIT = 2 ** 31;
 /** 1 while tasks share the process; then the running call, the length of the name in bytes, and the name. */
 const SHARED_AT = BEGUN_AT + BEGUN_MAX * 2 * WORD;
 const SHARED_NAME_AT = SHARED_AT + WORD + CALL_SIZE + WORD;
@@ -50,6 +52,11 @@ const FILE_SIZE = SHARED_NAME_AT + SHARED_NAME_MAX;
 const NOTHING = Buffer.alloc(REQUEST_SIZE);
 /** After this time a signal has arrived, or never will. */
 const SIGNAL_TAKES_MS = 40;
+
+/** The mark of a first call: the connection that is made for the same lease later marks its calls with the lease's number. */
+export function markOfFirst(leaseId: number): number {
+  return (leaseId + FIRST_CALL_BIT) % WORD_RANGE;
+}
 
 /** The call to stop. */
 export interface InterruptRequest {

@@ -224,6 +224,11 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "this.#end = offset + size;\n    return offset + PREFIX_SIZE;",
     becomes: "this.#end = offset + size;\n    this.#words[this.#committedAt] = this.#end;\n    return offset + PREFIX_SIZE;",
   },
+  retiringBecomesActor: {
+    file: "runtime/worker/worker-host.ts",
+    text: "if (this.#retiring?.isRetiring === true) {\n      daemon.send",
+    becomes: "if (incarnation < 0) {\n      daemon.send",
+  },
   firstCallHandedOnTwice: {
     file: "runtime/node/leases/first-calls.ts",
     text: "const [call] = waiting.splice(index, 1) as [FirstCall];",

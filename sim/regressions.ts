@@ -212,4 +212,11 @@ export const REGRESSIONS: readonly Regression[] = [
     found:
       "the connection to a worker broke while a first call ran there over the daemon: its lease was returned, and its CPU was given away",
   },
+  {
+    seed: 1700094,
+    steps: 40,
+    parts: ["outbox", "retirements"],
+    mutant: "retiringBecomesActor",
+    found: "a worker became an actor after the interruption of a task, as the task's lease ended before the daemon heard of that",
+  },
 ];

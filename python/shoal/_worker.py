@@ -257,7 +257,12 @@ class Worker:
         elif kind == message.WORKER_APART:
             self.executor.keep_apart()
         elif kind == message.ACTOR_START:
-            self.actor.start(decoded, body)
+            # The lease of the last task may have ended before the daemon heard that this worker retires.
+            if self.is_retiring and self.actor.id is None:
+                self.daemon.send(message.WORKER_EXIT, {"ending": "declined"})
+                self._end_retiring()
+            else:
+                self.actor.start(decoded, body)
         elif kind == message.LEASE_RECLAIM:
             self._reclaim(*decoded)
         elif kind == message.WORKER_EXIT:

@@ -92,7 +92,7 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.WORKER_PARK]: park,
   /** A task could continue under this shape, or an actor's constructor could begin. */
   [MESSAGE.WORKER_UNPARK]: leaseSpec,
-  /** The actor ends by itself. */
+  /** The actor ends by itself; or a retiring worker declines to become the actor, which is placed on another worker. */
   [MESSAGE.WORKER_EXIT]: orUndefined(actorLeaving),
   /**
    * From a worker: it takes no task any more, since the last call that some function may have there has begun. Its leases are revoked;

@@ -7,6 +7,7 @@ import { FrameParser, wholeFrame } from "../wire/frame.ts";
 import { encodeHeader } from "../wire/header.ts";
 import { FRAME_SIZE_MAX } from "../wire/limits.ts";
 import { MESSAGE } from "../wire/messages.ts";
+import { LOOK_FOR_OPEN_CALLS_MS } from "./limits.ts";
 import { type TaskContext, taskContext } from "./task-context.ts";
 import { WorkerHost, type WorkerHostOptions } from "./worker-host.ts";
 
@@ -31,13 +32,18 @@ class World {
   readonly told: [type: number, header: unknown][] = [];
   /** What its tasks do. */
   run: () => unknown = () => 1;
+  /** Whether calls of its tasks are open. */
+  isNeeded = false;
+  hasExited = false;
   /** Each time that something was handed over to be sent to a caller. */
   onWrite: (types: readonly number[]) => void = () => {};
   readonly host: WorkerHost = new WorkerHost({
     processId: WORKER,
     nodeId: NODE,
     token: "token",
-    daemon: { send: (type: number, header: unknown) => this.told.push([type, header]) },
+    daemon: { send: (type: number, header: unknown) => this.told.push([type, header]), flush: () => {} },
+    isNeeded: () => this.isNeeded,
+    exit: () => (this.hasExited = true),
     localFunction: () => () => this.run(),
     runOwn: () => false,
     hasQueued: () => false,
@@ -166,4 +172,23 @@ test("that a task has begun and waits is on its way before the next one begins, 
   await vi.advanceTimersByTimeAsync(IDLE_MS);
   const { TASK_PARKED } = MESSAGE;
   expect(log).toEqual(["task 2 begins", TASK_PARKED, "task 3 begins", TASK_PARKED, "task 4 begins", TASK_PARKED]);
+});
+
+test("a retiring worker declines to become an actor, and ends once the calls of its tasks have", async () => {
+  const world = new World();
+  await world.order(MESSAGE.WORKER_SLOT, ["CPU:10000", false, true]);
+  const connection = await world.connect(OWNER, LEASE);
+  connection.send(MESSAGE.DEFINITION, { ...DEFINITION, number: 0, id: "f", maxCalls: 1 });
+  connection.sendNumbered(MESSAGE.TASK_CALL, 0, 1, 0, NOTHING, 0, 0);
+  await vi.advanceTimersByTimeAsync(0);
+  world.isNeeded = true;
+  world.told.length = 0;
+  const args = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [] };
+  const actor = { actorId: "3".repeat(32), incarnation: 0, definition: "d", name: "A", resources: {}, groups: { default: 1 }, shape: "" };
+  await world.order(MESSAGE.ACTOR_START, { ...actor, args, deps: [] });
+  expect(world.told).toEqual([[MESSAGE.WORKER_EXIT, { ending: "declined" }]]);
+  expect([world.host.actors.actorId, world.hasExited]).toEqual([undefined, false]);
+  world.isNeeded = false;
+  await vi.advanceTimersByTimeAsync(LOOK_FOR_OPEN_CALLS_MS);
+  expect(world.hasExited).toBe(true);
 });

@@ -329,6 +329,12 @@ export class WorkerHost {
       if (this.actors.instance !== undefined) daemon.send(MESSAGE.ACTOR_STARTED, { actorId, incarnation });
       return;
     }
+    // The lease of the last task may have ended before the daemon heard that this worker retires.
+    if (this.#retiring?.isRetiring === true) {
+      daemon.send(MESSAGE.WORKER_EXIT, { ending: "declined" });
+      this.#endRetiring();
+      return;
+    }
     const place: CallPlace = {
       actor: actorId,
       actorName,

@@ -155,6 +155,26 @@ describe("the actor table", () => {
     expect(leaving.get(id)).toMatchObject({ phase: "dead", reason: "it left" });
   });
 
+  test("a worker that declines to become the actor uses up no restart, and its end is not the actor's", () => {
+    const table = new ActorTable();
+    table.handle({ kind: "create", id, creator, options: options({ name: "x" }), spec });
+    table.handle({ kind: "placed", id, worker: facts(worker) });
+    const declines = { kind: "leaving", worker, leaving: { ending: "declined" } } as const;
+    expect(table.handle(declines)).toMatchObject([{ kind: "gone" }, { kind: "place", delayMs: 0 }]);
+    const second = "second" as ProcessId;
+    expect(kinds(table.handle({ kind: "placed", id, worker: facts(second) }))).toEqual(["start"]);
+    expect(table.handle({ kind: "workerExited", worker, exit: undefined, intended: true, nowMs: 0 })).toEqual([]);
+    table.handle({ kind: "started", id, incarnation: 0, nowMs: 0 });
+    expect(table.get(id)).toMatchObject({ phase: "alive", incarnation: 0, worker: facts(second) });
+    expect(table.named("x", "n")?.id).toBe(id);
+  });
+
+  test("a worker cannot decline an actor that has started there", () => {
+    const table = alive();
+    expect(table.handle({ kind: "leaving", worker, leaving: { ending: "declined" } })).toEqual([]);
+    expect(table.get(id)).toMatchObject({ phase: "alive", worker: facts(worker) });
+  });
+
   test("restarts take longer and longer, until it has lived for a while", () => {
     const table = alive({ maxRestarts: -1 });
     let nowMs = 0;

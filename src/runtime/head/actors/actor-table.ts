@@ -278,8 +278,20 @@ export class ActorTable {
   #leaving(event: EventOf<"leaving">): ActorEffect[] {
     const actor = this.#byWorker.get(event.worker);
     if (actor === undefined) return [];
+    if (event.leaving?.ending === "declined") return this.#declined(actor, event.worker);
     this.#beginEnd(actor, event.leaving);
     return [];
+  }
+
+  /** Places the actor on another worker. Nothing of this incarnation has begun, so it uses up no restart. */
+  #declined(actor: ActorRecord, worker: ProcessId): ActorEffect[] {
+    if (actor.phase !== "pending" && actor.phase !== "restarting") return [];
+    this.#byWorker.delete(worker);
+    actor.worker = undefined;
+    return [
+      { kind: "gone", actor },
+      { kind: "place", actor, delayMs: 0 },
+    ];
   }
 
   #kill(event: EventOf<"kill">): ActorEffect[] {

@@ -102,6 +102,7 @@ export class NodeWorkers {
       [MESSAGE.WORKER_EXIT]: (leaving, { id }) => {
         // An actor that ends by its own decision (terminate, exitActor) says so first.
         this.#intendedExits.add(id);
+        if (leaving?.ending === "declined") this.actors.delete(id);
         this.#ports.head().workerLeaves(id, leaving);
       },
       [MESSAGE.CALL_DEADLINE]: ([callId, ms], { id }) => this.#deadlines.set({ caller: id, callId }, ms),

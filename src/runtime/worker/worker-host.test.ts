@@ -32,7 +32,7 @@ class World {
   readonly told: [type: number, header: unknown][] = [];
   /** What its tasks do. */
   run: () => unknown = () => 1;
-  /** Whether calls of its tasks are open. */
+  /** Whether tasks of this worker have open calls. */
   isNeeded = false;
   hasExited = false;
   /** Each time that something was handed over to be sent to a caller. */

@@ -18,7 +18,7 @@ interface Regression {
 
 export const REGRESSIONS: readonly Regression[] = [
   {
-    seed: 23,
+    seed: 153,
     steps: 40,
     mutant: "noCpusIsAnyShape",
     found: "a slot without CPUs was taken for one of any shape",
@@ -99,7 +99,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "placement groups of a driver that died with its node kept their resources on the others",
   },
   {
-    seed: 5048,
+    seed: 5090,
     steps: 20,
     nodes: 3,
     mutant: "brokenCountsAsTaken",
@@ -121,7 +121,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a daemon kept the value that an owner had told when nobody held the ref any more",
   },
   {
-    seed: 324,
+    seed: 459,
     steps: 20,
     parts: ["groups"],
     nodes: 3,

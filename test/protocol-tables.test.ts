@@ -19,9 +19,7 @@ test("every message of the catalogue has a row in PROTOCOL.md", async () => {
 test("a message without a comment, or a line that cannot be read, fails", async () => {
   const page = await readFile(PAGE, "utf8");
   const changed = (from: RegExp, to: string) => async (file: string) => (await read(file)).replace(from, to);
-  await expect(protocolPage(page, changed(/ {2}\/\*\* The actor ends by itself; .*\n/, ""))).rejects.toThrow(
-    "WORKER_EXIT has no comment",
-  );
+  await expect(protocolPage(page, changed(/ {2}\/\*\* The actor ends by itself; .*\n/, ""))).rejects.toThrow("WORKER_EXIT has no comment");
   await expect(protocolPage(page, changed(/ {2}\[MESSAGE\.WARNING\]: text,/, "  74: text,"))).rejects.toThrow("no comments for 74");
   await expect(protocolPage(page, changed(/^ {2}\/\*\* A warning.*\n.*WARNING.*\n/m, ""))).rejects.toThrow("no comments for 74");
 });

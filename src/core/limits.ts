@@ -1,5 +1,8 @@
 /**
- * Limits of a caller that hold in both languages (`python/shoal/_limits.py` is made from them), or in several parts of a caller.
+ * Limits of a caller that hold in both languages, or in several parts of a caller.
+ *
+ * `python/shoal/_limits.py` is made from this file. A limit that one file alone uses stands in that file. Each limit
+ * has its reason beside it: a measured cost, or the other limit that it depends on.
  */
 import { CLOSED_AFTER_MS } from "../runtime/base/limits.ts";
 import { STORE_FROM_BYTES } from "../runtime/objects/limits.ts";

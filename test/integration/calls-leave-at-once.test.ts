@@ -36,9 +36,9 @@ const MarkerActor = remote(Marker);
 
 /** Keeps the event loop from turning, as a computation does. */
 function computeUntil(isOver: () => boolean, withinMs = WITHIN_MS): boolean {
-  const until = Date.now() + withinMs;
+  const deadlineMs = Date.now() + withinMs;
   const nothing = new Int32Array(new SharedArrayBuffer(4));
-  while (Date.now() < until) {
+  while (Date.now() < deadlineMs) {
     if (isOver()) return true;
     Atomics.wait(nothing, 0, 0, 2);
   }

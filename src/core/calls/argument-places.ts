@@ -1,8 +1,8 @@
 /**
  * Where the bytes of a call's arguments lie, when that is another node and worth going there.
  *
- * Counted for the calls that wait in a queue, so that a demand can say how many of them are near which node. Owned by a queue of the task submitter; calls
- * without refs never come here. Invariant: what is counted was added and not removed since.
+ * Counts the calls that wait in a queue, so that a demand can say how many calls are near which node. A queue of the task submitter owns
+ * this object; calls without refs never come here. Invariant: each counted call was added and not removed since.
  */
 import { type NodeTag, nodeTagOf } from "../../runtime/base/ids.ts";
 import { NEAR_FROM_BYTES } from "../../runtime/scheduling/limits.ts";

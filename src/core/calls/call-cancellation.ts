@@ -1,11 +1,11 @@
 /**
  * Ends calls that nobody waits for any more: what `cancel`, the options `signal` and `timeoutMs`, and the end of a parent do.
  *
- * The refs of a cancelled call are settled at once; this file then sees to the work behind them. A call that has not been sent is just withdrawn. One that is with a
- * worker is pursued until its worker has answered for it: it is told (CANCEL), then synchronous code is interrupted through the node daemon, and
- * at last the worker is ended. Only a call that has begun is interrupted or killed for, so that what is queued before it is
- * spared. Calls of actors are told and no more: their process has a state that others rely on.
- * The patience with a worker counts the time in which this process turned its event loop: while it stands still, no worker can be heard.
+ * The refs of a cancelled call are settled at once; this file then ends the work behind them. A call that has not been sent is withdrawn. A
+ * call that is with a worker is pursued until the worker has answered it. First the worker is told (CANCEL), then the daemon interrupts
+ * synchronous code, and at last the worker is ended. Only a call that has begun is interrupted or killed for, which spares the calls that are
+ * queued before it. An actor's call is told and no more, because other callers rely on the state of the actor's process.
+ * The grace of a worker counts the time in which this process turned its event loop: a process that computes cannot hear a worker.
  */
 import { EventLoopTime } from "../../runtime/base/event-loop-time.ts";
 import { describeValue } from "../../runtime/base/describe.ts";
@@ -50,7 +50,7 @@ interface Pursuit {
   /** Since when it is known to have begun, in event-loop time. */
   begunMs: number | undefined;
   isAbandoned: boolean;
-  /** Nobody reads its items any more: it may take its time to clean up, so only what computes on without a pause is interrupted. */
+  /** A generator whose items nobody reads any more. The generator may clean up, so only code that computes without a pause is interrupted. */
   readonly isStream: boolean;
   /** When its worker was last asked whether it hears anything, or ended as it did not say so; in event-loop time. */
   askedMs: number;
@@ -74,7 +74,7 @@ export class CallCancellation {
   }
 
   /**
-   * What `cancel(ref)` means for what the ref refers to.
+   * Cancels the call or the actor's method behind a ref, as `cancel(ref)` asks.
    *
    * @throws TypeError for what no call computes, and for `force` with a call of an actor
    */
@@ -99,14 +99,14 @@ export class CallCancellation {
     this.#options.daemon.send(MESSAGE.CANCEL_REF, header);
   }
 
-  /** Another process cancels a ref of a call that was made here. */
+  /** Cancels a call of this process for another process, which holds a ref of the call. */
   cancelForOther(entry: ObjectEntry | undefined, manner: CancelManner): void {
     const record = entry?.maker as CallRecord | undefined;
     if (record !== undefined) this.cancelRecord(record, { ...manner, force: manner.force && record.actor === undefined });
   }
 
   cancelRecord(record: CallRecord, manner: CancelManner): void {
-    // Whoever cancels knows that it failed: nobody needs to be told at the end.
+    // The canceller knows that the call failed, so the end is reported to nobody.
     for (const entry of record.results) entry.failureSeen = true;
     this.end(record, cancelledError(record), manner);
   }
@@ -204,7 +204,7 @@ export class CallCancellation {
     }
     pursuit.owesAnswer = true;
     const question: WhyCallHeader = { callId: link.callIdOf(record), trail: { visited: [], withinMs: 1 } };
-    // Its time is over when that much event-loop time has passed, which no timer knows.
+    // A timer would count all time; the grace counts event-loop time alone.
     link.ask(MESSAGE.WHY_CALL, question, 0).then(
       () => {
         pursuit.owesAnswer = false;

@@ -1,8 +1,8 @@
 /**
  * Why a call failed with the process that ran it: the errors for a worker or an actor that died, in the words of the user's program.
  *
- * Pure functions from what the daemon knows of the death (exit code, signal, last lines of output, its own reason) to an error with the cause and
- * the way out. `calls.ts` decides when a failure is final; here is only what it says.
+ * Pure functions from the daemon's facts about a death (exit code, signal, last lines of output, its own reason) to an error with the cause
+ * and the remedy. `calls.ts` decides when a failure is final; this file writes the text.
  */
 import { messageOf } from "../../runtime/base/describe.ts";
 import {
@@ -44,7 +44,7 @@ function lastWords(exit: { readonly lastOutput: readonly string[] } | undefined)
   return `; the last it printed:\n    ${fatal ?? (uncaughtError(exit.lastOutput) ?? exit.lastOutput.slice(-5)).join("\n    ")}`;
 }
 
-/** The error as Node prints an uncaught one: between the line with the caret and Node's version, with the first lines of its stack. */
+/** Matches an uncaught error as Node prints it, between the line with the caret and Node's version: the message and the first lines of the stack. */
 function uncaughtError(lines: readonly string[]): string[] | undefined {
   const end = lines.findLastIndex((line) => line.startsWith("Node.js v"));
   const start = lines.findLastIndex((line, index) => index < end && /^\s*\^+$/.test(line));
@@ -131,7 +131,7 @@ export function groupRemovedError(record: CallRecord, group: string, reason: str
   });
 }
 
-/** Why an actor is dead. The head knows of a process that its node took along, and has no code or signal of it: `isTold` says that the reason has all that the exit has. */
+/** Why an actor is dead. For a process that died with its node the head has no exit code and no signal: `isTold` says that the reason tells all. */
 function deathReason({ reason, exit }: ActorStateHeader): { reason: string; isTold: boolean } {
   if (exit === undefined) return { reason: reason ?? "its process ended", isTold: true };
   if (reason === undefined) return { reason: describeExit(exit), isTold: false };

@@ -2,7 +2,7 @@
  * The options by which a call ends itself: `signal` and `timeoutMs`.
  *
  * Only calls that set one come here, so the others pay one comparison. The time counts from the submission, the waiting for arguments and for a
- * worker included. Timer and listener live as long as the call: the record keeps what ends them, and calls it when it has its result.
+ * worker included. Timer and listener live as long as the call: the record keeps a function that ends both, and calls that function with the result.
  */
 import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
 import { TaskCancelledError, TaskTimeoutError } from "../../runtime/base/errors.ts";
@@ -25,7 +25,7 @@ export function limitCall(record: CallRecord, limits: CallLimits, { onEnd, keepO
   }
   const endsMs = performance.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
   const onTime = (): void => onEnd(timeoutError(record, timeoutMs ?? 0));
-  // Whoever waits for the result holds the process; a call that nobody waits for does not.
+  // A waiter for the result keeps the process alive; the timer of a call without a waiter does not.
   const takeBack = timeoutMs === undefined ? undefined : timeoutAfterIo(timeoutMs, onTime);
   if (timeoutMs !== undefined) keepOutside?.(timeoutMs);
   signal?.addEventListener("abort", onAbort, { once: true });

@@ -15,7 +15,7 @@ import type { TaskContext } from "../../runtime/worker/task-context.ts";
 import type { RetryPolicy } from "../options/options.ts";
 import type { ItemSink } from "../streams/stream-receiver.ts";
 
-/** Target of a call: a definition that travels ahead of its first call, or a method by name. */
+/** Target of a call: a method by name, or a function whose definition travels ahead of the first call. */
 export interface CallTarget {
   readonly kind: "task" | "method";
   /** Definition id, or method name. */
@@ -23,7 +23,7 @@ export interface CallTarget {
   readonly name: string;
   /** Concurrency group of a method's calls; undefined is the default group. */
   readonly group?: string | undefined;
-  /** Whether a method is of another language, so that nothing is known of it here. */
+  /** Whether the method is in another language, so that this process does not know its signature. */
   readonly isOpen?: boolean | undefined;
   /** How many calls of a task a worker takes before it ends; undefined for any number. */
   readonly maxCalls?: number | undefined;
@@ -77,7 +77,7 @@ interface ActiveLimits {
 export interface CallRecord extends EncodedArguments {
   readonly sequence: number;
   readonly target: CallTarget;
-  /** Another id than at first when `getIfExists` found an actor. */
+  /** The actor's id, which changes when `getIfExists` found an actor. */
   actor: ActorId | undefined;
   readonly name: string | undefined;
   readonly shape: string;

@@ -365,7 +365,7 @@ export class Calls {
       const entry = record.results[index];
       if (entry === undefined) return;
       if (entry.isSettled) {
-        // Another result of a call that ran again for the sake of one.
+        // The call ran again to remake another result.
         this.#discard(payload);
         return;
       }
@@ -382,7 +382,7 @@ export class Calls {
     this.#ended(record);
   };
 
-  /** Releases what a late result holds. */
+  /** Releases the holds of a late result. */
   #discard(payload: Payload): void {
     const { table } = this.#options;
     const entry = new ObjectEntry(this.#options.ids.nextSequence(), -1);
@@ -396,7 +396,7 @@ export class Calls {
     table.madeHere(entry);
   }
 
-  /** Remembers a removed group: a worker that ends under a task of it ended with the group. */
+  /** Remembers a removed group, whose end explains the end of a worker under one of the group's tasks. */
   groupRemoved({ id, reason }: GroupStateHeader): void {
     this.#removedGroups.set(id, reason ?? "");
     if (this.#removedGroups.size > REMOVED_GROUPS_MAX) this.#removedGroups.delete(this.#removedGroups.keys().next().value as string);
@@ -406,7 +406,7 @@ export class Calls {
   readonly onWorkerLost = (record: CallRecord, exit: WorkerExitedHeader | undefined): void => {
     if (record.isEnded) return;
     if (record.stream?.isStopped === true) {
-      // Nobody reads the value, so it need not be made again.
+      // A value without a reader need not be made again.
       this.#failAtCall(record, workerLostError(record, exit));
       return;
     }

@@ -2,8 +2,8 @@
  * Decides what became of unanswered calls whose worker can no longer be reached.
  *
  * A connection ends for one of three reasons, and the news may come before or after the end. The worker has ended. Or
- * it has given up the connection's lease, and says how many of its calls it had read. Or the network broke, and
- * nobody reports that. Worker and lease identify a connection, because there may be another connection to the same
+ * the worker has given up the connection's lease, and says how many calls were read. Or the network broke, and nobody
+ * reports that. Worker and lease identify a connection, because there may be another connection to the same
  * worker by then.
  *
  * The submitter owns this object and decides what happens to the calls. Invariant: a call counts as not begun only

@@ -1,10 +1,10 @@
 /**
  * The functions and classes that this process made remote: captured at their first use, sent to the node daemon, and let go of.
  *
- * An id is given when `remote()` is called and does not depend on what is captured, so that functions may refer to themselves and to each
- * other; their text and captures travel under it. A row lives as long as its function, a call of it or lineage that may run it again can be reached. What was
- * captured has a counted reference at the node daemon, which the row holds, and so do all values with the function in them: when nobody holds it,
- * the cluster forgets the definition. A function that came from elsewhere is known by its id and its reference.
+ * `remote()` gives the id, which does not depend on the captures, so functions may refer to themselves and to each other. Text and captures
+ * travel under the id. A row lives while its function, a call or lineage that may run the function again can be reached. The node daemon counts
+ * a reference for each definition. The row and all values with the function in them hold that reference; without a holder, the cluster forgets
+ * the definition. A function from another process is known by its id and its reference.
  */
 import { STORE_FROM_BYTES } from "../../runtime/objects/limits.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
@@ -20,13 +20,13 @@ import { type CallTarget, fetchedDefinition } from "./call-record.ts";
 type AnyFunction = (...args: never[]) => unknown;
 
 export interface FunctionRow extends CallTarget {
-  /** Of a function without one it is found when it is captured. */
+  /** Found at the capture where the function has none. */
   name: string;
   /** Undefined where it came from another process. */
   readonly source: AnyFunction | undefined;
-  /** Of a function that came from elsewhere: keeps its definition. */
+  /** Keeps the definition of a function from another process. */
   held?: object | undefined;
-  /** What was captured, once it was. */
+  /** The captures, after the first use. */
   captured?: Captured | undefined;
   /** The same function with limits of calls, by limit. */
   limited?: Map<number, FunctionRow> | undefined;
@@ -45,7 +45,7 @@ interface FunctionTableOptions {
   newReference: () => ObjectEntry;
   table: Pick<ObjectTable, "pin" | "unpin" | "publish">;
   publish: (message: Captured) => void;
-  /** No call of the function is made any more: workers can let go of it. */
+  /** Tells workers that the function is called no more, so that they can forget it. */
   onGone: (id: string) => void;
   onNote: (note: string) => void;
   /** Puts a large definition into the store. The entry is pinned. */
@@ -67,19 +67,19 @@ interface Captured {
   header: Omit<DefinitionHeader, "number">;
   parts: readonly Uint8Array[];
   payloads: readonly Payload[];
-  /** What the definition lives and ends with. */
+  /** The owner of the definition's reference. */
   reference: ObjectEntry;
   /** Everything that is pinned for it, the reference among them. */
   pinned: readonly ObjectEntry[];
 }
 
 interface Capturing {
-  /** The function was met in what it captures. */
+  /** Whether the function captures itself. */
   isMet: boolean;
   isKept: boolean;
 }
 
-/** What is left to do for a row that cannot be reached any more. */
+/** The work that is left for a row that cannot be reached any more. */
 interface Remains {
   readonly id: string;
   readonly pinned: readonly ObjectEntry[];
@@ -116,7 +116,7 @@ export class FunctionTable {
     return row;
   }
 
-  /** Of what was made remote here by its source, of what was made elsewhere by its id. */
+  /** Returns the row: of a function of this process by its source, of another process's function by its id. */
   rowOf({
     source,
     id,
@@ -134,13 +134,13 @@ export class FunctionTable {
     return row;
   }
 
-  /** The same function where a worker takes so many calls of it and no more; undefined is without limit. */
+  /** The same function with a limit of calls for each worker; undefined is without limit. */
   limited(row: FunctionRow, maxCalls: number | undefined): FunctionRow {
     if (maxCalls === undefined) return row;
     row.limited ??= new Map();
     let limited = row.limited.get(maxCalls);
     if (limited === undefined) {
-      // Its `definition` keeps the row that it is of.
+      // The target's `definition` keeps the row alive.
       limited = { ...row, limited: undefined, maxCalls, meanMs: Number.POSITIVE_INFINITY };
       row.limited.set(maxCalls, limited);
     }
@@ -151,7 +151,7 @@ export class FunctionTable {
     return this.#local.get(id)?.source as ((...args: unknown[]) => unknown) | undefined;
   }
 
-  /** Makes sure that what is wrong with a function is said at its first call, before anything is sent. */
+  /** Captures the function before its first call is sent, so that a faulty function fails there. */
   prepare(row: FunctionRow): void {
     if (row.source === undefined) return;
     if (this.#options.runsLocally) this.#options.checkLocal?.(row.source);
@@ -159,7 +159,7 @@ export class FunctionTable {
   }
 
   /**
-   * Others may need it: the node daemon gets it, once.
+   * Sends the definition to the node daemon, once, for other processes.
    *
    * @returns the reference that goes with a value in which the function is; undefined where nothing is counted
    */
@@ -167,7 +167,7 @@ export class FunctionTable {
     if (row.source === undefined || this.#options.runsLocally) return undefined;
     const capturing = this.#capturing.get(row);
     if (capturing !== undefined) {
-      // It refers to itself: with a reference to itself it would never go. It is sent as soon as it has been captured.
+      // A function that refers to itself would never go with a reference to itself. The definition is sent right after the capture.
       capturing.isMet = true;
       const rows = [...this.#capturing.keys()];
       const around = rows.slice(rows.indexOf(row));
@@ -228,12 +228,12 @@ export class FunctionTable {
       // An arrow function is known to its user by the variable that it went into.
       if (row.name === ANONYMOUS && definition.name !== "") row.name = definition.name;
       for (const note of definition.notes) this.#options.onNote(note);
-      // A function may be called as long as it can be reached, so what it captured is kept as long.
+      // A function that can be reached may be called, so its captures stay as long.
       for (const entry of captured.entries) this.#options.table.pin(entry);
       const message = this.#toMessage(row, captured, capturing);
       row.captured = message;
       this.#gone.register(row, { id: row.id, pinned: message.pinned });
-      // Not only when somebody asks for it by its id: what it returns may hold instances of classes that only this definition has.
+      // Kept even if nobody asks for the id: results may hold instances of classes that this definition alone has.
       this.#options.publish(message);
       return message;
     } finally {
@@ -242,7 +242,7 @@ export class FunctionTable {
   }
 
   #letGo({ id, pinned }: Remains): void {
-    // One that came from elsewhere may have come again.
+    // A function of another process may have arrived twice.
     if (this.#rows.get(id)?.deref() === undefined) this.#options.onGone(id);
     for (const entry of pinned) this.#options.table.unpin(entry);
   }
@@ -255,7 +255,7 @@ export class FunctionTable {
     const { bytes, buffers, dependencies } = definition;
     const reference = this.#options.newReference();
     const own = this.#options.table.publish(reference);
-    // Workers hold the reference of what they pass on: instances of classes of the definition, or the function itself.
+    // Workers hold the reference for values that they pass on: instances of the definition's classes, or the function itself.
     const isOwnNeeded = definition.hasClasses || isMet;
     const needed = isOwnNeeded ? [...refs, own] : refs;
     const header = {

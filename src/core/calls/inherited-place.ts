@@ -1,5 +1,5 @@
 /**
- * What a call takes over from where it is made: the placement group of a task that captures its children, and the runtime environment.
+ * Decides which settings a call takes over from the caller: the placement group of a task that captures its children, and the runtime environment.
  *
  * Only processes in which something can be taken over look at the context of each call (`placing.isInherited`): for all others this costs one flag.
  */
@@ -22,7 +22,7 @@ export function inheritedShape(options: PlaceOptions, environments: Environments
   return environments.isInherited || options.runtimeEnv !== undefined ? environments.shapeFor(shape, options.runtimeEnv) : shape;
 }
 
-/** That of its options, or the same in the group that captures it. */
+/** The shape of the options, or the same shape in the group that captures the call. */
 function capturedShape(options: PlaceOptions): string {
   const parent = options.isPlaced === true ? undefined : taskContext.current?.place.shape;
   if (parent === undefined || !parent.includes(",,")) return options.shape;

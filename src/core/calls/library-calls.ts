@@ -1,8 +1,8 @@
 /**
- * Calls of an actor's code that did not come as calls: a request that a library received over a connection of its own.
+ * Runs requests that a library received over its own connection as calls of the actor.
  *
- * The code runs as a call does: `getRuntimeContext()` has a signal for it, lines that it prints are its own, and what it calls is cancelled with it. A library may
- * lay data beside the call, which it finds again wherever the code has got to.
+ * The code runs as a call does: `getRuntimeContext()` has a signal for it, lines that it prints are its own, and its calls are cancelled with it. A library may
+ * keep data beside the call, and reads that data anywhere in the call's code.
  */
 import { taskContext, TaskContext } from "../../runtime/worker/task-context.ts";
 import { requireRuntime } from "../current-runtime.ts";
@@ -39,9 +39,9 @@ class RunningLibraryCall implements LibraryCall {
 }
 
 /**
- * A new call of this actor, in which nothing has run yet. To be made in the actor's constructor, or in a call of it.
+ * A new call of this actor, which has not begun. Make it in the actor's constructor, or in one of the actor's calls.
  *
- * @returns what makes calls, as often as there are requests
+ * @returns a function that makes one call for each request
  * @throws TypeError outside of an actor
  */
 export function libraryCalls(): (name: string, data: unknown) => LibraryCall {
@@ -54,7 +54,7 @@ export function libraryCalls(): (name: string, data: unknown) => LibraryCall {
   };
 }
 
-/** What the library has laid beside the call that runs here. */
+/** Returns the library's data for the call that runs here. */
 export function callData(): unknown {
   return taskContext.current?.data;
 }
@@ -76,14 +76,14 @@ export function actorData(): unknown {
   return taskContext.current?.place.data;
 }
 
-/** Lays it beside this actor, for all of its calls: in in-process mode, where actors share a process, each has its own. @throws TypeError outside of an actor */
+/** Keeps data beside this actor, for all calls. In in-process mode, where actors share a process, each actor has its own data. @throws TypeError outside of an actor */
 export function setActorData(data: unknown): void {
   const place = taskContext.current?.place;
   if (place?.actor === undefined) throw new TypeError("Cannot lay data beside an actor: no actor runs here");
   place.data = data;
 }
 
-/** Runs code outside of any call: what it begins lives on when the call that it is in ends. */
+/** Runs code outside of any call: work that the code begins outlives the surrounding call. */
 export function outsideCalls<T>(body: () => T): T {
   return taskContext.run(undefined as never, body);
 }

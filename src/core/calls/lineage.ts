@@ -1,14 +1,14 @@
 /**
  * Lineage: keeps how the results of this process's calls were made, so that lost ones can be made again.
  *
- * A call is kept when one of its results lies in the store or contains refs. Any other result lies in its holders'
+ * A call is kept when one of the results is in the store or contains refs. Any other result is in its holders'
  * memory and is lost only with them. The call is kept as long as one of these results can be reached. It is also kept
  * while a kept call has one of them among its arguments: that call may run again, and then needs an argument that was
  * freed.
  *
  * Lineage keeps the call, and never the values of the refs among its arguments, except small ones that this process
- * has in its memory anyway. Arguments given by value are kept in the call. From 64 KB on they are kept as an object
- * in the store, within a part of its quota and while the store is not short. All calls together are bounded in bytes.
+ * has in its memory anyway. Arguments given by value are kept in the call. Arguments of 64 KB and more are kept as an
+ * object in the store, within a part of the quota and while the store is not short. All calls together are bounded in bytes.
  * Beyond the bound the oldest calls are forgotten, and a later failure gives that as its reason.
  */
 import { copyBytes } from "../../runtime/base/bytes.ts";
@@ -20,7 +20,7 @@ import type { CallRecord } from "./call-record.ts";
 
 /** Ray's default: some millions of calls with small arguments. */
 const LINEAGE_BYTES_MAX: number = 1024 * 1024 * 1024;
-/** A record with its entries and its place here, without the bytes of its arguments. */
+/** Memory of a record, its entries and its row here, without the bytes of the arguments. */
 const RECORD_BYTES = 1024;
 
 /** A kept call. The items of a stream are its results. */
@@ -124,7 +124,7 @@ export class Lineage {
   /** The call that made an object; "evicted" when it was forgotten for want of room, undefined when no call of this process made it. */
   callOf(entry: ObjectEntry): CallRecord | "evicted" | undefined {
     const row = this.#rowOf.get(entry);
-    // One run makes all lost items of a stream again, along with the released item that a call needs now.
+    // The same run remakes all lost items of a stream, along with the released item that a call needs now.
     if (row?.record !== undefined && row.items !== undefined) row.record.results = Array.from(new Set(row.items).add(entry));
     return row?.record ?? (row?.wasEvicted === true ? "evicted" : undefined);
   }

@@ -1,8 +1,8 @@
 /**
  * The connections of this process to workers, by worker: for those who must know that nothing more comes from one, and what came.
  *
- * A worker's last words may still be unread when the node tells that it has ended. They come before the end of its connection, so what it has said
- * is known once that has ended. Each link has a number, under which the worker counts its answers with holds. Owned by the runtime, which makes the links.
+ * A worker's last frames may still be unread when the node reports its end. The frames come before the end of the connection, so they have been
+ * read once the connection has ended. Each link has a number, under which the worker counts its answers with holds. Owned by the runtime, which makes the links.
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../runtime/base/ids.ts";
 import { SetMap } from "../../runtime/base/set-map.ts";
@@ -43,7 +43,7 @@ export class OpenLinks {
     for (const process of this.#links.keys()) for (const link of this.#links.get(process)) link.forgetFunction(id);
   }
 
-  /** Part of what a worker had sent when it died. */
+  /** Adds a part of the frames that a dead worker left in an outbox. */
   addRest(worker: ProcessId, rest: Rest): void {
     for (const link of this.#links.get(worker)) link.addRest(rest);
   }

@@ -1,8 +1,8 @@
 /**
- * What becomes of a task whose worker was ended for its memory: how often and when it runs again, and the error when it does not.
+ * Decides how often and when a task runs again after its worker was ended for memory, and writes the error when the task does not.
  *
- * A task that used more than its own `memoryBytes` would do so again: that is a failure like any other of its worker, under `maxRetries`. One that was ended as the
- * machine was full did nothing wrong: it has `taskOomRetries` of its own, with growing pauses in which others may end.
+ * A task that used more than its own `memoryBytes` would do so again, so that end counts as any failure of a worker, under `maxRetries`. A task
+ * that was ended because the machine was full is not to blame: it has `taskOomRetries`, with growing pauses in which other tasks may end.
  */
 import { OutOfMemoryError, type ShoalErrorOptions } from "../../runtime/base/errors.ts";
 import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../runtime/wire/messages.ts";

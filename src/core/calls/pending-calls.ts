@@ -19,7 +19,7 @@ interface PendingParts {
   readonly jobId: JobId;
   readonly calls: {
     openCalls(): Iterable<CallRecord>;
-    readonly submitter: Pick<TaskSubmitter, "whereIs">;
+    readonly submitter: Pick<TaskSubmitter, "whereIs" | "isTravelling">;
     readonly actors: ReadonlyMap<ActorId, ActorClient>;
   };
 }
@@ -151,7 +151,7 @@ function reasonOf(parts: PendingParts, record: CallRecord): string {
   const lacking = lackingArguments(record);
   if (lacking > 0) return `It waits for ${lacking} of ${record.dependencies.length} arguments that are refs.`;
   if (record.actor !== undefined) return actorReason(clientOf(parts, record.actor)?.state?.phase);
-  if (!record.isQueued) return "It failed and waits for its next attempt.";
+  if (!record.isQueued && !parts.calls.submitter.isTravelling(record)) return "It failed and waits for its next attempt.";
   const resources = Object.entries(specResources(record.shape)).map(([name, amount]) => `${amount} ${name}`);
   return `It waits for a worker${resources.length === 0 ? "" : ` with ${resources.join(", ")}`}.`;
 }

@@ -1,11 +1,11 @@
 /**
- * Brings lost objects back: decides whom to ask, what runs again, and why an object cannot come back.
+ * Brings lost objects back: decides which process is asked, which calls run again, and why an object cannot come back.
  *
  * A read that finds an object's bytes gone ends here, in the process of the reader. The owner runs its calls again
  * under the ids that they had, and first the calls that made freed or lost arguments. For an object of another
- * process the reader asks the owner, and everybody who waits for the object waits until it has come back. Many
- * readers cause one run, because the entry is pending from the first report on. What cannot come back fails for good,
- * with one reason of RECONSTRUCTION_REASON.
+ * process the reader asks the owner, and all waiters wait until the object has come back. Many
+ * readers cause one run, because the entry is pending from the first report on. An object that cannot come back fails for
+ * good, with one reason of RECONSTRUCTION_REASON.
  */
 import { ObjectReconstructionFailedError } from "../../runtime/base/errors.ts";
 import { isPutId, type ObjectId, type ProcessId } from "../../runtime/base/ids.ts";
@@ -92,7 +92,7 @@ export class Recovery {
 
   /** `cause`: the error of the read, if this process read. */
   lost(entry: ObjectEntry, location: WireLocation, cause?: unknown): void {
-    // Another reader reported the loss, or the object has a new place already.
+    // The loss was reported by another reader, or the object has a new place already.
     if (entry.state !== "ready" && entry.state !== "failed") return;
     if (!isSameLocation(entry.payload?.stored?.location, location)) return;
     if (entry.sequence === 0) this.#askOwner(entry, location);
@@ -135,7 +135,7 @@ export class Recovery {
         for (const result of call.results) if (!result.isSettled) result.maker = call;
         continue;
       }
-      // One run makes all results.
+      // A single run makes all results.
       if (calls.has(call)) continue;
       calls.add(call);
       if (call.retriesLeft > 0) call.retriesLeft -= 1;
@@ -160,7 +160,7 @@ export class Recovery {
     }
     const location = entry.payload?.stored?.location;
     if (location !== undefined) {
-      // The daemon gives up what it owns by itself: it is told, and waits for the new value from here.
+      // The daemon gives up its own objects by itself: it is told, and waits for the new value from here.
       if (entry.owner === undefined || entry.owner === processId) store.lost(location);
       else channel.lost(entry.id as ObjectId, entry.owner, location);
     }

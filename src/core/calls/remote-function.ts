@@ -19,11 +19,11 @@ import type { TaskOptions } from "../types.ts";
 interface RemoteFunctionState {
   /** The function itself, in the process that made it. */
   readonly source: ((...args: never[]) => unknown) | undefined;
-  /** Its id, once known: given at the first use, or received. */
+  /** The function's id: given at the first use, or received. */
   id: string | undefined;
   readonly name: string;
   readonly options: ResolvedTaskOptions;
-  /** Of one that was received: keeps its definition. */
+  /** Keeps the definition of a received function. */
   readonly held?: object | undefined;
 }
 
@@ -70,15 +70,15 @@ function preparedRow(state: RemoteFunctionState, { values: { functions } }: Runt
 }
 
 /**
- * A process keeps the GPUs that CUDA has first shown to it, and memory of theirs. So a call of Python that holds some ends its worker, as in Ray, unless `maxCalls` says otherwise; calls of JavaScript,
- * which have no CUDA of their own, do not.
+ * A process keeps the GPUs that CUDA showed it first, and some GPU memory. So a Python call that holds GPUs ends its worker, as in Ray, unless
+ * `maxCalls` says otherwise. JavaScript calls, which have no CUDA, do not.
  */
 function onceOnGpus(options: ResolvedTaskOptions): ResolvedTaskOptions {
   const isLimited = (options.given as TaskOptions | undefined)?.maxCalls !== undefined;
   return isLimited || !((options.resources["GPU"] ?? 0) > 0) ? options : { ...options, maxCalls: 1 };
 }
 
-/** @throws TypeError: workers count the calls of a function, so all of its calls have one limit */
+/** @throws TypeError for a limit in the options of one call: workers count the calls of a function, which has one limit */
 function refuseMaxCalls(options: unknown, name: string): void {
   const given = (options as { maxCalls?: unknown } | null | undefined)?.maxCalls;
   if (given === undefined) return;

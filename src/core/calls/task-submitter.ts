@@ -50,16 +50,16 @@ export interface OwnWorker {
 
 interface SubmitterOptions {
   daemon: Connection;
-  /** This process' node, where arguments need not be followed to. */
+  /** The node of this process, whose arguments need no other place. */
   node: NodeTag;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
   /** How calls travel with the demand for their lease; undefined where none does. */
   firstCalls: FirstCallOptions | undefined;
   /** A grant says that a worker has the call, perhaps for a while. */
   onHandedOn: (record: CallRecord) => void;
-  /** Writes at once what was gathered for the daemon. */
+  /** Writes the gathered frames for the daemon at once. */
   flushDaemon: () => void;
-  /** This worker itself, for its nested tasks; undefined in a driver. */
+  /** The worker of this process, for nested tasks; undefined in a driver. */
   ownWorker: OwnWorker | undefined;
   onPlainResult: WorkerLinkEvents["onPlainResult"];
   onResult: (record: CallRecord, returns: readonly Payload[]) => void;
@@ -67,9 +67,9 @@ interface SubmitterOptions {
   onWorkerLost: (record: CallRecord, exit: WorkerExitedHeader | undefined) => void;
   /** No worker will ever be granted for it. */
   onRefused: (record: CallRecord, refusal: LeaseRefusedHeader) => void;
-  /** What the call needs was there and failed while the call was queued: its bytes were lost, and it could not be made again. */
+  /** An argument failed while the call was queued: the bytes were lost, and could not be made again. */
   failDependency: (record: CallRecord, dependency: ObjectEntry) => void;
-  /** What the call needs is made again: the call comes back once that is there. Whoever makes it goes first, and may need what this call would hold. */
+  /** An argument is made again, and the call comes back once it is there. The call that makes the argument goes first, and may need the resources of this call. */
   awaitDependencies: (record: CallRecord) => void;
   /** A worker found arguments of the call lost, and the call has not begun there. */
   onArgumentsLost: (record: CallRecord, lost: DeclinedHeader["lost"]) => void;
@@ -93,12 +93,12 @@ interface Lease {
 
 interface Group {
   readonly shape: string;
-  /** Its tasks hold more than CPUs: a lease has one of them at a time, as two that interleave would share a GPU or a license. */
+  /** Whether tasks hold more than CPUs. A lease then has one task at a time, as two tasks that interleave would share a GPU or a license. */
   readonly isExclusive: boolean;
   readonly queue: Fifo<CallRecord>;
   readonly leases: Lease[];
   sentBacklog: number;
-  /** Of what is in the queue: the calls whose arguments lie elsewhere. */
+  /** Counts the queued calls whose arguments lie elsewhere. */
   readonly places: ArgumentPlaces;
   /** Cancelled calls that are still in the queue. Never at its head. */
   dropped: number;
@@ -109,7 +109,7 @@ export class TaskSubmitter {
   readonly #groups = new Map<string, Group>();
   readonly #links = new Map<ProcessId, Promise<WorkerLink>>();
   readonly #leaseOf = new Map<CallRecord, Lease>();
-  /** What was with a worker whose connection ended, until it is known why. */
+  /** Calls that were with a worker whose connection ended, until the cause is known. */
   readonly #ended = new EndedLinks();
   readonly #firsts: FirstCalls | undefined;
   /** Granted, and not connected yet; by the id of their worker and their own. */
@@ -308,7 +308,7 @@ export class TaskSubmitter {
     link.flushEarly();
   }
 
-  /** This worker is idle with its slot: one of its own tasks may run right here. */
+  /** Runs a nested task in this worker, which is idle and has its slot. */
   runOwn(shape: string): boolean {
     const own = this.#options.ownWorker;
     const group = this.#groups.get(shape);
@@ -414,7 +414,7 @@ export class TaskSubmitter {
     this.#options.onHandedOn(record);
   }
 
-  /** What waits under this shape can never run. */
+  /** Fails all calls of a shape that can never run. */
   refused(refusal: LeaseRefusedHeader): void {
     const group = this.#groups.get(refusal.shape);
     if (group === undefined) return;
@@ -540,14 +540,14 @@ export class TaskSubmitter {
     }
   }
 
-  /** What it needs was there when it was submitted, and has been lost since. */
+  /** Whether an argument has been lost since the call was submitted. */
   #leavesHead(group: Group, record: CallRecord): boolean {
     if (record.dependencies.length === 0 || (failedDependency(record) === undefined && !lacksDependency(record))) return false;
     this.#takeHead(group);
     return this.#isHeldBack(record);
   }
 
-  /** It fails with what it needs, or waits for that to be made again. */
+  /** Fails the call with its argument, or lets the call wait until the argument is made again. */
   #isHeldBack(record: CallRecord): boolean {
     const failed = failedDependency(record);
     if (failed !== undefined) this.#options.failDependency(record, failed);
@@ -567,7 +567,7 @@ export class TaskSubmitter {
     }
     if (best === undefined) return undefined;
     if (best.inFlight === 0) return best;
-    // What is sent behind the last call of a worker comes back.
+    // Calls that are sent behind the last call of a worker come back.
     if (group.isExclusive || record.target.maxCalls === 1) return undefined;
     const expectedMs = record.target.meanMs + CALL_OVERHEAD_MS;
     return best.inFlight < IN_FLIGHT_MAX && best.queuedMs + expectedMs <= WINDOW_MS && !best.link.isCongested ? best : undefined;
@@ -582,7 +582,7 @@ export class TaskSubmitter {
     lease.link.push(record, lease.accelerators);
   }
 
-  /** Before one that may not run twice is sent; told once, as more of its kind are likely to follow under this lease. */
+  /** Tells the daemon before a call that may not run twice is sent. Once a lease, as more such calls are likely to follow. */
   #tellOnce(lease: Lease): void {
     lease.isOnce = true;
     if (lease !== this.#ownLease) this.#options.daemon.send(MESSAGE.LEASE_ONCE, [lease.link.processId, lease.id]);
@@ -737,7 +737,7 @@ export class TaskSubmitter {
       let held = 0;
       for (const group of this.#groups.values()) {
         for (const lease of Array.from(group.leases)) {
-          // What waits for its arguments' node may be let in here by the daemon, which has to have this one for it.
+          // The daemon may let a call in here that waits for its arguments' node, and needs this lease back for that.
           const isUnused = lease.inFlight === 0 && (group.queue.size === 0 || !group.places.isEmpty);
           if (isUnused && nowMs - lease.idleSinceMs >= LEASE_IDLE_MS) this.#giveBack(lease);
           else held += 1;
@@ -759,7 +759,7 @@ export class TaskSubmitter {
   }
 }
 
-/** Those up to a number. @returns what was removed */
+/** Removes the leases up to an id. @returns the removed leases */
 function removeLeasesOn(group: Group, worker: ProcessId, leaseId: number): Lease[] {
   const removed: Lease[] = [];
   for (let index = group.leases.length - 1; index >= 0; index -= 1) {

@@ -58,7 +58,7 @@ export function workerConnector(options: RuntimeOptions, { table, store, channel
     connection.busyPoll = options.busyPoll;
     const link = new WorkerLink({
       processId,
-      // Workers inside this process share its table: what is sent to them is held by itself.
+      // Workers inside this process share its table, which holds the values that are sent to them.
       holderId: isInProcess ? own : processId,
       incarnation,
       connection,

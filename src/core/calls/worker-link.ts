@@ -1,9 +1,9 @@
 /**
  * The direct connection of this process to one worker: pushes calls, matches answers.
  *
- * Owns what is in flight to that worker and which definitions and methods it has been sent. When the connection has ended, its owner finishes it once it knows whether the
- * worker has: answers that a dead worker has left in its outbox are read first (docs/decisions/0066-answers-of-the-dead.md). What is unanswered then is the owner's, in the order
- * in which it was pushed.
+ * Owns the calls in flight to that worker, and knows which definitions and methods the worker has. When the connection has ended, the link's
+ * owner finishes the link once it knows whether the worker has ended. Answers that a dead worker left in its outbox are read first
+ * (docs/decisions/0066-answers-of-the-dead.md). The unanswered calls are then the owner's, in the order in which they were pushed.
  */
 import type { ProcessId } from "../../runtime/base/ids.ts";
 import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
@@ -29,7 +29,7 @@ import { readAs } from "../../runtime/wire/message-table.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
 
 export interface WorkerLinkEvents {
-  /** One answer. Return payloads are copies; for an error there is one, with `error` set. */
+  /** Receives an answer. Return payloads are copies; an error has a single payload, with `error` set. */
   onResult(record: CallRecord, returns: readonly Payload[], durationUs: number): void;
   /** The hot form of an answer: in-band bytes that are valid during the call only. */
   onPlainResult(record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }, durationUs: number): void;
@@ -41,7 +41,7 @@ export interface WorkerLinkEvents {
   onClosed(link: WorkerLink, ended: { isWhole: boolean; sent: number; reason: string }): void;
 }
 
-/** What a dead worker has left behind, from an offset of the stream on. */
+/** Bytes that a dead worker left behind, from an offset of the stream on. */
 export interface Rest {
   readonly outbox: number;
   readonly from: number;
@@ -54,7 +54,7 @@ const DEFAULT_SHAPE = "CPU:10000";
 export interface WorkerTarget {
   address: string;
   processId: ProcessId;
-  /** For actors: which life of it is meant; 0 for workers that run tasks. */
+  /** The incarnation of an actor; 0 for workers that run tasks. */
   incarnation: number;
   /** The lease for which it is reached; none for actors. */
   leaseId?: number;
@@ -62,7 +62,7 @@ export interface WorkerTarget {
 
 interface WorkerLinkOptions {
   processId: ProcessId;
-  /** Under which process what is sent there is counted. */
+  /** The process under which sent references are counted. */
   holderId: ProcessId;
   incarnation: number;
   connection: Connection;
@@ -83,7 +83,7 @@ export class WorkerLink {
   /** Resolves when nothing more comes from the worker. */
   readonly closed: Promise<void>;
   readonly #resolveClosed: () => void;
-  /** What has come of the rest, in the order of the stream. */
+  /** Parts of the rest that have come, in the order of the stream. */
   readonly #rest: Rest[] = [];
   #hasExited = false;
   #isFinished = false;
@@ -96,7 +96,7 @@ export class WorkerLink {
   #sent = 0;
   readonly #inFlight = new Map<number, CallRecord>();
   readonly #targets = new Map<string, number>();
-  /** By the id of a function, under what it stands there: once, and once for each limit of calls. */
+  /** Keys of a function at the worker by its id: one key, and one for each limit of calls. */
   readonly #keys = new Map<string, string[]>();
   #nextTarget = 0;
   /** The target of the last call, which is most often the target of the next. */
@@ -136,26 +136,26 @@ export class WorkerLink {
     };
   }
 
-  /** Its daemon says so; what the worker has left behind has come before. */
+  /** The worker's daemon reports its end; the bytes that the worker left behind have come before. */
   workerExited(): void {
     this.#hasExited = true;
     this.#onExited?.();
   }
 
-  /** Part of what the worker had sent when it died. */
+  /** Adds a part of the bytes that the worker had sent when it died. */
   addRest(rest: Rest): void {
     this.#rest.push(rest);
   }
 
   /**
-   * Reads what a dead worker has left behind, after which nothing more comes.
+   * Reads the bytes that a dead worker left behind, after which nothing more comes.
    *
-   * @returns what has not been answered, which is the caller's again; `isRestRead`: all that the worker had sent has been read
+   * @returns the unanswered calls, which are the caller's again; `isRestRead`: all bytes of the worker have been read
    */
   finish(): { unanswered: CallRecord[]; isRestRead: boolean } {
     let isRestRead = false;
     for (const { outbox, from, bytes } of this.#rest.splice(0)) {
-      // Another connection to the same worker has a rest of its own.
+      // A later connection to the same worker has its own rest.
       if (outbox !== this.#connection.outbox) continue;
       isRestRead = this.#connection.readRest(from, bytes);
       if (!isRestRead) break;
@@ -178,12 +178,12 @@ export class WorkerLink {
     return this.#connection.isClosed;
   }
 
-  /** Nothing more comes, neither by the connection nor from what the worker has left behind. */
+  /** Whether nothing more comes, neither by the connection nor from the bytes that the worker left behind. */
   get isFinished(): boolean {
     return this.#isFinished;
   }
 
-  /** The last answer with holds that has been read: those holds are counted for what it contained. */
+  /** Number of the last read answer with holds, whose references are counted. */
   get heldRead(): number {
     return this.#heldRead;
   }
@@ -257,7 +257,7 @@ export class WorkerLink {
     this.#connection.flush();
   }
 
-  /** Writes at once what was pushed in this turn, as `Connection.flushEarly` does. */
+  /** Writes the calls that were pushed in this turn, as `Connection.flushEarly` does. */
   flushEarly(max?: number): void {
     this.#connection.flushEarly(max);
   }
@@ -271,7 +271,7 @@ export class WorkerLink {
     this.#connection.send(MESSAGE.CANCEL, header, { callId: this.callIdOf(record) });
   }
 
-  /** No call of this function is made any more: the worker can let go of it. */
+  /** Tells the worker to forget a function that is called no more. */
   forgetFunction(id: string): void {
     const keys = this.#keys.get(id);
     if (keys === undefined) return;
@@ -320,7 +320,7 @@ export class WorkerLink {
     this.#connection.drop(reason);
   }
 
-  /** @returns what has not been answered, which is the caller's again */
+  /** @returns the unanswered calls, which are the caller's again */
   close(): CallRecord[] {
     const unanswered = Array.from(this.#inFlight.values());
     this.#inFlight.clear();
@@ -361,7 +361,7 @@ export class WorkerLink {
     return fetchedDefinition(target);
   }
 
-  /** What comes before a call's answer. */
+  /** Receives a frame that precedes the answer of a call. */
   #receiveAhead(frame: Frame): void {
     const record = this.#inFlight.get(frame.callId);
     if (record === undefined) return;

@@ -556,7 +556,10 @@ export const actorEnding = exactly(
 export type ActorEnding = Of<typeof actorEnding>;
 
 /** From an actor that ends by itself, before it does; or from a retiring worker that declines to become an actor. */
-export const actorLeaving = either(fields({ ending: exactly("terminated", "exited"), reason: text }), fields({ ending: exactly("declined") }));
+export const actorLeaving = either(
+  fields({ ending: exactly("terminated", "exited"), reason: text }),
+  fields({ ending: exactly("declined") }),
+);
 export type ActorLeavingHeader = Of<typeof actorLeaving>;
 
 export const actorState = fields({

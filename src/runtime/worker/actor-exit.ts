@@ -1,8 +1,8 @@
 /**
  * The orderly end of an actor: after `exitActor()`, `terminate`, or the loss of its last holder.
  *
- * Before the process ends, the instance's own dispose method runs in the actor's context, with a time limit. `exitActor()` unwinds the method by throwing here. Even if
- * the method catches that, its call is never answered and the actor ends.
+ * Before the process ends, the instance's own dispose method runs in the actor's context, with a time limit. `exitActor()` unwinds the method by throwing here. A
+ * method that catches the error is never answered either, and the actor ends.
  */
 import type { ActorLeavingHeader } from "../wire/messages.ts";
 import { EXIT_WITHIN_MS } from "./limits.ts";

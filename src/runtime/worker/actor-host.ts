@@ -3,8 +3,8 @@
  *
  * Each concurrency group has a limit and a queue. The default group of a serial actor has the limit one, so a call runs to its end before the next begins, also with async
  * methods. Within a group calls begin in the order of arrival, so a caller's order is its order on the connection. A call with lost arguments keeps its place and holds
- * nothing meanwhile. Only calls that make lost objects again overtake it, because its arguments may be among those. The constructor runs first, and earlier calls wait for
- * it. After the actor's end every call is answered with the reason.
+ * nothing meanwhile. Only calls that make lost objects again overtake such a call, because its arguments may be among those objects. The
+ * constructor runs first, and earlier calls wait until it has ended. After the actor's end every call is answered with the reason.
  */
 import type { ActorId } from "../base/ids.ts";
 import { Fifo } from "../base/fifo.ts";

@@ -10,7 +10,7 @@ import type { HelloHeader } from "../wire/messages.ts";
 import { type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 import { SINGLE_ITEMS_MAX } from "./limits.ts";
 
-/** Of a generator: how long it computes for an item. */
+/** A generator's computing time for an item. */
 export interface MeasuredItems extends Measured {
   count: number;
 }
@@ -20,7 +20,7 @@ interface CallGuardOptions {
   caller: Pick<HelloHeader, "processId">;
   /** Names the connection in the interrupt slot; undefined for a caller without a lease, which is this worker and ends with it. */
   marksUnder: number | undefined;
-  /** The calls of this worker that a call of its own runtime was made for; undefined for other callers. */
+  /** The ancestors of a call that this worker's own runtime made, in this worker; undefined for other callers. */
   ancestorsOf: ((callId: number) => readonly MarkedCall[]) | undefined;
 }
 
@@ -39,7 +39,7 @@ export class CallGuard {
     this.#begun?.begins(callId);
   }
 
-  /** @throws Interruption when it was stopped; otherwise what the body throws */
+  /** @throws Interruption when the call was stopped; otherwise the error of the body */
   run<T>(callId: number, body: () => T): T {
     const { guard, caller, ancestorsOf } = this.#options;
     return guard.run({ caller: caller.processId, callId, ancestors: ancestorsOf?.(callId) }, body);
@@ -55,7 +55,7 @@ export class CallGuard {
   }
 }
 
-/** What a task that was stopped fails with. */
+/** The error of a stopped task. */
 export function interruptedError(name: string, request: InterruptRequest | undefined): TaskCancelledError {
   let reason = "its process got SIGINT from elsewhere";
   if (request !== undefined) reason = request.isForAncestor ? "a task that it was made for was cancelled" : "its caller cancelled it";

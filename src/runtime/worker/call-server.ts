@@ -2,8 +2,8 @@
  * Receives calls from one caller and answers them: where a task or an actor's method runs.
  *
  * Owns, per connection, what the caller has open here. A plain call to a function that is ready, on an idle executor,
- * runs within the callback of its frame: that is the hot path, and everything else (refs as arguments, large values, definitions still
- * being revived, a busy executor) goes through a job. Every call is answered exactly once, with its values or its error.
+ * runs within the callback of its frame, which is the hot path. Calls with refs or large values, with definitions that are still being
+ * revived, or on a busy executor go through a job. Every call is answered exactly once, with its values or its error.
  */
 import { copyBytes } from "../base/bytes.ts";
 import { follow, thenOf } from "../base/thenable.ts";
@@ -55,14 +55,14 @@ interface CallServerOptions extends CallTargetsOptions {
   caller: HelloHeader;
   /** Present for a call that came before its caller has a connection. */
   first: FirstCallHeader | undefined;
-  /** Of this process. */
+  /** The id of this process. */
   processId: ProcessId;
   executor: Executor;
   codec: ValueCodec;
   table: ObjectTable;
   /** The actor ends: by a caller's `terminate`, once the answer is sent, or by its own `exitActor()`. */
   onActorEnd: (leaving: ActorLeavingHeader) => void;
-  /** What a call that came here waits for. */
+  /** Explains why a received call waits. */
   explain: (context: TaskContext | undefined, trail: WhyTrail) => Promise<WhyHeader>;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
@@ -71,7 +71,7 @@ interface CallServerOptions extends CallTargetsOptions {
   observers: CallObservers | undefined;
   /** Records running and ended calls; absent where nobody could read them. */
   recorder: CallRecorder | undefined;
-  /** The calls of this worker that a call of its own runtime was made for, the nearest first. */
+  /** The ancestors of a call that this worker's own runtime made, in this worker, the nearest first. */
   ancestorsOf: (callId: number) => readonly MarkedCall[];
   /** The process can no longer be relied on, and is to be replaced. */
   onUnsafe: () => void;
@@ -166,7 +166,7 @@ export class CallServer {
     return this.#options.caller.taskIdPrefix;
   }
 
-  /** The last call or definition with holds that has been read: what it refers to is this process' to let go of. */
+  /** Number of the last read call or definition with holds, whose references this process releases. */
   get heldRead(): number {
     return this.received.heldRead;
   }
@@ -181,14 +181,14 @@ export class CallServer {
     return this.#openCalls === 0 && performance.now() - this.#lastCallMs >= idleMs;
   }
 
-  /** From now on nothing of this caller begins: what it had sent before it knows that goes back to it, and what that refers to is given back, as it was not read. */
+  /** From now on no call of this caller begins. Frames that the caller sends before it knows go back unread, and so do their references. */
   retire(): void {
     this.isRetired = true;
     this.#connection.onFrame = () => {};
     this.#connection.close();
   }
 
-  /** No task begins in this process any more: what comes from now on goes back to the caller, who sends it elsewhere. */
+  /** No task begins in this process any more: later tasks go back to the caller, which sends them elsewhere. */
   decline(): void {
     if (this.isRetired) return;
     this.#connection.onFrame = (frame) => {
@@ -206,7 +206,7 @@ export class CallServer {
     this.#endFirst();
   }
 
-  /** It waits to begin, and does not. */
+  /** Declines a call that waits to begin. */
   #declineWaiting(call: ReceivedCall): void {
     this.received.discard(call);
     this.#open.delete(call.callId);
@@ -216,7 +216,7 @@ export class CallServer {
     this.#endFirst();
   }
 
-  /** It was to begin, and some of its arguments are lost: it goes back with all that it would hold here. */
+  /** Declines a call that was about to begin and has lost arguments: the call goes back with all its holds. */
   #declineWithout(lost: readonly LostObject[], context: TaskContext, call: ReceivedCall): void {
     if (context.isCancelled || this.#streams.isStopped(call.callId)) {
       this.#answerCancelled(context, call);
@@ -227,8 +227,8 @@ export class CallServer {
   }
 
   /**
-   * The caller's process has ended. Nobody is left who would take the results of its tasks: those that wait to begin do not, and those that have begun are
-   * cancelled, with what they submitted. Calls of an actor go on: they change its state, which others see.
+   * The caller's process has ended, so no process takes the results of its tasks. Waiting tasks are dropped, and begun tasks are cancelled with
+   * the calls that they submitted. Calls of an actor go on, because they change a state that other callers see.
    */
   callerGone(): void {
     this.#held.close();
@@ -519,7 +519,7 @@ export class CallServer {
     }
     const { callee } = call;
     const measured = callee ?? call.method;
-    // What was answered in this tick leaves before what may last, or end the process.
+    // The answers of this tick leave before a call that may last, or end the process.
     if (measured !== undefined && isGuarded(measured)) this.#connection.flush();
     context.fn = fn;
     this.#observers?.begins(context);
@@ -544,7 +544,7 @@ export class CallServer {
     if (then !== undefined) {
       this.#open.set(call.callId, context);
       context.startedMs = startMs;
-      // One that began where its frame arrived, too: the caller must know that what is behind it may begin.
+      // Also for a call that began where its frame arrived: the caller must know that the calls behind it may begin.
       if (callee !== undefined) context.onParked ??= () => this.#results.sendParked(call.callId);
       this.#answerLater(context, call, { result, then }, done);
       return;
@@ -555,7 +555,7 @@ export class CallServer {
   #runGuarded(context: TaskContext, callId: number, body: () => unknown): unknown {
     const guard = this.#guard;
     if (guard === undefined) return taskContext.run(context, body);
-    // The guard is inside: what it stops cannot restore the context that it had.
+    // The guard is inside: a stopped body cannot restore its context.
     return taskContext.run(context, () => guard.run(callId, body));
   }
 
@@ -592,7 +592,7 @@ export class CallServer {
     this.#options.onInterrupted();
     endHeapGrowths();
     if (request?.recursive === true) this.#options.cancelChildren(context);
-    // Its own caller has not cancelled it, or not yet: the parent that was cancelled hears of that next.
+    // The caller has not cancelled this call, or not yet: the cancelled parent hears of that next.
     if (request === undefined || request.isForAncestor) this.#answerError(context, call, reason);
     else {
       context.cancellation.cancel(reason);
@@ -653,7 +653,7 @@ export class CallServer {
 
   /** The caller has settled it already, and only learns that the call has ended. */
   #answerCancelled(context: TaskContext, call: { callId: number }, done?: () => void): void {
-    // One that was abandoned has been answered for.
+    // An abandoned call has been answered.
     if (context.isFinished) return;
     this.#results.send(call.callId, this.#codec.encode(undefined), 0, 0);
     this.#callEnded(context, call.callId, "cancelled", done);

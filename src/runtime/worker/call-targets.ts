@@ -2,8 +2,8 @@
  * The functions and methods behind the numbers that a caller uses on one connection.
  *
  * A call names its target by a small number that the caller has introduced before, on the same ordered connection. Owned by one `call-server.ts`. A function is
- * looked up when it is first needed, since its definition may still be on its way into the process, and so is the group of a method, since
- * a call may come before the actor.
+ * looked up at its first use, because the definition may still be on the way into the process. The group of a method is looked up at the first
+ * use, too, because a call may come before the actor.
  */
 import { type DefinitionCache, type KeptDefinition, keptForGood } from "../objects/definition-cache.ts";
 import type { RecordedFunction } from "../observe/call-recorder.ts";

@@ -19,7 +19,7 @@ export interface Job {
   readonly shape: string;
   /** Runs the task; calls `executor.finished(context)` when it has ended. */
   run(): void;
-  /** It does not run here: it goes back to its caller. */
+  /** Sends a task back to its caller, as it does not run here. */
   decline(): void;
 }
 
@@ -45,17 +45,17 @@ export interface SlotChannel {
   hasQueued(): boolean;
   /** The task that runs while others wait in this process; undefined once none does. */
   runsBeside(running: TaskContext | undefined): void;
-  /** What runs from now on has these accelerators, or none. */
+  /** Shows these accelerators, or none, to the tasks that run from now on. */
   useAccelerators(accelerators: AcceleratorIds | undefined): void;
 }
 
-/** A parked task that may go on, with every wait of it that has ended since: all of them resume together. */
+/** A parked task that may go on, with its waits that have ended since: all waits resume together. */
 interface Resumable {
   context: TaskContext;
   resumes: (() => void)[];
 }
 
-/** No shape: the slot is for whatever comes first. The empty text is the shape of a task without CPUs. */
+/** A slot for the first task, of any shape. The empty text is the shape of a task without CPUs. */
 const ANY_SHAPE = "any";
 
 /** How long a parked task that may go on waits behind one that awaits no ref. Either goes on at once whenever the other waits for a ref or ends. */
@@ -171,7 +171,7 @@ export class Executor implements WaitParking {
     this.#scheduleStep();
   }
 
-  /** Nobody waits for this task any more, so nobody waits behind it: while it awaits whatever it awaits, others run. */
+  /** Lets other tasks run while an abandoned task awaits anything: a task without a reader must not hold up the queue. */
   letGo(context: TaskContext): void {
     this.#overtaken.delete(context);
     if (this.#running !== context) return;
@@ -201,7 +201,7 @@ export class Executor implements WaitParking {
 
   /** The daemon gave the slot back, or leased the parked worker to somebody (then a job is on its way). */
   slotGranted({ shape, isAnswer, isLeased }: SlotGrant): void {
-    // It crossed with our question, which takes this back and is answered for itself.
+    // The grant crossed with this worker's question, which gives the slot back and gets its own answer.
     if (this.#slotAsked && !isAnswer) return;
     this.#slotAsked = false;
     this.#owesReport = false;
@@ -226,22 +226,22 @@ export class Executor implements WaitParking {
     this.#scheduleStep();
   }
 
-  /** A lease on this worker ended: nothing may be coming any more. After the last one the daemon waits to hear what is left here. */
+  /** A lease on this worker ended, so perhaps no further task comes. After the last lease the daemon waits for the report of the tasks that are left here. */
   leaseEnded({ isLast }: { isLast: boolean }): void {
     if (isLast) this.#owesReport = true;
-    // In a later turn: the daemon knows by then of what was submitted here.
+    // In a later turn: the daemon knows the tasks that were submitted here by then.
     this.#scheduleStep();
   }
 
   #mayRun(shape: string): boolean {
-    // Before the first job the shape of the slot is the shape of whatever comes. After that the daemon may hold another one, of another lease.
+    // Before the first job the slot has the shape of the first task. After that the daemon may hold another slot, of another lease.
     return this.#slot === shape || this.#slot === ANY_SHAPE;
   }
 
   #scheduleStep(): void {
     if (this.#stepScheduled) return;
     this.#stepScheduled = true;
-    // After the microtasks: what the task did synchronously, and awaits that settle at once, are over by then.
+    // After the microtasks: the synchronous part of the task, and awaits that settle at once, are over by then.
     setImmediate(() => {
       this.#stepScheduled = false;
       this.#step();
@@ -274,7 +274,7 @@ export class Executor implements WaitParking {
         if (context.sharedSinceMs !== undefined) leaveOutWait(context, context.sharedSinceMs);
         this.#setRunning(context, shape);
         for (const resume of resumes) resume();
-        // It may wait for further refs already, as in Promise.all; looked at again after its microtasks.
+        // The task may wait for further refs already, as in Promise.all, so this looks again after the microtasks.
         this.#scheduleStep();
         return;
       }
@@ -284,7 +284,7 @@ export class Executor implements WaitParking {
         return;
       }
       if (job.context.isFinished) {
-        // It was given up while it was queued, and answered for: all that is left is to let go of its arguments.
+        // The job was abandoned while it was queued, and answered. Only its arguments are left to be released.
         this.#queue.shift();
         job.run();
         continue;
@@ -307,7 +307,7 @@ export class Executor implements WaitParking {
       this.#overtakeTimer = undefined;
       const next = this.#resumable.peek();
       if (next === undefined || this.#running === undefined) return;
-      // Another shape's resources are not those under which this worker runs now.
+      // This worker runs under the resources of one shape, and other shapes have other resources.
       const fits = this.#shapes.get(next.context) === this.#runningShape;
       if (this.#running === running && running.waits === 0 && fits) {
         this.#overtaken.add(running);
@@ -402,7 +402,7 @@ export class Executor implements WaitParking {
       this.#isShared = false;
       this.#holder = this.#parked.values().next().value;
     }
-    // Without a lease and with nothing left the worker is as at its start: the daemon holds what is needed for whoever comes.
+    // Without a lease and without tasks the worker is as at its start: the daemon holds the resources for the next lease.
     this.#slot = this.#owesReport && this.#parked.size === 0 ? ANY_SHAPE : undefined;
     this.#slotIsBorrowed = false;
     const isReport = this.#owesReport;
@@ -411,7 +411,7 @@ export class Executor implements WaitParking {
   }
 
   #shouldPark(): boolean {
-    // One who has asked for the slot is about to run.
+    // A task that has asked for the slot is about to run.
     if (this.#running !== undefined || this.#resumable.size > 0 || this.#slotAsked) return false;
     if (this.#queue.size > 0 && !this.#isReserved) return false;
     return this.#owesReport || (this.#slot !== undefined && (this.#parked.size > 0 || this.#slotIsBorrowed));

@@ -49,7 +49,7 @@ export interface Operation {
   /** The method's context, with its name and actor. */
   readonly scope: ContextScope;
   readonly args: readonly Argument[];
-  /** The readers of its channels, each once. */
+  /** The readers of the graph's channels, each once. */
   readonly readers: readonly ValueReader[];
   /** Readers that no later operation of the same execution uses. */
   readonly lastOf: readonly ValueReader[];

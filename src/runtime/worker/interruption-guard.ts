@@ -83,7 +83,7 @@ export class InterruptionGuard {
   /**
    * Runs `body` as `call`, given with the calls that it was made for on this worker, the nearest first.
    *
-   * @throws Interruption when the call was stopped; otherwise what the body throws
+   * @throws Interruption when the call was stopped; otherwise the error of the body
    */
   run<T>({ ancestors, ...call }: GuardedCall, body: () => T): T {
     const slot = this.#slot;

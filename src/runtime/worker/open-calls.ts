@@ -70,7 +70,7 @@ export class OpenCalls {
     if (context.isCancelled) {
       // Other calls that have begun here would die with the process. The call goes on, and nobody waits for it.
       if (abandon && executor.othersHaveBegun(context)) this.#options.abandon(context, callId);
-      // Only this worker can pursue a call that runs on the worker of its parent.
+      // A call that runs on the parent's worker can be pursued by this worker alone.
       else if (abandon) onUnsafe?.();
       return;
     }

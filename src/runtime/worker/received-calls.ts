@@ -43,7 +43,7 @@ export class ReceivedCalls {
   }
 
   /**
-   * The lease for which the caller connected, and how many of its tasks were read. Undefined for a caller without a
+   * The lease for which the caller connected, and the number of tasks that were read. Undefined for a caller without a
    * lease.
    */
   get tasksRead(): [madeFor: number, calls: number][] {
@@ -67,7 +67,7 @@ export class ReceivedCalls {
     if (held % TELL_HELD_EVERY === 0) this.#table.heldRead({ sender, link: -(link ?? 0), number: held });
   }
 
-  /** Releases what a call refers to, because the call does not run. */
+  /** Releases the references of a call that does not run. */
   discard(call: Pick<ReceivedCall, "args" | "deps">): void {
     this.#table.discard(call.args);
     for (const dep of call.deps) this.#table.discard(dep);

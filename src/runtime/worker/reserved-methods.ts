@@ -1,4 +1,4 @@
-/** Calls of an actor that are no methods of its class: their names begin with a byte that no method's name has. */
+/** Calls of an actor beside the methods of its class. Each name begins with a byte that no method's name has. */
 
 /** The last call, after those that its caller made before. */
 export const TERMINATE_METHOD = "\u0000terminate";

@@ -18,7 +18,7 @@ export function offerService(actor: ActorId, service: string, accept: AcceptServ
   services.set(service, accept);
 }
 
-/** The actor has ended; in a process of its own that is the end of the process. */
+/** Withdraws the services of an actor that has ended. An actor with its own process has no need of that. */
 export function withdrawServices(actor: ActorId): void {
   offered.delete(actor);
 }

@@ -80,7 +80,7 @@ export class StreamSender {
     return true;
   }
 
-  /** Resolves when the generator has ended. @throws what it throws, and what cannot be sent */
+  /** Resolves when the generator has ended. @throws the generator's error, and values that cannot be sent */
   drive(produced: unknown): Promise<void> {
     return taskContext.run(this.#options.context, () => this.#drive(produced));
   }

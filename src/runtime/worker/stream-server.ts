@@ -50,7 +50,7 @@ export class StreamServer {
   /**
    * Sends the items of a call's result, to the end or until it is stopped.
    *
-   * @returns how long that took, in milliseconds. @throws what the generator throws, and what cannot be sent
+   * @returns how long that took, in milliseconds. @throws the generator's error, and values that cannot be sent
    */
   async run(callId: number, produced: unknown): Promise<number> {
     const sender = this.#senders.get(callId);
@@ -59,7 +59,7 @@ export class StreamServer {
     try {
       await sender.drive(produced);
     } catch (error) {
-      // Nobody wants the exception of a generator that was stopped.
+      // The exception of a stopped generator has no reader.
       if (!sender.isStopped || Interruption.is(error)) throw error;
     }
     return performance.now() - startMs;

@@ -2,7 +2,7 @@
  * Cancels one task or actor call: aborts the signal that its code sees, and breaks off its waits.
  *
  * A call gets one of these when it is cancelled, asks for its signal, or waits for a ref. JavaScript cannot throw
- * into a function that awaits something of its own. A cancellation therefore breaks off the waits for refs that are
+ * into a function that awaits any other promise. A cancellation therefore breaks off the waits for refs that are
  * in progress, or else the next one. It does so once: later waits, in a `finally` for instance, are the function's
  * cleanup and work normally.
  */

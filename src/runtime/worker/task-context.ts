@@ -1,5 +1,5 @@
 /**
- * Keeps what is known of the running task or actor call, and follows it through every `await`.
+ * Keeps the facts of the running task or actor call, through every `await`.
  *
  * `getRuntimeContext()` reads it, and so does the console, which needs the task that printed a line. A wait for a ref
  * reads it to park the task. The call server makes it. All calls of one shape or one actor share the part that says
@@ -71,7 +71,7 @@ export class TaskContext {
    * Tells the caller that the task has begun and waits. After a crash the caller then knows which tasks had started.
    */
   onParked: (() => void) | undefined = undefined;
-  /** Releases what lives as long as the task: the actors that it created. */
+  /** Releases the actors that the task created, which live as long as the task. */
   onFinished: (() => void)[] | undefined = undefined;
   /** State that a library keeps beside the call. A weak map would keep it until the whole heap is collected. */
   data: unknown = undefined;

@@ -1,8 +1,8 @@
 /**
- * What runs in one worker: the executor of its tasks, the actor when it has become one, the callers that are connected.
+ * Hosts one worker: the executor of its tasks, the actor that the worker has become, the connected callers.
  *
  * Takes the daemon's orders (a slot, an actor to start, the end) and accepts callers. A worker process has one of these (entry/worker.ts), and so has each
- * worker inside a driver's process (core/session/in-process.ts). What the host ends by is given by its owner.
+ * worker inside a driver's process (core/session/in-process.ts). The host's owner gives the function that ends the worker.
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { FrameOutbox } from "../base/outbox.ts";
@@ -65,15 +65,15 @@ export interface WorkerHostOptions {
   cancelChildren: (parent: TaskContext) => void;
   /** The call for which this worker's runtime made a call that runs on this worker. */
   parentOf: (callId: number) => TaskContext | undefined;
-  /** What a call that came here waits for; `begun` are those that run here. */
+  /** Explains why a received call waits; `begun` are the calls that run here. */
   explain: (context: TaskContext | undefined, begun: readonly TaskContext[], trail: WhyTrail) => Promise<WhyHeader>;
-  /** Shows what runs here the accelerators that it was given. */
+  /** Shows the given accelerators to the code that runs here. */
   useAccelerators: (accelerators: AcceleratorIds | undefined) => void;
   /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
   showActor?: ((className: string) => void) | undefined;
   /** Awake between answers and the next calls; absent where they come from within this process. */
   busyPoll?: BusyPoll | undefined;
-  /** Where what is sent to a process outlives this one; absent where nothing does. */
+  /** Outboxes, in which sent frames outlive this process; absent where nothing outlives it. */
   outboxes?: WorkerOutboxes | undefined;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
   guard?: InterruptionGuard;
@@ -85,7 +85,7 @@ export interface WorkerHostOptions {
   /** Extensions that want to hear of calls. */
   observers?: CallObservers | undefined;
   recorder?: CallRecorder | undefined;
-  /** Ends this worker after what it has answered has been sent. */
+  /** Ends this worker after its answers have been sent. */
   exit: () => void;
 }
 
@@ -116,7 +116,7 @@ export class WorkerHost {
   readonly #retiring: RetiringWorker | undefined;
   readonly #firstCallers: FirstCallers;
   readonly #knownCallees = new KnownCallees();
-  /** Of an actor that waits until its constructor may begin. */
+  /** Lets the constructor of a waiting actor begin. */
   #constructorSlot: ((accelerators: AcceleratorIds | undefined) => void) | undefined;
   #isEnding = false;
 
@@ -172,7 +172,7 @@ export class WorkerHost {
     },
   };
 
-  /** What was sent in this tick leaves now. What is about objects goes first. */
+  /** Writes the frames of this tick. Frames about objects go first. */
   flush(): void {
     this.#options.daemon.flush();
     for (const connection of this.#callers.keys()) connection.flush();
@@ -184,7 +184,7 @@ export class WorkerHost {
     for (const connection of this.#callers.keys()) connection.drop("the worker ended");
   }
 
-  /** Somebody starves while `owner` holds a lease on this worker: unless it has work here, the lease ends. */
+  /** Ends an idle lease of `owner` on this worker while other owners starve. */
   #reclaim([owner, leaseId]: ReclaimHeader): void {
     const servers = Array.from(this.#callers.values()).filter((server) => server.callerId === owner);
     // All or none: a worker that calls itself has more than one, and who loses a connection waits for the word that its lease has ended.
@@ -193,14 +193,14 @@ export class WorkerHost {
     this.#retire(servers, [owner, leaseId]);
   }
 
-  /** Whoever had sent something runs again only what is said here not to have been read: an answer may be lost with its connection. */
+  /** Reports the calls that were read. A caller runs only the unread calls again, because an answer may be lost with its connection. */
   #retire(servers: readonly CallServer[], [owner, leaseId]: ReclaimHeader): void {
     for (const server of servers) server.retire();
     const header: ReclaimedHeader = [owner, leaseId, servers.flatMap((server) => server.received.tasksRead)];
     this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, header);
   }
 
-  /** The last call that this process may run is about to begin, or a call was interrupted. What the daemon and the callers hear now they hear before its answer. */
+  /** The last call of this process is about to begin, or a call was interrupted. Daemon and callers learn that before the answer of the call. */
   #declineTasks(): void {
     const { daemon } = this.#options;
     daemon.send(MESSAGE.WORKER_RETIRING, undefined);
@@ -368,7 +368,7 @@ export class WorkerHost {
     }
   }
 
-  /** The constructor has not begun: whoever makes its lost arguments again may need what the actor would hold meanwhile. */
+  /** The constructor has not begun. The calls that make its lost arguments again may need the actor's resources meanwhile. */
   async #awaitArguments(place: CallPlace, recover: () => Promise<void>): Promise<void> {
     const { daemon, useAccelerators } = this.#options;
     daemon.send(MESSAGE.WORKER_PARK, { left: 0, isReport: false } satisfies ParkHeader);

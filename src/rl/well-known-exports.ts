@@ -1,7 +1,11 @@
 /** Everything of `shoal/rl` that travels by name: the imports of environments, and the parts of runners. */
 import { registerExports } from "../core/internal.ts";
 import { madeConnectors } from "./connectors/built-in-connectors.ts";
+import { DDPGConfig, DDPGLearner, TD3Config, TD3Learner } from "./off-policy/td3.ts";
+import { DQNConfig, DQNLearner } from "./off-policy/dqn.ts";
 import { EvaluationActor } from "./algorithms/evaluation-actor.ts";
+import { PPOConfig, PPOLearner } from "./algorithms/ppo.ts";
+import { AlgorithmTrial } from "./config/algorithm-trial.ts";
 import { ClipRewards } from "./connectors/clip-rewards.ts";
 import { Connector } from "./connectors/connector.ts";
 import { FrameStack } from "./connectors/frame-stack.ts";
@@ -9,6 +13,7 @@ import { MeanStdFilter } from "./connectors/mean-std-filter.ts";
 import { PreviousActions } from "./connectors/previous-actions.ts";
 import { EnvironmentDiedError, EnvironmentError, RLError } from "./errors.ts";
 import { makeEnv, makeVectorEnv } from "./environments/make-env.ts";
+import { SACConfig, SACLearner } from "./off-policy/sac.ts";
 import { RLModule } from "./modules/rl-module.ts";
 import { RunnerActor } from "./runners/runner-actor.ts";
 import { Box } from "./spaces/box.ts";
@@ -20,13 +25,18 @@ import { receivedSpace } from "./spaces/space-json.ts";
 import { Text } from "./spaces/text.ts";
 
 registerExports("shoal/rl", {
+  AlgorithmTrial,
   Box,
   ClipRewards,
   Connector,
+  DDPGConfig,
+  DDPGLearner,
   Dict,
   Discrete,
   EnvironmentDiedError,
   EnvironmentError,
+  DQNConfig,
+  DQNLearner,
   EvaluationActor,
   FrameStack,
   madeConnectors,
@@ -36,10 +46,16 @@ registerExports("shoal/rl", {
   MultiBinary,
   MultiDiscrete,
   PreviousActions,
+  PPOConfig,
+  PPOLearner,
   receivedSpace,
   RLError,
   RLModule,
   RunnerActor,
+  SACConfig,
+  SACLearner,
+  TD3Config,
+  TD3Learner,
   Text,
   Tuple,
 });

@@ -14,9 +14,12 @@ export type { JsonValue, Metrics } from "./metrics/metrics.ts";
 export type { MLflowLoggerOptions } from "./trackers/python/mlflow-tracker.ts";
 export { type BestCheckpoint, Result } from "./result.ts";
 export type { CheckpointConfig, FailureConfig, ResolvedRunConfig, RunConfig } from "./run-config.ts";
+export { DOMAIN, isMarkedDomain, type MarkedDomain } from "./domain.ts";
 export { isTracker, type TrackedRun, type TrackedRunInfo, type Tracker } from "./trackers/tracker.ts";
 export {
+  type ClassDefinition,
   isTrainableSource,
+  type RunDefinition,
   TRAINABLE,
   type TrainableDefinition,
   type TrainableResources,

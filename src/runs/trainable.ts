@@ -9,16 +9,40 @@ import type { Metrics } from "./metrics/metrics.ts";
 
 export const TRAINABLE: unique symbol = Symbol.for("shoal.trainable") as never;
 
-export interface TrainableSource {
-  [TRAINABLE](): TrainableDefinition;
+/** `R` is the type of the results, where the source knows it. */
+export interface TrainableSource<R = unknown> {
+  [TRAINABLE](): TrainableDefinition<R>;
 }
 
-export interface TrainableDefinition {
+export type TrainableDefinition<R = unknown> = RunDefinition | ClassDefinition<R>;
+
+/** A trainable that runs in the driver and starts its own processes. */
+export interface RunDefinition {
   readonly name: string;
   /** Resources of a run: bundles for a placement group, the controller's first. */
   resources(config: Readonly<Record<string, unknown>>): TrainableResources;
   /** Runs once with the trial's config merged in. Resolves at the end, rejects with the run's error. */
   run(trial: TrainableTrial): Promise<void>;
+}
+
+/** A trainable that runs in the process of a trial: a class as Tune takes it. */
+export interface ClassDefinition<R = unknown> {
+  readonly name: string;
+  /** Resources of a trial with this config; the first bundle is for the trial's process. */
+  resources(config: Readonly<Record<string, unknown>>): TrainableResources;
+  readonly trainable: new () => TrialClass<R>;
+  /** Values for `setup`, stored once for all trials. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** The domains of the source, by the names under which a trial's config has their values. */
+  readonly space: Readonly<Record<string, unknown>>;
+}
+
+interface TrialClass<R> {
+  setup(config: never, parameters: never): unknown;
+  step(): R;
+  saveCheckpoint(folder: string): unknown;
+  loadCheckpoint(folder: string): unknown;
+  cleanup(): unknown;
 }
 
 export interface TrainableResources {

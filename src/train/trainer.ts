@@ -17,7 +17,7 @@ import { type ResolvedRunConfig, readRunConfig } from "../runs/run-config.ts";
 import { removeRunError, writeRunError } from "../runs/folder/run-error-file.ts";
 import { RunFolder } from "../runs/folder/run-folder.ts";
 import type { Tracker } from "../runs/trackers/tracker.ts";
-import { TRAINABLE, type TrainableDefinition, type TrainableTrial } from "../runs/trainable.ts";
+import { type RunDefinition, TRAINABLE, type TrainableTrial } from "../runs/trainable.ts";
 import { joinPath } from "../storage/paths.ts";
 import { folderExists } from "../storage/listing/folders.ts";
 import type { Backend } from "./backend.ts";
@@ -170,7 +170,7 @@ export abstract class Trainer<Config, M extends object = Metrics> {
     return await RunFolder.open({ storagePath, name: ofRank(name) });
   }
 
-  [TRAINABLE](): TrainableDefinition {
+  [TRAINABLE](): RunDefinition {
     return {
       name: this.#kind.name,
       resources: (config) => {

@@ -5,8 +5,9 @@
  * `withResources` and `withParameters` wrap a trainable. Nothing here runs it.
  */
 import { describeValue, isClass, isPlainObject, pythonCodeOf, type PythonCode } from "../core/internal.ts";
-import { isTrainableSource, TRAINABLE, type TrainableDefinition } from "../runs/trainable.ts";
+import { isTrainableSource, type RunDefinition, TRAINABLE, type TrainableResources, type TrainableSource } from "../runs/trainable.ts";
 import { PlacementGroupFactory } from "./processes/placement-group-factory.ts";
+import type { SearchSpace } from "./spaces/space.ts";
 import type { Config, TrialResources } from "./trials/trial.ts";
 import type { TrainableClass, TrainFunction } from "./processes/trial-loop.ts";
 
@@ -36,11 +37,13 @@ export interface TrainableParts {
     | { readonly kind: "function"; readonly fn: TrainFunction }
     | { readonly kind: "class"; readonly type: TrainableClass }
     | { readonly kind: "python"; readonly code: PythonCode }
-    | { readonly kind: "definition"; readonly definition: TrainableDefinition };
+    | { readonly kind: "definition"; readonly definition: RunDefinition };
   /** By name; each is stored once, and read by all trials. */
   readonly parameters: Readonly<Record<string, unknown>> | undefined;
   /** @throws errors of a user's function of the configuration */
   readonly resourcesOf: (config: Config) => TrialResources;
+  /** Domains that the trainable brings along; those of `paramSpace` are added. */
+  readonly space?: SearchSpace | undefined;
 }
 
 const WRAPPED = Symbol("shoal.tune.wrapped");
@@ -107,19 +110,41 @@ export function readTrainable(given: unknown): TrainableParts {
     if (wrapping.parameters !== undefined) parameters = { ...wrapping.parameters, ...parameters };
     inner = wrapping.inner;
   }
+  if (isTrainableSource(inner)) return fromSource(inner, { parameters, resources });
   const body = bodyOf(inner);
-  if (parameters !== undefined && body.kind !== "function" && body.kind !== "class")
-    throw new TypeError(`Cannot add parameters to ${nameOf(inner, body)}: withParameters is for functions and classes of TypeScript`);
+  if (parameters !== undefined && body.kind !== "function" && body.kind !== "class") throw noParameters(nameOf(inner, body));
   return { name: nameOf(inner, body), body, parameters, resourcesOf: resourcesOf(body, resources, inner) };
 }
 
+/** A trainer, or a configuration of another library. */
+function fromSource(
+  source: TrainableSource,
+  { parameters, resources }: Pick<Partial<TrainableParts>, "parameters"> & { resources: Wrapping["resources"] },
+): TrainableParts {
+  const definition = source[TRAINABLE]();
+  const { name } = definition;
+  if (parameters !== undefined) throw noParameters(name);
+  const own = (config: Config): TrialResources => withStrategy(definition.resources(config));
+  const given = resources === undefined ? own : requested(resources);
+  if (!("trainable" in definition)) return { name, body: { kind: "definition", definition }, parameters: undefined, resourcesOf: given };
+  const { trainable: type, space } = definition;
+  return { name, body: { kind: "class", type }, parameters: definition.parameters, resourcesOf: given, space };
+}
+
+function noParameters(name: string): TypeError {
+  return new TypeError(`Cannot add parameters to ${name}: withParameters is for functions and classes of TypeScript`);
+}
+
+function withStrategy({ bundles, strategy = "PACK" }: TrainableResources): TrialResources {
+  return { bundles, strategy };
+}
+
 function bodyOf(given: unknown): TrainableParts["body"] {
-  if (isTrainableSource(given)) return { kind: "definition", definition: given[TRAINABLE]() };
   const code = pythonCodeOf(given);
   if (code !== undefined) return { kind: "python", code: withKnownOptions(code) };
   if (typeof given !== "function")
     throw new TypeError(
-      `Cannot make a Tuner: a function, a class with step(), python.task(...), python.actor(...) or a trainer is needed: received ${describeValue(given)}`,
+      `Cannot make a Tuner: a function, a class with step(), python.task(...), python.actor(...), a trainer or a configuration of shoal/rl is needed: received ${describeValue(given)}`,
     );
   if (!isClass(given as never)) return { kind: "function", fn: given as TrainFunction };
   if (typeof (given as { prototype: { step?: unknown } }).prototype.step !== "function")
@@ -144,28 +169,24 @@ function withKnownOptions(code: PythonCode): PythonCode {
 }
 
 function nameOf(given: unknown, body: TrainableParts["body"]): string {
-  if (body.kind === "definition") return body.definition.name;
   if (body.kind === "python") return body.code.name;
   const { name } = given as { name: string };
   return name === "" ? "trainable" : name;
 }
 
 function resourcesOf(body: TrainableParts["body"], request: Wrapping["resources"], given: unknown): (config: Config) => TrialResources {
-  if (typeof request === "function") return (config) => toTrialResources(request(config as never));
-  if (request !== undefined) {
-    const fixed = toTrialResources(request);
-    return () => fixed;
-  }
-  if (body.kind === "definition")
-    return (config) => {
-      const { bundles, strategy = "PACK" } = body.definition.resources(config);
-      return { bundles, strategy };
-    };
+  if (request !== undefined) return requested(request);
   // As Ray's `default_resource_request`.
   const { defaultResourceRequest } = given as { defaultResourceRequest?: (config: Config) => ResourceRequest };
   if (body.kind === "class" && typeof defaultResourceRequest === "function")
     return (config) => toTrialResources(defaultResourceRequest.call(given, config));
   const fixed = toTrialResources(body.kind === "python" ? pythonResources(body.code.options) : {});
+  return () => fixed;
+}
+
+function requested(request: NonNullable<Wrapping["resources"]>): (config: Config) => TrialResources {
+  if (typeof request === "function") return (config) => toTrialResources(request(config as never));
+  const fixed = toTrialResources(request);
   return () => fixed;
 }
 

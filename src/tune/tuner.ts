@@ -76,7 +76,7 @@ export type Trainable<C, R> =
   // oxlint-disable-next-line no-explicit-any -- whatever its constructor takes: Tune calls it
   | ActorClass<new (...args: any[]) => { step(): R }>
   | { remote(config: C): unknown }
-  | TrainableSource
+  | TrainableSource<R>
   | { readonly [key: symbol]: unknown; fit(): unknown };
 
 /** The metrics of a trial, inferred from its code's return or yielded values; the compiler does not know those of `report`. */
@@ -207,11 +207,22 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
     }
   }
 
+  /** The domains of the trainable and those of `paramSpace`, of which the latter win. */
+  get #space(): SearchSpace {
+    const own = checkedSpace(this.#options.paramSpace ?? {});
+    const { space = {} } = this.#trainable;
+    const both = Object.entries(own).map(([name, value]) => {
+      const before = space[name];
+      return [name, isPlainObject(before) && isPlainObject(value) ? { ...before, ...value } : value] as const;
+    });
+    return { ...space, ...Object.fromEntries(both) };
+  }
+
   /** A new run. */
   async #begin(): Promise<{ folder: RunFolder; plan: SessionPlan }> {
     const trainable = this.#trainable;
-    const { paramSpace = {}, runConfig: givenRun } = this.#options;
-    const space = checkedSpace(paramSpace);
+    const { runConfig: givenRun } = this.#options;
+    const space = this.#space;
     const tuneConfig = readTuneConfig(this.#options.tuneConfig);
     const runConfig = await readRunConfig<TuneCallback | Tracker>(givenRun, "tune");
     const stopper = readStop(runConfig.stop, tunedModes(tuneConfig));
@@ -258,8 +269,10 @@ export class Tuner<S extends SearchSpace = Record<string, never>, R = unknown> {
     const folder = await RunFolder.open({ storagePath: path.slice(0, slash), name: path.slice(slash + 1) });
     try {
       const saved = (folder.record as NonNullable<typeof record>).details as unknown as SavedExperiment;
-      requireGivenAgain(saved, givenParts(options), path);
-      const space = options.paramSpace === undefined ? decodeSpace(saved.space) : checkedSpace(options.paramSpace);
+      // Functions in the space are given again by the trainable, where it brings its space along.
+      const isGiven = options.paramSpace !== undefined || (saved.unsaved.includes("paramSpace") && this.#trainable.space !== undefined);
+      requireGivenAgain(saved, givenParts({ ...options, paramSpace: isGiven ? this.#space : undefined }), path);
+      const space = isGiven ? this.#space : decodeSpace(saved.space);
       const tuneConfig = restoredTuneConfig(saved, options);
       const runConfig = await readRunConfig<TuneCallback | Tracker>(restoredRunConfig(saved, options), "tune");
       const { log, snapshot, records } = await RunLog.open({ folder: folder.path, name: EXPERIMENT_LOG });

@@ -4,7 +4,8 @@
  * Values are checked when they are set, combinations by `validate`, which `buildAlgo` calls. A frozen configuration takes no more values. The data of a configuration (`toDict`) goes into checkpoints; classes and
  * functions do not.
  */
-import { describeValue, nearNames, type OptionSet, readOptions } from "../../core/internal.ts";
+import { describeValue, isPlainObject, nearNames, type OptionSet, readOptions } from "../../core/internal.ts";
+import { type ClassDefinition, TRAINABLE } from "../../runs/trainable.ts";
 import { prepared } from "../environments/make-env.ts";
 import type { GymnasiumSource } from "../environments/python/python-source.ts";
 import {
@@ -22,6 +23,7 @@ import { DEFAULT_MODULE_ID, type PolicySpec, policySpecs } from "../modules/poli
 import { type SpaceJson } from "../spaces/space.ts";
 import { spaceFromJson } from "../spaces/space-json.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
+import { AlgorithmTrial, type OptionsByPart, type TrialResult } from "./algorithm-trial.ts";
 import type { Callbacks, CallbacksClass } from "./callbacks.ts";
 import { OLD_ROLLOUTS, OLD_TRAINING, type OldRollouts, type OldTraining, sayOnce, sayToday, underTodaysNames } from "./old-spellings.ts";
 import {
@@ -41,6 +43,7 @@ import {
   RL_MODULE,
   type ValuesOf,
 } from "./option-tables.ts";
+import { hasDomains, type Tunable } from "./tunable.ts";
 
 /** The configuration that a class of environments takes. */
 type ConfigOf<C> = C extends new (
@@ -53,7 +56,7 @@ type ConfigOf<C> = C extends new (
   : object;
 
 type EnvironmentOptions<C> = Omit<GivenOptions<ValuesOf<typeof ENVIRONMENT>>, "envConfig"> & {
-  readonly envConfig?: ConfigOf<C> | undefined;
+  readonly envConfig?: Tunable<ConfigOf<C>> | undefined;
 };
 
 /** All values, by part. */
@@ -96,6 +99,8 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   #spellings: Readonly<Record<"envRunners" | "training", ReadonlyMap<string, string>>> = { envRunners: new Map(), training: new Map() };
   #env: EnvSpec | undefined;
   #isFrozen = false;
+  /** Values that Tune searches: domains, or objects that hold one. */
+  #searched: OptionsByPart = {};
 
   /** The name of the algorithm, as checkpoints have it. */
   abstract readonly name: string;
@@ -201,11 +206,54 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   #set(part: Part, given: object | undefined): this {
     if (this.#isFrozen) throw new TypeError(`Cannot set ${part} of ${this.constructor.name}: it is frozen. Change a copy: config.copy()`);
-    const before = this.#given[part] ?? {};
-    readOptions(given, this.#tableOf(part));
-    const set = Object.fromEntries(Object.entries(given ?? {}).filter(([, value]) => value !== undefined));
-    this.#given = { ...this.#given, [part]: { ...before, ...set } };
+    const table = this.#tableOf(part);
+    const isSearched = ([name, value]: readonly [string, unknown]): boolean => Object.hasOwn(table.options, name) && hasDomains(value);
+    const set = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+    const values = set.filter((entry) => !isSearched(entry));
+    readOptions(Object.fromEntries(values), table);
+    const others = (before: object = {}): [string, unknown][] =>
+      Object.entries(before).filter(([name]) => !set.some(([own]) => own === name));
+    this.#given = { ...this.#given, [part]: Object.fromEntries([...others(this.#given[part]), ...values]) };
+    const searched = [...others(this.#searched[part]), ...set.filter(isSearched)];
+    const { [part]: _, ...elsewhere } = this.#searched;
+    this.#searched = searched.length === 0 ? elsewhere : { ...elsewhere, [part]: Object.fromEntries(searched) };
     return this;
+  }
+
+  /** The configuration as a trainable of Tune: `new Tuner(config)`. */
+  [TRAINABLE](): ClassDefinition<Promise<TrialResult>> {
+    const recipe = { configClass: this.constructor as new () => this, env: this.env, given: this.#given as OptionsByPart };
+    return {
+      name: this.name,
+      trainable: AlgorithmTrial,
+      parameters: { recipe },
+      space: this.#searched,
+      resources: (config) => new recipe.configClass().fromTrial(recipe, config as OptionsByPart).#resources,
+    };
+  }
+
+  /** A configuration of the same environment with the values of a trial. @throws TypeError, RangeError for values that do not fit */
+  fromTrial({ env, given }: { readonly env: EnvSpec; readonly given: OptionsByPart }, config: OptionsByPart): this {
+    this.#env = env;
+    this.#given = given;
+    const parts = [...Object.keys(TABLES), "training"];
+    for (const [part, values] of Object.entries(config)) {
+      const near = nearNames(part, parts);
+      if (!parts.includes(part) || !isPlainObject(values))
+        throw new TypeError(
+          `Cannot use the config of a trial: it has options of ${this.name} by part, such as { training: { lr: 1e-3 } }: received ${describeValue({ [part]: values })}.${near.length > 0 && near[0] !== part ? ` Did you mean ${near.join(" or ")}?` : ` Parts are ${parts.join(", ")}`}`,
+        );
+      this.#set(part as Part, values);
+    }
+    return this;
+  }
+
+  /** The process of a trial, its runners and its evaluation runners. */
+  get #resources(): { bundles: Record<string, number>[] } {
+    const { envRunners, evaluation } = this.values;
+    const { numEnvRunners, numCpusPerEnvRunner } = envRunners;
+    const runner = numCpusPerEnvRunner === 0 ? {} : { CPU: numCpusPerEnvRunner };
+    return { bundles: [{ CPU: 1 }, ...Array.from({ length: numEnvRunners + evaluation.evaluationNumEnvRunners }, () => runner)] };
   }
 
   #tableOf(part: Part): AnyTable {
@@ -268,6 +316,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     copy.#given = this.#given;
     copy.#env = this.#env;
     copy.#spellings = this.#spellings;
+    copy.#searched = this.#searched;
     return copy;
   }
 
@@ -279,6 +328,9 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   /** Checks combinations of values. @throws TypeError, RangeError */
   validate(): void {
+    const [searched] = Object.entries(this.#searched).flatMap(([part, values]) => Object.keys(values).map((name) => `${part}.${name}`));
+    if (searched !== undefined)
+      throw new TypeError(`Cannot build ${this.name}: ${searched} is a domain of Tune, which has no value yet. Use new Tuner(config)`);
     const { rlModule, learners, multiAgent } = this.values;
     // A class of one's own reads its configuration itself.
     if (rlModule.moduleClass === undefined) readOptions(rlModule.modelConfig, MODEL_CONFIG);

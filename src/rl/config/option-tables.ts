@@ -27,14 +27,15 @@ import type { LearnerClass } from "../learners/learner.ts";
 import { schedule } from "../learners/schedule.ts";
 import { Space } from "../spaces/space.ts";
 import type { Callbacks, CallbacksClass } from "./callbacks.ts";
+import type { Tunable } from "./tunable.ts";
 
 /** The values of a table, all of which are set. */
 export type ValuesOf<Table> = Table extends { readonly options: infer Options }
   ? { readonly [K in keyof Options]: Options[K] extends Option<infer Value> ? Value : never }
   : never;
 
-/** Options as a method takes them: any of the table. */
-export type GivenOptions<Values> = { readonly [K in keyof Values]?: Values[K] | undefined };
+/** Options as a method takes them: any of the table, or domains of Tune in their places. */
+export type GivenOptions<Values> = { readonly [K in keyof Values]?: Tunable<Values[K]> | undefined };
 
 function classOption<T>(allowed: string): Option<T | undefined> {
   return custom<T | undefined>(allowed, undefined, (value) =>

@@ -2,22 +2,22 @@
  * Trainers and RL configurations as trials: each runs its workers in a separate placement group, and only its controller is here, in the
  * driver.
  *
- * Turns the run of a `TrainableDefinition`, which calls `report`, into the events that the experiment pulls.
+ * Turns the run of a `RunDefinition`, which calls `report`, into the events that the experiment pulls.
  * A trial that is paused ends its run and begins another from the checkpoint.
  */
 import { getRuntimeContext } from "../../core/index.ts";
 import { Checkpoint } from "../../runs/checkpoints/checkpoint.ts";
 import type { Metrics } from "../../runs/metrics/metrics.ts";
-import type { TrainableDefinition } from "../../runs/trainable.ts";
+import type { RunDefinition } from "../../runs/trainable.ts";
 import { TuneError } from "../errors.ts";
 import type { TrialProcess, TrialProcesses } from "./trial-processes.ts";
 import type { FirstEvent, ProcessAnswer, ProcessEvent, TrialSpec } from "./trial-protocol.ts";
 
 export class TrainerProcesses implements TrialProcesses {
-  readonly #definition: TrainableDefinition;
+  readonly #definition: RunDefinition;
   readonly #running = new Set<TrainerProcess>();
 
-  constructor(definition: TrainableDefinition) {
+  constructor(definition: RunDefinition) {
     this.#definition = definition;
   }
 
@@ -34,7 +34,7 @@ export class TrainerProcesses implements TrialProcesses {
 }
 
 class TrainerProcess implements TrialProcess {
-  readonly #definition: TrainableDefinition;
+  readonly #definition: RunDefinition;
   readonly #onSettled: () => void;
   readonly #abort = new AbortController();
   #event = Promise.withResolvers<ProcessEvent>();
@@ -43,7 +43,7 @@ class TrainerProcess implements TrialProcess {
   #since = performance.now();
   #run: Promise<void> = Promise.resolve();
 
-  constructor(definition: TrainableDefinition, onSettled: () => void) {
+  constructor(definition: RunDefinition, onSettled: () => void) {
     this.#definition = definition;
     this.#onSettled = onSettled;
     this.#event.promise.catch(() => {});

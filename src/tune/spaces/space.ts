@@ -7,15 +7,12 @@
  * the names of places to numbers ({@link Point}), and {@link readPoint} converts a configuration that a user wrote.
  */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
+import { DOMAIN, isMarkedDomain, type MarkedDomain } from "../../runs/domain.ts";
 import type { Random } from "./random.ts";
 import type { Config } from "../trials/trial.ts";
 
-/** Marks domains. Registered by name, so that a domain that travelled is one still. */
-const DOMAIN: unique symbol = Symbol.for("shoal.tune.domain");
-declare const sampled: unique symbol;
-
 /** A place of a space whose value is searched; `T` is the type of the values. */
-export type Domain<T = unknown> = DomainData & { readonly [DOMAIN]: true; readonly [sampled]?: T };
+export type Domain<T = unknown> = DomainData & MarkedDomain<T>;
 
 export type DomainData = FloatDomain | NormalDomain | IntegerDomain | ChoiceDomain | SampleFrom | GridDomain;
 
@@ -168,7 +165,7 @@ export function gridSearch<const T extends readonly unknown[]>(values: T): Domai
 }
 
 export function isDomain(value: unknown): value is Domain {
-  return typeof value === "object" && value !== null && (value as { [DOMAIN]?: unknown })[DOMAIN] === true;
+  return isMarkedDomain(value);
 }
 
 /** Makes a domain from data that were read from a file. */

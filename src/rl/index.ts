@@ -14,7 +14,7 @@ export type { AlgorithmHandle, CallOptions } from "./config/algorithm-handle.ts"
 export { AlgorithmConfig } from "./config/algorithm-config.ts";
 export type { LogOptions, MetricsLogger } from "./callbacks/metrics-logger.ts";
 export type { EpisodeView, RunnerCallbacks, RunnerEnvironment } from "./callbacks/runner-callbacks.ts";
-export type { Callbacks, CallbacksClass } from "./config/callbacks.ts";
+export type { Callbacks, CallbacksClass, CustomEvaluationFunction, EvaluationOptions } from "./config/callbacks.ts";
 export { ClipRewards, type ClipRewardsOptions } from "./connectors/clip-rewards.ts";
 export { Connector, type ConnectorColumns, type ConnectorContext, type ConnectorSetup } from "./connectors/connector.ts";
 export { FrameStack, type FrameStackOptions } from "./connectors/frame-stack.ts";

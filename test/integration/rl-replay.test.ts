@@ -23,7 +23,7 @@ const CONFIGS: Readonly<Record<string, () => AlgorithmConfig>> = {
   SAC: () =>
     new SACConfig()
       .environment("Pendulum-v1")
-      .training({ ...small, nStep: 2 })
+      .training({ ...small, nStep: 2, noiseCorrelation: 0.8 })
       .rlModule({ modelConfig: { fcnetHiddens: [16] } }),
   TD3: () =>
     new TD3Config()

@@ -184,6 +184,21 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     full: { evaluation: 150, envSteps: 80_000 },
   },
   {
+    // Noise that lasts for steps finds the way out of the valley; without, as in Ray, no run found it. Networks of 64, and an update every second step, for a shorter run.
+    title: "SAC MountainCarContinuous-v0",
+    build: (seed) =>
+      new SACConfig()
+        .environment("MountainCarContinuous-v0")
+        .training({ actorLr: 3e-4, criticLr: 3e-4, alphaLr: 3e-4, tau: 0.01, noiseCorrelation: 0.9, trainingIntensity: 128 })
+        .training({ numStepsSampledBeforeLearningStarts: 1000, replayBufferConfig: { type: "EpisodeReplayBuffer", capacity: 60_000 } })
+        .rlModule({ modelConfig: { fcnetHiddens: [64, 64] } })
+        .reporting({ minSampleTimestepsPerIteration: 2000, metricsNumEpisodesForSmoothing: 10 })
+        .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    full: { evaluation: 90, envSteps: 60_000 },
+  },
+  {
     title: "TD3 Pendulum-v1",
     build: (seed) => pendulum(new TD3Config().training({ trainBatchSizePerLearner: 128 }), seed),
     quick: { evaluation: -250, envSteps: 20_000 },

@@ -24,6 +24,8 @@ import { isMultiAgent, type MultiAgentEnv } from "../environments/multi-agent/mu
 import { RLError } from "../errors.ts";
 import { BREATH_MS } from "../limits.ts";
 import { type AnyConfig, configOf } from "../config/algorithm-registry.ts";
+import type { EvaluationOptions } from "../config/callbacks.ts";
+import { EVALUATION } from "../config/option-tables.ts";
 import { LoggedMetrics, ValueLog } from "../callbacks/metrics-logger.ts";
 import { callbacksOf, RUNNER_CALLBACKS, type RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
 import type { Callbacks } from "../config/callbacks.ts";
@@ -35,8 +37,8 @@ import type { RunnerSpec, Sample } from "../runners/env-runner.ts";
 import { RunnerGroup } from "../runners/runner-group.ts";
 import { type Fragment, joinFragments } from "../sequences/fragment.ts";
 import { EpisodeWindow } from "./episode-window.ts";
-import { EvaluationRunners, evaluationResult, sharesOf } from "./evaluation.ts";
-import { type EvaluationSpec, playShare } from "./evaluation-actor.ts";
+import { checkedResult, EvaluationRunners, evaluationResult, sharesOf } from "./evaluation.ts";
+import { type EvaluatedState, type EvaluationBase, playShare } from "./evaluation-actor.ts";
 import { type ComputeActionOptions, Policy } from "./policy.ts";
 import { type EvaluationResult, type TrainResult, withOldNames } from "./train-result.ts";
 
@@ -80,7 +82,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   readonly #callbacks: Callbacks;
   readonly #log = new ValueLog();
   readonly #logged = new LoggedMetrics();
-  readonly #evaluationSpec: EvaluationSpec;
+  readonly #evaluationSpec: EvaluationBase;
   readonly #evaluators: EvaluationRunners | undefined;
   /** Milliseconds spent in the current iteration. */
   #timers = { sample: 0, learn: 0 };
@@ -314,26 +316,50 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   }
 
   async #evaluate(signal: AbortSignal | undefined): Promise<EvaluationResult> {
-    const { evaluation, envRunners } = this.values;
+    const { evaluation } = this.values;
     // Copies: training may go on meanwhile.
     const weights = this.getWeights();
     const connectors = Object.fromEntries(Array.from(this.modules, ([id, { built }]) => [id, built.encoder.getStates()]));
-    const shares = sharesOf({
-      duration: evaluation.evaluationDuration,
-      unit: evaluation.evaluationDurationUnit,
-      runners: Math.max(1, evaluation.evaluationNumEnvRunners),
-      envsPerRunner: envRunners.numEnvsPerEnvRunner,
-      seed: new Random(this.seed, "evaluation", this.#progress.trainingIteration).integer(2 ** 31),
-    });
+    const path = ["evaluation", this.#progress.trainingIteration];
+    let calls = 0;
+    const evaluate = async (options: EvaluationOptions = {}): Promise<EvaluationResult> => {
+      const seed = new Random(this.seed, ...path, ...(calls === 0 ? [] : [calls])).integer(2 ** 31);
+      calls += 1;
+      const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+      return await this.#play({ weights, connectors }, readOptions({ ...evaluation, ...given }, EVALUATION), { seed, signal });
+    };
     await this.#callbacks.onEvaluateStart?.(this.#event);
-    const built = new Map(Array.from(this.modules, ([id, module]) => [id, module.built]));
-    const played =
-      this.#evaluators === undefined
-        ? await Promise.all(shares.map((share) => playShare(this.#evaluationSpec, built, { share, signal })))
-        : await this.#evaluators.play({ weights, connectors }, shares, signal);
-    const result = evaluationResult(played);
+    const own = evaluation.customEvaluationFunction;
+    const result = own === undefined ? await evaluate() : checkedResult(await own({ algorithm: this, envRunners: { evaluate } }));
     await this.#callbacks.onEvaluateEnd?.({ ...this.#event, result });
     return result;
+  }
+
+  /** Plays the episodes of one evaluation. */
+  async #play(
+    state: EvaluatedState,
+    { evaluationDuration, evaluationDurationUnit, evaluationConfig }: ConfigValues<Training>["evaluation"],
+    { seed, signal }: { seed: number; signal: AbortSignal | undefined },
+  ): Promise<EvaluationResult> {
+    const { environment, envRunners, evaluation } = this.values;
+    const shares = sharesOf({
+      duration: evaluationDuration,
+      unit: evaluationDurationUnit,
+      runners: Math.max(1, evaluation.evaluationNumEnvRunners),
+      envsPerRunner: envRunners.numEnvsPerEnvRunner,
+      seed,
+    });
+    const ways = {
+      envConfig: { ...environment.envConfig, ...evaluationConfig.envConfig },
+      explore: evaluationConfig.explore ?? envRunners.explore,
+    };
+    const built = new Map(Array.from(this.modules, ([id, module]) => [id, module.built]));
+    const spec = { ...this.#evaluationSpec, ...ways };
+    return evaluationResult(
+      this.#evaluators === undefined
+        ? await Promise.all(shares.map((share) => playShare(spec, built, { share, signal })))
+        : await this.#evaluators.play(state, shares, { ways, signal }),
+    );
   }
 
   /** The action for an observation: the likeliest, or with `explore` a drawn one. @throws RangeError for an observation outside of the space */
@@ -501,14 +527,12 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     return { ...Object.fromEntries(own), callbacksClass: callbacks.callbacksClass };
   }
 
-  #specOfEvaluation(recipes: Readonly<Record<string, ModuleRecipe>>): EvaluationSpec {
-    const { environment, envRunners, evaluation } = this.values;
-    const { evaluationConfig, evaluationNumEnvRunners } = evaluation;
+  #specOfEvaluation(recipes: Readonly<Record<string, ModuleRecipe>>): EvaluationBase {
+    const { environment, evaluation } = this.values;
+    const { evaluationNumEnvRunners } = evaluation;
     return {
       env: this.config.env,
-      envConfig: { ...environment.envConfig, ...evaluationConfig.envConfig },
       isChecked: !environment.disableEnvChecking,
-      explore: evaluationConfig.explore ?? envRunners.explore,
       seed: this.seed,
       recipes,
       policies: this.#policies,

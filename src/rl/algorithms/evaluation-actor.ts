@@ -13,16 +13,20 @@ import { type Played, playEpisodes, type Share } from "./play-episodes.ts";
 import { playGames } from "./play-games.ts";
 
 /** Everything of an evaluation that stays the same. */
-export interface EvaluationSpec {
+export interface EvaluationBase {
   readonly env: EnvSpec;
-  readonly envConfig: object;
   readonly isChecked: boolean;
-  readonly explore: boolean;
   readonly seed: number;
   readonly recipes: Readonly<Record<string, ModuleRecipe>>;
   readonly policies: PolicyTable | undefined;
   readonly module: ModuleSpec;
   readonly callbacks: RunnerCallbackSource | undefined;
+}
+
+/** Parts of an evaluation that may differ each time. */
+export interface EvaluationWays {
+  readonly envConfig: object;
+  readonly explore: boolean;
 }
 
 /** The knowledge of an algorithm at the time of an evaluation. */
@@ -33,28 +37,28 @@ export interface EvaluatedState {
 }
 
 export class EvaluationActor {
-  readonly #spec: EvaluationSpec;
+  readonly #spec: EvaluationBase;
   readonly #built: ReadonlyMap<string, BuiltModule>;
 
-  constructor(spec: EvaluationSpec) {
+  constructor(spec: EvaluationBase) {
     this.#spec = spec;
     this.#built = new Map(
       Object.entries(spec.recipes).map(([id, { spec: module, ...spaces }]) => [id, buildModule(module, spaces, moduleSeed(spec.seed, id))]),
     );
   }
 
-  async play({ weights, connectors }: EvaluatedState, share: Share): Promise<Played> {
+  async play({ weights, connectors }: EvaluatedState, share: Share, ways: EvaluationWays): Promise<Played> {
     for (const [id, { module, encoder }] of this.#built) {
       module.parameters.data.set(weights[id] as Float32Array);
       encoder.setStates(connectors[id] ?? []);
     }
-    return await playShare(this.#spec, this.#built, { share, signal: undefined });
+    return await playShare({ ...this.#spec, ...ways }, this.#built, { share, signal: undefined });
   }
 }
 
 /** Plays a share with modules that have their weights. */
 export async function playShare(
-  spec: EvaluationSpec,
+  spec: EvaluationBase & EvaluationWays,
   built: ReadonlyMap<string, BuiltModule>,
   { share, signal }: { share: Share; signal: AbortSignal | undefined },
 ): Promise<Played> {

@@ -5,13 +5,13 @@
  * evaluation gives the same numbers however many runners play it. A runner that dies is replaced, and the new one plays its share.
  */
 import { type ActorHandle, kill, type ObjectRef, put, ready, remote, terminate } from "../../core/index.ts";
-import { messageOf, nameUnsent } from "../../core/internal.ts";
+import { describeValue, isPlainObject, messageOf, nameUnsent } from "../../core/internal.ts";
 import { LoggedMetrics } from "../callbacks/metrics-logger.ts";
 import { RLError } from "../errors.ts";
 import { FAILURES_IN_A_ROW_MAX } from "../limits.ts";
 import { isOfProcess, userError } from "../runners/runner-group.ts";
 import { episodeStatistics } from "./episode-window.ts";
-import { type EvaluatedState, EvaluationActor, type EvaluationSpec } from "./evaluation-actor.ts";
+import { type EvaluatedState, EvaluationActor, type EvaluationBase, type EvaluationWays } from "./evaluation-actor.ts";
 import type { Played, Share } from "./play-episodes.ts";
 import type { EvaluationResult } from "./train-result.ts";
 
@@ -49,11 +49,25 @@ export function evaluationResult(played: readonly Played[]): EvaluationResult {
   return { envRunners: { ...logged.take(), ...statistics, numEpisodes: returns.length, numEnvStepsSampled } };
 }
 
+/** @throws RLError where the function of a user returned no result of an evaluation */
+export function checkedResult(result: unknown): EvaluationResult {
+  if (isPlainObject(result) && isPlainObject(result["envRunners"]) && typeof result["envRunners"]["numEpisodes"] === "number")
+    return result as unknown as EvaluationResult;
+  throw new RLError(
+    `Cannot evaluate: customEvaluationFunction returns a result such as that of envRunners.evaluate(), { envRunners: { numEpisodes, … } }: received ${describeValue(result)}`,
+  );
+}
+
 interface RunnersOptions {
   readonly count: number;
   readonly numCpus: number;
   readonly timeoutMs: number;
-  readonly spec: EvaluationSpec;
+  readonly spec: EvaluationBase;
+}
+
+interface PlayOptions {
+  readonly ways: EvaluationWays;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** The runners of evaluations in processes. */
@@ -89,26 +103,22 @@ export class EvaluationRunners {
     }
   }
 
-  async play(state: EvaluatedState, shares: readonly Share[], signal: AbortSignal | undefined): Promise<Played[]> {
+  async play(state: EvaluatedState, shares: readonly Share[], { ways, signal }: PlayOptions): Promise<Played[]> {
     signal?.throwIfAborted();
     const reference = put(state);
     try {
-      return await Promise.all(shares.map((share, place) => this.#playOn(place, reference, { share, signal })));
+      return await Promise.all(shares.map((share, place) => this.#playOn(place, reference, { share, ways, signal })));
     } finally {
       reference[Symbol.dispose]();
     }
   }
 
-  async #playOn(
-    place: number,
-    state: ObjectRef<EvaluatedState>,
-    { share, signal }: { share: Share; signal: AbortSignal | undefined },
-  ): Promise<Played> {
+  async #playOn(place: number, state: ObjectRef<EvaluatedState>, { share, ways, signal }: PlayOptions & { share: Share }): Promise<Played> {
     const limits = { timeoutMs: this.#options.timeoutMs, ...(signal === undefined ? {} : { signal }) };
     for (let failures = 1; ; failures += 1) {
       const handle = this.#handles[place] as ActorHandle<EvaluationActor>;
       try {
-        return await handle.play.options(limits).remote(state, share);
+        return await handle.play.options(limits).remote(state, share, ways);
       } catch (error) {
         signal?.throwIfAborted();
         if (!isOfProcess(error)) throw userError(error);

@@ -8,15 +8,17 @@ import { Box } from "../spaces/box.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import { LoggedMetrics, type LogOptions, ValueLog } from "./metrics-logger.ts";
 
-/** Episodes of two steps; environment `i` earns `i + 1` a step. */
+/** Episodes of two steps, or of `length`; environment `i` earns `i + 1` a step. */
 class Pair implements Env<Float32Array, number> {
-  readonly observationSpace: Box = new Box({ low: 0, high: 2, shape: [1] });
+  readonly observationSpace: Box = new Box({ low: 0, high: 9, shape: [1] });
   readonly actionSpace: Discrete = new Discrete(2);
   readonly #earns: number;
+  readonly #length: number;
   #at = 0;
 
-  constructor(_config: object, { vectorIndex }: EnvContext) {
+  constructor({ length = 2 }: { length?: number }, { vectorIndex }: EnvContext) {
     this.#earns = vectorIndex + 1;
+    this.#length = length;
   }
 
   reset(): { observation: Float32Array; info: { isFirst: boolean } } {
@@ -29,7 +31,7 @@ class Pair implements Env<Float32Array, number> {
     return {
       observation: Float32Array.of(this.#at),
       reward: this.#earns,
-      terminated: this.#at === 2,
+      terminated: this.#at === this.#length,
       truncated: false,
       info: { at: this.#at },
     };
@@ -199,6 +201,41 @@ test("an evaluation of steps counts the episodes that have ended, and one of epi
   const { envRunners } = await exact.evaluate();
   expect(envRunners).toMatchObject({ numEpisodes: 3, numEnvStepsSampled: 6 });
   expect(envRunners.episodeReturnMean).toBeCloseTo(8 / 3, 10);
+});
+
+test("a function of one's own evaluates with the runners: several rounds, environments of its own, numbers of its own", async () => {
+  const rounds: (number | undefined)[] = [];
+  const config = pairs({}).evaluation({
+    evaluationInterval: 1,
+    evaluationDuration: 3,
+    customEvaluationFunction: async ({ algorithm, envRunners }) => {
+      const first = await envRunners.evaluate();
+      const second = await envRunners.evaluate({ evaluationDuration: 2, evaluationConfig: { envConfig: { length: 5 } } });
+      for (const { envRunners: numbers } of [first, second]) rounds.push(numbers.episodeLenMean, numbers.numEpisodes);
+      expect(Object.keys(algorithm.getWeights())).toEqual(["default_policy"]);
+      return { envRunners: { ...first.envRunners, longMean: second.envRunners.episodeReturnMean } };
+    },
+  });
+  await using algorithm = await config.buildAlgo();
+  await using plain = await pairs({}).evaluation({ evaluationInterval: 1, evaluationDuration: 3 }).buildAlgo();
+  const { evaluation } = await algorithm.train();
+  // The first round has the numbers of an evaluation without the function.
+  expect(evaluation?.envRunners).toMatchObject({ ...(await plain.train()).evaluation?.envRunners, longMean: expect.any(Number) as number });
+  expect(rounds).toEqual([2, 3, 5, 2]);
+});
+
+test.each<[object, string]>([
+  [{ customEvaluationFunction: () => ({ mean: 3 }) }, "customEvaluationFunction returns a result such as that of envRunners.evaluate()"],
+  [
+    {
+      customEvaluationFunction: ({ envRunners }: never) =>
+        (envRunners as { evaluate(given: object): unknown }).evaluate({ evaluationDurations: 1 }),
+    },
+    "evaluationDuration",
+  ],
+])("a function that evaluates otherwise is refused: %#", async (options, text) => {
+  await using algorithm = await pairs({}).evaluation(options).buildAlgo();
+  await expect(algorithm.evaluate()).rejects.toThrow(text);
 });
 
 test("evaluation beside training needs runners of its own", async () => {

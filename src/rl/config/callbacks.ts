@@ -20,5 +20,19 @@ export interface Callbacks extends RunnerCallbacks {
   onEnvRunnersRecreated?(event: AlgorithmEvent & { readonly count: number }): void | Promise<void>;
 }
 
+/** Options of `evaluation()` that differ for some of the episodes. */
+export interface EvaluationOptions {
+  readonly evaluationDuration?: number | undefined;
+  readonly evaluationDurationUnit?: "episodes" | "timesteps" | undefined;
+  readonly evaluationConfig?: { readonly explore?: boolean; readonly envConfig?: object } | undefined;
+}
+
+/** Evaluates in place of the algorithm, with its runners. Returns the result, which may have more numbers. */
+export type CustomEvaluationFunction = (evaluation: {
+  readonly algorithm: AlgorithmHandle;
+  /** Each call plays other episodes, all with the weights from the start of the evaluation. */
+  readonly envRunners: { evaluate(options?: EvaluationOptions): Promise<EvaluationResult> };
+}) => EvaluationResult | Promise<EvaluationResult>;
+
 /** A class of callbacks, of which each process makes one instance. */
 export type CallbacksClass = new () => Callbacks;

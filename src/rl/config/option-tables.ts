@@ -26,7 +26,7 @@ import type { PolicyMappingFn, PolicySpec } from "../modules/policy-mapping.ts";
 import type { LearnerClass } from "../learners/learner.ts";
 import { schedule } from "../learners/schedule.ts";
 import { Space } from "../spaces/space.ts";
-import type { Callbacks, CallbacksClass } from "./callbacks.ts";
+import type { Callbacks, CallbacksClass, CustomEvaluationFunction } from "./callbacks.ts";
 import type { Tunable } from "./tunable.ts";
 
 /** The values of a table, all of which are set. */
@@ -236,6 +236,8 @@ export const EVALUATION = {
     evaluationNumEnvRunners: whole(0, 0),
     /** Whether runners evaluate the weights from before an iteration while it trains. */
     evaluationParallelToTraining: flag(false),
+    /** Evaluates in place of the algorithm. Default: one round of `evaluationDuration`. */
+    customEvaluationFunction: callable<CustomEvaluationFunction>("a function of { algorithm, envRunners } is needed"),
     /** Time for a runner to play its share. */
     evaluationSampleTimeoutMs: milliseconds(120_000),
     evaluationConfig: custom<{ readonly explore?: boolean; readonly envConfig?: object }>(

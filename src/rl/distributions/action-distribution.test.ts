@@ -7,6 +7,7 @@ import { MultiBinary } from "../spaces/multi-binary.ts";
 import { MultiDiscrete } from "../spaces/multi-discrete.ts";
 import type { Space } from "../spaces/space.ts";
 import type { LikelihoodDistribution } from "./action-distribution.ts";
+import { SquashedActions } from "./bounded-actions.ts";
 import { actionDistribution } from "./choose-distribution.ts";
 
 const OPTIONS = { normalizeActions: true, clipActions: false };
@@ -56,6 +57,29 @@ test("choices begin at the start of the space, and the likeliest is chosen", () 
   const into = new Int32Array(1);
   distribution.toEnvironment(actions, into);
   expect([actions[0], into[0]]).toEqual([1, 6]);
+});
+
+test("correlated noise is distributed like independent noise, lasts for steps, and begins anew with an episode", () => {
+  const distribution = new SquashedActions(new Box({ low: -1, high: 1 }));
+  const drawn = (correlation: number, steps: number, noise?: Float64Array): number[] => {
+    const random = new Random(3);
+    const actions = new Float32Array(1);
+    return Array.from({ length: steps }, () => {
+      distribution.sample({ inputs: Float32Array.of(0.2, Math.log(0.5)), row: 0, actions, ...(noise && { noise }) }, random, {
+        correlation,
+      });
+      return (Math.atanh(actions[0] as number) - 0.2) / 0.5;
+    });
+  };
+  const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
+  const lasting = drawn(0.9, 40_000, new Float64Array(1));
+  expect(mean(lasting)).toBeCloseTo(0, 1);
+  expect(mean(lasting.map((each) => each ** 2))).toBeCloseTo(1, 1);
+  expect(mean(lasting.slice(1).map((each, at) => each * (lasting[at] as number)))).toBeCloseTo(0.9, 1);
+  // The first step has nothing to keep, and a policy without a memory of noise draws independently.
+  const independent = drawn(0, 3);
+  expect(drawn(0.9, 1, new Float64Array(1))).toEqual(independent.slice(0, 1));
+  expect(drawn(0.9, 3)).toEqual(independent);
 });
 
 test("a space without a distribution is refused", () => {

@@ -31,6 +31,8 @@ export interface Exploration {
   readonly epsilon?: number;
   /** Whether all actions of the space are equally likely. Default: false. */
   readonly isRandom?: boolean;
+  /** The correlation of the noise of a squashed policy with that of the step before. Default: 0. */
+  readonly correlation?: number;
   /** Noise on the actions of a deterministic policy. Default: none. */
   readonly noise?: {
     readonly type: "GaussianNoise" | "OrnsteinUhlenbeckNoise";

@@ -1,7 +1,7 @@
 /**
  * Numbers between bounds, as SAC, TD3 and DDPG have them: actions of the policy lie between -1 and 1, which span the bounds of the environment.
  *
- * `SquashedActions` are drawn from a normal distribution and squashed by tanh. `DeterministicActions` are the squashed numbers of the network, with noise while exploring: independent, or one that
+ * `SquashedActions` are drawn from a normal distribution and squashed by tanh; draws of one episode may be correlated. `DeterministicActions` are the squashed numbers of the network, with noise while exploring: independent, or one that
  * drifts within an episode (Ornstein and Uhlenbeck).
  */
 import { describeValue } from "../../core/internal.ts";
@@ -53,13 +53,13 @@ export class SquashedActions extends BoundedActions {
     this.inputSize = 2 * this.size;
   }
 
-  sample({ inputs, row, actions }: Draw, random: Random): number {
+  sample({ inputs, row, actions, noise }: Draw, random: Random, { correlation = 0 }: Exploration = {}): number {
     const { size } = this;
     let logp = 0;
     for (let at = 0; at < size; at += 1) {
       const mean = inputs[row * 2 * size + at] as number;
       const log = Math.min(LOG_DEVIATION_MAX, Math.max(LOG_DEVIATION_MIN, inputs[row * 2 * size + size + at] as number));
-      const normal = random.normal();
+      const normal = correlation === 0 ? random.normal() : correlated(noise, row * size + at, { random, correlation });
       const before = mean + Math.exp(log) * normal;
       actions[row * size + at] = Math.tanh(before);
       logp -= 0.5 * normal ** 2 + log + HALF_LOG_2_PI + 2 * (Math.LN2 - before - Math.log1p(Math.exp(-2 * before)));
@@ -70,6 +70,19 @@ export class SquashedActions extends BoundedActions {
   choose({ inputs, row, actions }: Draw): void {
     for (let at = 0; at < this.size; at += 1) actions[row * this.size + at] = Math.tanh(inputs[row * 2 * this.size + at] as number);
   }
+}
+
+/** A normal number that keeps a part of the one before it in the episode. Alone, each is distributed as without correlation. */
+function correlated(
+  states: Float64Array | undefined,
+  at: number,
+  { random, correlation }: { random: Random; correlation: number },
+): number {
+  const fresh = random.normal();
+  const before = states?.[at] ?? 0;
+  const after = before === 0 ? fresh : correlation * before + Math.sqrt(1 - correlation ** 2) * fresh;
+  if (states !== undefined) states[at] = after;
+  return after;
 }
 
 /** The distribution behind the numbers of a network: means, then log deviations. */

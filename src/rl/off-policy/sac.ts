@@ -4,11 +4,12 @@
  * `target = R_n + gamma^n (1 - terminated) (min Q'(s_n, a') - alpha log pi(a'))` with a drawn `a'`. Critics have the Huber loss, weighted by importance. The actor's loss is
  * `mean(alpha log pi(a) - min Q(s, a))`, and alpha's `-log alpha (log pi(a) + targetEntropy)`. For choices the expectations are sums over all of them.
  */
-import { custom, flag, type OptionSet } from "../../core/internal.ts";
+import { custom, flag, number, type OptionSet } from "../../core/internal.ts";
 import { type Adam, Layer, noGrad, Random, type RandomState, type Tensor, withRandom } from "../../tensor/index.ts";
 import { AlgorithmConfig, type PartDefaults } from "../config/algorithm-config.ts";
 import { registerAlgorithm } from "../config/algorithm-registry.ts";
 import { isAtLeastZero, positive, type ValuesOf } from "../config/option-tables.ts";
+import type { Exploration } from "../distributions/action-distribution.ts";
 import { squashedNormal } from "../distributions/bounded-actions.ts";
 import type { PolicyKind } from "../distributions/choose-distribution.ts";
 import { RLError } from "../errors.ts";
@@ -45,6 +46,11 @@ const TRAINING = {
     targetEntropy: custom<number | "auto">('"auto" or a finite number is needed', "auto", (value) =>
       value === "auto" || (typeof value === "number" && Number.isFinite(value)) ? "ok" : "wrong type",
     ),
+    /**
+     * The correlation of an action's noise with that of the step before, while sampling. Numbers near 1 push into one direction for longer, as generalized state-dependent exploration
+     * does. Ray has no such noise.
+     */
+    noiseCorrelation: number("a number from 0 to below 1 is needed", 0, (value) => value >= 0 && value < 1),
   },
 };
 
@@ -191,6 +197,10 @@ export class SACConfig extends AlgorithmConfig<SACTraining> {
   }
 }
 
-export class SAC extends ReplayAlgorithm<SACTraining> {}
+export class SAC extends ReplayAlgorithm<SACTraining> {
+  protected override get exploration(): Exploration {
+    return { correlation: this.values.training.noiseCorrelation };
+  }
+}
 
 registerAlgorithm("SAC", SACConfig);

@@ -231,6 +231,10 @@ class _Form:
             return [self._value(each, part, form) for each, part, form in zip(value, space.spaces, json["spaces"])]
         return self._numpy.asarray(value).astype(self._dtype_of(json), copy=True).reshape(-1)
 
+    def given(self, value):
+        """Reads an action that stands alone."""
+        return self._given(value, self._space, self.json)
+
     def read(self, column, index, count):
         """Reads the action of an environment."""
         if self._kind in ("Dict", "Tuple", "Text"):

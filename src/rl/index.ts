@@ -38,7 +38,14 @@ export type {
 } from "./environments/env.ts";
 export { makeEnv, makeMultiAgentEnv, makeVectorEnv, type VectorEnvOptions } from "./environments/make-env.ts";
 export type { MultiAgentEnv, MultiAgentResetResult, MultiAgentStepResult } from "./environments/multi-agent/multi-agent-env.ts";
-export { gymnasium, type GymnasiumOptions, type GymnasiumSource } from "./environments/python/python-source.ts";
+export {
+  gymnasium,
+  type GymnasiumOptions,
+  type GymnasiumSource,
+  pettingZoo,
+  type PettingZooOptions,
+  type PettingZooSource,
+} from "./environments/python/python-source.ts";
 export { type EnvClass, type EnvSource, makeMultiAgent, type MultiAgentSource, registerEnv } from "./environments/registry.ts";
 export { Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, type LearnerState } from "./learners/learner.ts";
 export { type LossBatch, type LossContext, OnPolicyLearner } from "./learners/on-policy-learner.ts";

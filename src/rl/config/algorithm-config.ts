@@ -7,7 +7,7 @@
 import { describeValue, isPlainObject, nearNames, type OptionSet, readOptions } from "../../core/internal.ts";
 import { type ClassDefinition, TRAINABLE } from "../../runs/trainable.ts";
 import { prepared } from "../environments/make-env.ts";
-import type { GymnasiumSource } from "../environments/python/python-source.ts";
+import type { GymnasiumSource, PettingZooSource } from "../environments/python/python-source.ts";
 import {
   type EnvClass,
   type EnvSource,
@@ -110,9 +110,9 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The learner of the algorithm. */
   abstract readonly defaultLearner: LearnerClass;
 
-  /** The environment: an id such as `"CartPole-v1"`, a registered name, a class, `makeMultiAgent(...)`, `gymnasium(id)`, or a class of Python (`python.actor`). */
+  /** The environment: an id such as `"CartPole-v1"`, a registered name, a class, `makeMultiAgent(...)`, `gymnasium(id)`, `pettingZoo(id)`, or a class of Python (`python.actor`). */
   environment<C extends EnvClass>(
-    source: string | MultiAgentSource | GymnasiumSource | PythonEnvClass | C,
+    source: string | MultiAgentSource | GymnasiumSource | PettingZooSource | PythonEnvClass | C,
     options?: EnvironmentOptions<C>,
   ): this {
     this.#set("environment", options);

@@ -2,7 +2,8 @@
 import { isPlainObject } from "../../core/internal.ts";
 import { isMarkedDomain, type MarkedDomain } from "../../runs/domain.ts";
 
-type Leaf = string | number | boolean | bigint | symbol | null | undefined | readonly unknown[] | ((...args: never[]) => unknown);
+type Code = ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown);
+type Leaf = string | number | boolean | bigint | symbol | null | undefined | readonly unknown[] | Code;
 
 /** A value, a domain of such values, or an object with domains in it. */
 export type Tunable<V> = V | MarkedDomain<V> | (V extends Leaf ? never : { readonly [K in keyof V]: Tunable<V[K]> });

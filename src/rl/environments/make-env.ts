@@ -13,6 +13,7 @@ import { LoopedEnv } from "./looped-env.ts";
 import { AgentCopies } from "./multi-agent/agent-copies.ts";
 import { checkMultiAgentMembers, Game } from "./multi-agent/game.ts";
 import { isMultiAgent, type MultiAgentEnv } from "./multi-agent/multi-agent-env.ts";
+import { PythonGame, PythonGames, withGameSpaces } from "./python/python-game.ts";
 import { PythonVectorEnv, withSpaces } from "./python/python-vector-env.ts";
 import { classOf, type EnvSource, type EnvSpec, findEnv } from "./registry.ts";
 import { SingleEnv, TimeLimit } from "./single-env.ts";
@@ -63,7 +64,9 @@ export async function prepared(spec: EnvSpec, envConfig: object): Promise<EnvSpe
     return { ...spec, copied: await prepared(spec.copied, ofCopies) };
   }
   if (spec.python === undefined) return spec;
-  return { ...spec, python: await withSpaces(spec.python, { name: spec.name, envConfig: checkedConfig(spec, envConfig) }) };
+  const place = { name: spec.name, envConfig: checkedConfig(spec, envConfig) };
+  const isGame = spec.python.recipe.kind === "pettingZoo";
+  return { ...spec, python: isGame ? await withGameSpaces(spec.python, place) : await withSpaces(spec.python, place) };
 }
 
 interface VectorRequest {
@@ -91,7 +94,12 @@ export async function makeMultiAgentEnv(source: EnvSource, envConfig: object = {
 
 /** The games of a runner: environments with several agents. @throws EnvironmentError where the class cannot be made or lacks a member */
 export function gamesOf(spec: EnvSpec, { envConfig, numEnvs, workerIndex, isChecked }: Omit<VectorRequest, "autoresetMode">): Game[] {
+  const { python, name } = spec;
+  const games = python?.games;
+  const shared = games && new PythonGames(python, { name, envConfig: checkedConfig(spec, envConfig), count: numEnvs, isChecked });
   return Array.from({ length: numEnvs }, (_, vectorIndex) => {
+    if (games !== undefined && shared !== undefined)
+      return new Game(new PythonGame(shared, vectorIndex, games), { name, isChecked, maxEpisodeSteps: undefined });
     const made = construct(spec, envConfig, { workerIndex, vectorIndex, numEnvs });
     if (!isMultiAgent(made)) throw new EnvironmentError(`Cannot use ${spec.name} for several agents: it has no observationSpaces`);
     return new Game(made, { name: spec.name, isChecked, maxEpisodeSteps: spec.maxEpisodeSteps });
@@ -139,6 +147,10 @@ function construct(
 ): Env | VectorEnv | MultiAgentEnv {
   checkedConfig(spec, envConfig);
   const { name, python } = spec;
+  if (python?.games !== undefined) {
+    const plan = { name, envConfig, count: 1, isChecked: context.isChecked ?? true };
+    return new PythonGame(new PythonGames(python, plan), 0, python.games);
+  }
   if (python !== undefined) return new PythonVectorEnv(python, { name, envConfig, context, isChecked: context.isChecked ?? true });
   if (spec.copied !== undefined) return copies(spec.copied, envConfig, { context, name: spec.name });
   const envClass = classOf(spec) as unknown as new (envConfig: object, context: VectorContext) => Env | VectorEnv | MultiAgentEnv;

@@ -17,7 +17,7 @@ import { StatelessCartPole } from "./games/stateless-cart-pole.ts";
 import { TicTacToe } from "./games/tic-tac-toe.ts";
 import { TwoStepGame } from "./games/two-step-game.ts";
 import type { MultiAgentEnv } from "./multi-agent/multi-agent-env.ts";
-import { type GymnasiumSource, pythonSourceOf, type PythonSpec } from "./python/python-source.ts";
+import { type GymnasiumSource, type PettingZooSource, pythonSourceOf, type PythonSpec } from "./python/python-source.ts";
 import { CliffWalking, CliffWalkingSlippery } from "./toy-text/cliff-walking.ts";
 import { FrozenLake, FrozenLake8x8 } from "./toy-text/frozen-lake.ts";
 import { Taxi } from "./toy-text/taxi.ts";
@@ -41,7 +41,7 @@ export class MultiAgentSource {
 }
 
 /** Everything that names an environment: an id, a class, `makeMultiAgent(...)`, or an environment of Python. */
-export type EnvSource = string | EnvClass | MultiAgentSource | GymnasiumSource | PythonEnvClass;
+export type EnvSource = string | EnvClass | MultiAgentSource | GymnasiumSource | PettingZooSource | PythonEnvClass;
 
 /** An environment that was found, in the form that travels to runners. */
 export interface EnvSpec {

@@ -11,9 +11,16 @@ import type { SpaceJson } from "../../spaces/space.ts";
 
 type RuntimeEnv = NonNullable<ActorOptions["runtimeEnv"]>;
 
+/** The agents of a game, and of each the spaces of observations and actions. */
+export interface GameSpaces {
+  readonly agents: readonly string[];
+  readonly spaces: readonly (readonly [observation: SpaceJson, action: SpaceJson])[];
+}
+
 /** How an actor of Python makes an environment. */
 type PythonRecipe =
   | { readonly kind: "gymnasium"; readonly id: string; readonly kwargs: object; readonly wrappers: "atari" | null }
+  | { readonly kind: "pettingZoo"; readonly id: string; readonly kwargs: object }
   | { readonly kind: "class"; readonly place: string; readonly name: string };
 
 export interface PythonSpec {
@@ -23,6 +30,8 @@ export interface PythonSpec {
   readonly numEnvs: number | undefined;
   /** Known once an environment has been made. */
   readonly spaces?: { readonly observation: SpaceJson; readonly action: SpaceJson } | undefined;
+  /** The same of a game of PettingZoo. */
+  readonly games?: GameSpaces | undefined;
 }
 
 export interface GymnasiumOptions {
@@ -75,9 +84,41 @@ export function gymnasium(id: string, options: GymnasiumOptions = {}): Gymnasium
   return new GymnasiumSource(id, { recipe: { kind: "gymnasium", id, kwargs, wrappers }, runtimeEnv, numEnvs });
 }
 
+export type PettingZooOptions = Omit<GymnasiumOptions, "wrappers">;
+
+const { wrappers: _, ...withoutWrappers } = OPTIONS.options;
+const GAME_OPTIONS = { of: "pettingZoo()", options: withoutWrappers };
+
+/** A game of PettingZoo. Made by `pettingZoo`. */
+export class PettingZooSource {
+  readonly name: string;
+  readonly python: PythonSpec;
+
+  constructor(name: string, python: PythonSpec) {
+    this.name = name;
+    this.python = python;
+  }
+}
+
+/**
+ * A game of Python's PettingZoo, for `.environment()` and `makeMultiAgentEnv`. Agents move at once where the module has `parallel_env()`, else one by one.
+ *
+ * @param id - `family/name`, or the name of a module with `parallel_env()` or `env()`
+ * @example
+ * new PPOConfig().environment(pettingZoo("classic/tictactoe_v3"));
+ */
+export function pettingZoo(id: string, options: PettingZooOptions = {}): PettingZooSource {
+  if (typeof id !== "string" || !/^\w+(\/\w+|(\.\w+)*)$/.test(id))
+    throw new TypeError(
+      `Cannot name a game of PettingZoo: an id such as "classic/tictactoe_v3", or a module, is needed: received ${describeValue(id)}`,
+    );
+  const { kwargs = {}, numEnvs, runtimeEnv } = readOptions(options, GAME_OPTIONS);
+  return new PettingZooSource(id, { recipe: { kind: "pettingZoo", id, kwargs }, runtimeEnv, numEnvs });
+}
+
 /** The environment of Python behind a source; `undefined` for other sources. @throws TypeError for a function of Python */
 export function pythonSourceOf(source: unknown): { readonly name: string; readonly python: PythonSpec } | undefined {
-  if (source instanceof GymnasiumSource) return source;
+  if (source instanceof GymnasiumSource || source instanceof PettingZooSource) return source;
   const code = pythonCodeOf(source);
   if (code === undefined) return undefined;
   const { kind, place, name, options } = code;

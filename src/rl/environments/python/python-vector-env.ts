@@ -4,11 +4,7 @@
  * An iteration of the environment is one call: actions there, columns back, those of 64 KB and more through shared memory. The actor starts with the first reset and belongs to its runner, with which it ends.
  * An exception of Python becomes an `EnvironmentError` with the traceback; the death of the process an `EnvironmentDiedError`, after which a runner is replaced.
  */
-import { ActorDiedError, type ActorHandle, ActorUnavailableError, kill, TaskError, terminate } from "../../../core/index.ts";
-import { messageOf } from "../../../core/internal.ts";
-import { python } from "../../../python/python.ts";
-import { EnvironmentDiedError, EnvironmentError } from "../../errors.ts";
-import { LEAVE_WITHIN_MS } from "../../limits.ts";
+import { EnvironmentError } from "../../errors.ts";
 import type { ColumnData } from "../../spaces/columns.ts";
 import type { Space, SpaceJson } from "../../spaces/space.ts";
 import { spaceFromJson } from "../../spaces/space-json.ts";
@@ -22,6 +18,7 @@ import {
   type VectorResetResult,
   type VectorStepResult,
 } from "../env.ts";
+import { PythonProcess } from "./python-process.ts";
 import type { PythonSpec } from "./python-source.ts";
 
 interface ResetAnswer {
@@ -49,63 +46,30 @@ interface Places {
   readonly isChecked: boolean;
 }
 
-/** The calls of one actor, whose errors name the environment. */
-class PythonProcess {
-  readonly #handle: ActorHandle<PythonActor>;
-  readonly #name: string;
+const ACTOR = { file: "shoal._rl_environments", actor: "VectorEnvActor" };
 
-  constructor({ recipe, runtimeEnv }: PythonSpec, name: string) {
-    const actorClass = python.actor<PythonActor, [recipe: object]>("shoal._rl_environments", "VectorEnvActor", {
-      numCpus: 0,
-      ...(runtimeEnv === undefined ? {} : { runtimeEnv }),
-    });
-    this.#handle = actorClass.remote(recipe);
-    this.#name = name;
-  }
-
-  async open(places: Places): Promise<NonNullable<PythonSpec["spaces"]>> {
-    const { context, isChecked, envConfig } = places;
-    return await this.#call("construct", () =>
-      this.#handle.open.remote(context.numEnvs ?? 1, context.autoresetMode ?? "nextStep", isChecked, envConfig),
+async function opened(
+  spec: PythonSpec,
+  places: Places,
+): Promise<{ process: PythonProcess<PythonActor>; spaces: NonNullable<PythonSpec["spaces"]> }> {
+  const { name, context, isChecked, envConfig } = places;
+  const process = new PythonProcess<PythonActor>(spec, name, ACTOR);
+  try {
+    const spaces = await process.call("construct", (handle) =>
+      handle.open.remote(context.numEnvs ?? 1, context.autoresetMode ?? "nextStep", isChecked, envConfig),
     );
-  }
-
-  async reset({ seed, options, mask }: VectorResetOptions): Promise<ResetAnswer> {
-    const which = mask === undefined ? null : Array.from(mask.entries()).flatMap(([index, flag]) => (flag === 0 ? [] : [index]));
-    return await this.#call("reset", () => this.#handle.reset.remote(seed ?? null, options ?? null, which));
-  }
-
-  async step(actions: ColumnData): Promise<StepAnswer> {
-    return await this.#call("step", () => this.#handle.step.remote(actions));
-  }
-
-  async #call<R>(what: string, run: () => PromiseLike<R>): Promise<R> {
-    try {
-      return await run();
-    } catch (error) {
-      if ([ActorDiedError, ActorUnavailableError].some((type) => error instanceof type))
-        throw new EnvironmentDiedError(`Cannot ${what} ${this.#name}: its Python process ended: ${messageOf(error)}`, { cause: error });
-      const thrown = error instanceof TaskError ? (error.cause ?? error) : error;
-      throw new EnvironmentError(`Cannot ${what} ${this.#name}: it threw ${messageOf(thrown)}`, { cause: thrown });
-    }
-  }
-
-  async end(): Promise<void> {
-    try {
-      await this.#handle.close.options({ timeoutMs: LEAVE_WITHIN_MS }).remote();
-      await terminate(this.#handle);
-    } catch {
-      await kill(this.#handle).catch(() => {});
-    }
+    return { process, spaces };
+  } catch (error) {
+    await process.end();
+    throw error;
   }
 }
 
 /** Asks an environment of Python for its spaces. @throws EnvironmentError where it cannot be made */
 export async function withSpaces(spec: PythonSpec, { name, envConfig }: { name: string; envConfig: object }): Promise<PythonSpec> {
   if (spec.spaces !== undefined) return spec;
-  const process = new PythonProcess(spec, name);
+  const { process, spaces } = await opened(spec, { name, envConfig, context: { numEnvs: 1 }, isChecked: true });
   try {
-    const spaces = await process.open({ name, envConfig, context: { numEnvs: 1 }, isChecked: true });
     for (const space of Object.values<SpaceJson>(spaces)) void spaceFromJson(space);
     return { ...spec, spaces };
   } finally {
@@ -120,7 +84,7 @@ export class PythonVectorEnv implements VectorEnv {
   readonly actionSpace: Space;
   readonly #spec: PythonSpec;
   readonly #places: Places;
-  #process: PythonProcess | undefined;
+  #process: PythonProcess<PythonActor> | undefined;
 
   /** @param spec - with its spaces */
   constructor(spec: PythonSpec, places: Places) {
@@ -136,18 +100,16 @@ export class PythonVectorEnv implements VectorEnv {
   }
 
   async reset(options: VectorResetOptions = {}): Promise<VectorResetResult> {
-    if (this.#process === undefined) {
-      const process = new PythonProcess(this.#spec, this.#places.name);
-      this.#process = process;
-      await process.open(this.#places);
-    }
-    const { observations, infos } = await this.#process.reset(options);
+    this.#process ??= (await opened(this.#spec, this.#places)).process;
+    const { seed, options: given, mask } = options;
+    const which = mask === undefined ? null : Array.from(mask.entries()).flatMap(([index, flag]) => (flag === 0 ? [] : [index]));
+    const { observations, infos } = await this.#process.call("reset", (handle) => handle.reset.remote(seed ?? null, given ?? null, which));
     return { observations, infos: this.#infosOf(infos) };
   }
 
   async step(actions: ColumnData): Promise<VectorStepResult> {
     if (this.#process === undefined) throw new EnvironmentError(`Cannot step ${this.#places.name}: it was not reset. Reset it first`);
-    const { infos, ...step } = await this.#process.step(actions);
+    const { infos, ...step } = await this.#process.call("step", (handle) => handle.step.remote(actions));
     return { ...step, infos: this.#infosOf(infos) };
   }
 

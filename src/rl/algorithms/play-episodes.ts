@@ -9,7 +9,7 @@ import { EpisodeEvents } from "../callbacks/episode-events.ts";
 import type { LoggedValues } from "../callbacks/metrics-logger.ts";
 import type { RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
 import type { Info, VectorEnv, VectorStepResult } from "../environments/env.ts";
-import { vectorEnvOf } from "../environments/make-env.ts";
+import { vectorChecks, vectorEnvOf } from "../environments/make-env.ts";
 import type { EnvSpec } from "../environments/registry.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
 import type { AgentReturn } from "../runners/env-runner.ts";
@@ -57,6 +57,7 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Played> {
   const { built, explore, signal, share } = request;
   const numEnvs = share.episodes.length;
   const env = vectorEnvOf(request.env, { ...request, numEnvs, workerIndex: 0, autoresetMode: "sameStep" });
+  const checks = request.isChecked ? vectorChecks(request.env, env) : undefined;
   const { firstEnv, seed } = share;
   const randoms = share.episodes.map((_, index) => new Random(seed, "evaluation actions", firstEnv + index));
   const policy = new Policy(built, new Random(seed, "evaluation noise"));
@@ -69,12 +70,14 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Played> {
   try {
     await book.events.created();
     const first = await env.reset({ seed: new Random(seed, "evaluation").integer(2 ** 31) + firstEnv });
+    checks?.reset(first);
     observer.begin(first.observations, obs);
     for (let index = 0; index < numEnvs; index += 1) book.events.begin(index, first.infos[index]);
     while (!book.isFull) {
       const isActing = (index: number): boolean => book.ended[index] === 0;
       const drawn = policy.act(obs, { rows: numEnvs, explore, into: actions, states, randoms, isActing });
       const result = await env.step(actions);
+      checks?.step(result);
       const { observations, rewards, terminateds, truncateds } = result;
       const starts = env.autoresetMode === "nextStep" ? book.ended : terminateds.map((flag, index) => flag | (truncateds[index] as number));
       observer.step(observations, { actions: drawn, rewards, starts, finals: [] }, obs);

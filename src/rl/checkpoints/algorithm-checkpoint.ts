@@ -110,17 +110,43 @@ export async function readAlgorithmFile(path: string): Promise<AlgorithmFile> {
   if (!isPlainObject(file) || file["format"] !== "shoal-rl")
     throw new RLError(`Cannot read a checkpoint: ${ALGORITHM} in ${folder} is not of shoal/rl: received ${describeValue(file)}`);
   const { formatVersion } = file;
-  if (typeof formatVersion !== "number" || formatVersion > FORMAT_VERSION)
+  if (!Number.isSafeInteger(formatVersion) || (formatVersion as number) < 1 || (formatVersion as number) > FORMAT_VERSION)
     throw new RLError(
       `Cannot read a checkpoint: ${folder} has format version ${describeValue(formatVersion)}, and this version of Shoal reads up to ${FORMAT_VERSION}. Install a newer one`,
     );
-  return formatVersion === 1 ? fromVersion1(file) : (file as unknown as AlgorithmFile);
+  const today = formatVersion === 1 ? fromVersion1(file) : file;
+  checkParts(today, folder);
+  return today as unknown as AlgorithmFile;
+}
+
+/** Refuses a file without the parts that every checkpoint has. @throws RLError that names the first */
+function checkParts(file: Record<string, unknown>, folder: string): void {
+  const refuse = (path: string, kind: string): RLError =>
+    new RLError(`Cannot read a checkpoint: ${path} is missing or no ${kind}: ${ALGORITHM} in ${folder} is damaged. Use another checkpoint`);
+  const part = (of: Record<string, unknown>, name: string, path = name): Record<string, unknown> => {
+    const value = of[name];
+    if (isPlainObject(value)) return value;
+    throw refuse(path, "object");
+  };
+  for (const name of ["algorithm", "save"]) if (typeof file[name] !== "string") throw refuse(name, "text");
+  const modules = part(file, "modules");
+  for (const id of Object.keys(modules)) {
+    const spaces = part(part(modules, id, `modules.${id}`), "spaces", `modules.${id}.spaces`);
+    for (const kind of ["observation", "action"]) part(spaces, kind, `modules.${id}.spaces.${kind}`);
+  }
+  const progress = part(file, "progress");
+  for (const name of ["trainingIteration", "timeTotalMs", "envSteps", "episodes"])
+    if (typeof progress[name] !== "number") throw refuse(`progress.${name}`, "number");
+  for (const name of ["returns", "lengths"]) if (!Array.isArray(progress[name])) throw refuse(`progress.${name}`, "list");
+  const config = part(file, "config");
+  part(config, "given", "config.given");
+  if (!Array.isArray(config["code"])) throw refuse("config.code", "list");
 }
 
 /** Puts the parts of the one module where today's version has them. */
-function fromVersion1(file: Record<string, unknown>): AlgorithmFile {
+function fromVersion1(file: Record<string, unknown>): Record<string, unknown> {
   const { spaces, connectors = [], learner, ...others } = file;
-  return { ...others, modules: { [DEFAULT_MODULE_ID]: { spaces, connectors, learner } } } as unknown as AlgorithmFile;
+  return { ...others, modules: { [DEFAULT_MODULE_ID]: { spaces, connectors, learner } } };
 }
 
 /** Sets the weights of a module from a checkpoint. */
@@ -153,9 +179,14 @@ export function savedModule(modules: AlgorithmFile["modules"], moduleId: string,
 export async function readRunners(path: string, { save }: AlgorithmFile): Promise<readonly (object | null)[]> {
   const environments = joinPath(new Checkpoint(path).path, ENVIRONMENTS);
   const text = await readTextIfThere(environments);
-  const states = text === undefined ? undefined : (JSON.parse(text) as { save: string; runners: readonly (object | null)[] });
-  if (states?.save !== save) throw mixed(environments);
-  return states.runners;
+  let states: unknown;
+  try {
+    states = text === undefined ? undefined : JSON.parse(text);
+  } catch (cause) {
+    throw new RLError(`Cannot read a checkpoint: ${environments} is no JSON: the file is damaged`, { cause });
+  }
+  if (!isPlainObject(states) || states["save"] !== save || !Array.isArray(states["runners"])) throw mixed(environments);
+  return states["runners"] as (object | null)[];
 }
 
 async function readArrays(path: string, save: string): Promise<NamedArrays> {

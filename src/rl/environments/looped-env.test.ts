@@ -113,6 +113,29 @@ test("in the same step, the ended episode's observation and info are in infos", 
   expect(infos).toEqual([{ finalObservation: Float32Array.of(2), finalInfo: { at: 2 } }, { at: 2 }]);
 });
 
+test("the last observation stays where an environment writes the next one into the same arrays", async () => {
+  class Reusing implements Env<{ at: Float32Array }, number> {
+    readonly observationSpace = new Dict<{ at: Box }>({ at: new Box({ low: 0, high: 9, shape: [1] }) });
+    readonly actionSpace: Discrete = new Discrete(2);
+    readonly #observation = { at: new Float32Array(1) };
+
+    reset(): { observation: { at: Float32Array } } {
+      this.#observation.at[0] = 0;
+      return { observation: this.#observation };
+    }
+
+    step(): ReturnType<Env<{ at: Float32Array }>["step"]> {
+      this.#observation.at[0] = 7;
+      return { observation: this.#observation, reward: 0, terminated: true, truncated: false };
+    }
+  }
+  const env = await makeVectorEnv(Reusing, { autoresetMode: "sameStep" });
+  await env.reset();
+  const { observations, infos } = await env.step(Int32Array.of(0));
+  expect(observations).toEqual([{ at: Float32Array.of(0) }]);
+  expect(infos[0]?.["finalObservation"]).toEqual({ at: Float32Array.of(7) });
+});
+
 test("without autoreset a step after the end is refused, and a masked reset goes on", async () => {
   const env = await makeVectorEnv(Counter, { numEnvs: 2, autoresetMode: "disabled" });
   await env.reset();

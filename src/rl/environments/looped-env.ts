@@ -197,7 +197,10 @@ export class LoopedEnv implements VectorEnv {
     });
     if (this.autoresetMode !== "sameStep" || over.length === 0) return result();
     for (const index of over) {
-      const finalObservation = this.#observationLayout.read(this.#observations, index);
+      const { size } = this.#observationLayout;
+      const last = this.#observationLayout.read(this.#observations, index);
+      // The reset below may write into the arrays of this observation. Flat columns hold a copy already.
+      const finalObservation = size === undefined ? structuredClone(last) : last;
       this.#infos[index] = { finalObservation, finalInfo: this.#infos[index] };
     }
     const started = this.#resetAll(over, () => ({}));

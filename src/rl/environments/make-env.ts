@@ -8,6 +8,7 @@ import { describeValue, isPlainObject } from "../../core/internal.ts";
 import { EnvironmentError } from "../errors.ts";
 import { AGENTS_MAX, ENVIRONMENTS_MAX } from "../limits.ts";
 import { checkMembers, envThrew } from "./check-env.ts";
+import { VectorChecks } from "./check-vector-env.ts";
 import { AUTORESET_MODES, type AutoresetMode, type Env, type VectorContext, type VectorEnv } from "./env.ts";
 import { LoopedEnv } from "./looped-env.ts";
 import { AgentCopies } from "./multi-agent/agent-copies.ts";
@@ -133,6 +134,11 @@ export function vectorEnvOf(spec: EnvSpec, { envConfig, numEnvs, autoresetMode, 
     envs.push(limited(next, spec));
   }
   return new LoopedEnv(envs, { autoresetMode, isChecked, name: spec.name });
+}
+
+/** The checks of a user's vector environment; `undefined` for other environments, which check themselves. */
+export function vectorChecks(spec: EnvSpec, env: VectorEnv): VectorChecks | undefined {
+  return spec.envClass !== undefined && env instanceof spec.envClass ? new VectorChecks(env, spec.name) : undefined;
 }
 
 function checkedConfig({ name }: EnvSpec, envConfig: object): object {

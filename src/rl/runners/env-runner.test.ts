@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { Box } from "../spaces/box.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import { LoopedEnv } from "../environments/looped-env.ts";
-import type { Env, VectorContext } from "../environments/env.ts";
+import { playEpisodes } from "../algorithms/play-episodes.ts";
+import type { Env, VectorContext, VectorEnv, VectorResetResult, VectorStepResult } from "../environments/env.ts";
 import type { EnvClass } from "../environments/registry.ts";
 import { DEFAULT_MODULE_ID } from "../modules/policy-mapping.ts";
 import { type Fragment, SEQUENCE_END } from "../sequences/fragment.ts";
@@ -75,4 +76,54 @@ test("the log-probability is that of the drawn action", async () => {
     expect(fragment.actionLogp[row]).toBeCloseTo(chosen - Math.log(Math.exp(first) + Math.exp(second)), 5);
   }
   expect(new Set(fragment.actions)).toEqual(new Set([0, 1]));
+});
+
+/** A vector environment whose results have one fault. */
+class Faulty implements VectorEnv {
+  readonly autoresetMode: "sameStep" = "sameStep" as const;
+  readonly observationSpace: Box = new Box({ low: 0, high: 9, shape: [1] });
+  readonly actionSpace: Discrete = new Discrete(2);
+  readonly numEnvs: number;
+  readonly #fault: object;
+
+  constructor({ fault }: { fault: object }, { numEnvs = 1 }: VectorContext) {
+    this.numEnvs = numEnvs;
+    this.#fault = fault;
+  }
+
+  reset(): VectorResetResult {
+    return { observations: new Float32Array(this.numEnvs), infos: Array.from({ length: this.numEnvs }, () => ({})) };
+  }
+
+  step(): VectorStepResult {
+    const flags = { terminateds: new Uint8Array(this.numEnvs), truncateds: new Uint8Array(this.numEnvs) };
+    return { ...this.reset(), ...flags, rewards: new Float64Array(this.numEnvs), ...this.#fault };
+  }
+}
+
+test.each<[object, string]>([
+  [{ rewards: Float64Array.of(1, Number.NaN) }, "step() returns finite rewards: received NaN"],
+  [{ rewards: Float64Array.of(1) }, "step() returns rewards, 2 numbers: received "],
+  [{ rewards: undefined }, "step() returns rewards, 2 numbers: received undefined"],
+  [{ truncateds: new Uint8Array(1) }, "step() returns truncateds, 2 numbers"],
+  [{ observations: new Float32Array(3) }, "step() returns observations, a column of the length 2: received "],
+  [{ observations: Float32Array.of(0, Number.NaN) }, "an observation of step() is not in the observation space"],
+  [{ infos: undefined }, "step() returns infos, a list of 2 objects: received undefined"],
+])("a vector environment with a fault is named, and so is the field: %o", async (fault, text) => {
+  const runner = new EnvRunner({ ...spec(Faulty), numEnvs: 2, envConfig: { fault } });
+  await expect(runner.sample({ steps: 4, explore: true })).rejects.toThrow(`Cannot use Faulty: ${text}`);
+  const built = runner.built;
+  const share = { firstEnv: 0, seed: 1, episodes: [1, 1], steps: undefined };
+  const request = { ...spec(Faulty), envConfig: { fault }, built, share, explore: true, callbacks: undefined, signal: undefined };
+  await expect(playEpisodes(request)).rejects.toThrow(`Cannot use Faulty: ${text}`);
+});
+
+test("disableEnvChecking leaves the checks of a vector environment out", async () => {
+  const runner = new EnvRunner({
+    ...spec(Faulty),
+    numEnvs: 2,
+    envConfig: { fault: { observations: Float32Array.of(99, 99) } },
+    isChecked: false,
+  });
+  expect((await runner.sample({ steps: 4, explore: true })).steps).toBe(4);
 });

@@ -12,7 +12,8 @@ import { EpisodeEvents } from "../callbacks/episode-events.ts";
 import type { LoggedValues } from "../callbacks/metrics-logger.ts";
 import type { RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
 import type { Info, VectorEnv, VectorStepResult } from "../environments/env.ts";
-import { vectorEnvOf } from "../environments/make-env.ts";
+import type { VectorChecks } from "../environments/check-vector-env.ts";
+import { vectorChecks, vectorEnvOf } from "../environments/make-env.ts";
 import type { EnvSpec } from "../environments/registry.ts";
 import { BREATH_MS } from "../limits.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
@@ -128,6 +129,7 @@ export class EnvRunner implements Runner {
   readonly #states: Float32Array;
   readonly #statesBefore: Float32Array;
   readonly #events: EpisodeEvents;
+  readonly #checks: VectorChecks | undefined;
   #isBegun = false;
 
   /** @throws EnvironmentError where the environments cannot be made */
@@ -135,6 +137,7 @@ export class EnvRunner implements Runner {
     const { numEnvs, firstEnv, seed, workerIndex, isChecked, envConfig } = spec;
     this.#spec = spec;
     this.env = vectorEnvOf(spec.env, { envConfig, numEnvs, autoresetMode: "sameStep", workerIndex, isChecked });
+    this.#checks = isChecked ? vectorChecks(spec.env, this.env) : undefined;
     if (this.env.autoresetMode === "disabled")
       throw new RLError(`Cannot sample from ${spec.env.name}: its autoresetMode is "disabled". Give it "nextStep" or "sameStep"`);
     this.built = buildModule(spec.module, this.env, seed);
@@ -181,8 +184,10 @@ export class EnvRunner implements Runner {
           writer.addRow(env, row);
         }
       distribution.toEnvironment(this.#actions, this.#envActions);
-      const result = this.env.step(this.#envActions);
-      this.#take(isThenable(result) ? await result : result, writer, over);
+      const stepped = this.env.step(this.#envActions);
+      const result = isThenable(stepped) ? await stepped : stepped;
+      this.#checks?.step(result);
+      this.#take(result, writer, over);
       if (this.#events.isWaiting) await this.#events.settle();
       if (performance.now() - breathedAt < BREATH_MS) continue;
       await new Promise((resolve) => void setImmediate(resolve));
@@ -207,7 +212,9 @@ export class EnvRunner implements Runner {
     if (this.#isBegun) return;
     const { seed, firstEnv } = this.#spec;
     const base = new Random(seed, "environments").integer(2 ** 31);
-    const { observations, infos } = await this.env.reset({ seed: base + firstEnv });
+    const result = await this.env.reset({ seed: base + firstEnv });
+    this.#checks?.reset(result);
+    const { observations, infos } = result;
     this.#observer.begin(observations, this.#obs);
     for (let env = 0; env < this.#spec.numEnvs; env += 1) this.#events.begin(env, infos[env]);
     this.#isBegun = true;

@@ -104,6 +104,15 @@ class Recall implements Env {
   }
 }
 
+test("an observation that is not finite does not stay in a mean-std filter", () => {
+  const pipeline = new ObservationPipeline(SPACES, { connectors: () => new MeanStdFilter() });
+  const observer = pipeline.observe(1, { training: true });
+  for (const value of [1, Number.NaN, 3, Number.POSITIVE_INFINITY])
+    observer.step(Float32Array.of(value), step([0], [0]), new Float32Array(1));
+  pipeline.merge(observer.increments());
+  expect(pipeline.getStates()).toEqual([{ count: 2, mean: [2], squares: [2] }]);
+});
+
 test("PPO learns what is only seen before through FrameStack, a filter and clipped rewards, and evaluates and acts alike", async () => {
   await using algorithm = await new PPOConfig()
     .environment(Recall, { clipRewards: true })

@@ -59,6 +59,8 @@ export class MeanStdFilter extends Connector {
   }
 
   #count(environment: number, row: Float32Array): void {
+    // A single NaN would stay in the moments, and so in all later observations.
+    if (!row.every(Number.isFinite)) return;
     let moments = this.#new.get(environment);
     if (moments === undefined) {
       moments = momentsOf(row.length);

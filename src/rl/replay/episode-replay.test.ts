@@ -133,6 +133,18 @@ test.each([() => new UniformChoice(), () => new PriorityChoice(0.6)])("a restore
   expect([other.size, other.steps]).toEqual([replay.size, replay.steps]);
 });
 
+test.each([Number.NaN, Number.POSITIVE_INFINITY])(
+  "a priority of %d makes its entry the least likely, and spoils no other draw",
+  (priority) => {
+    const choice = new PriorityChoice(0.6);
+    for (let slot = 0; slot < 8; slot += 1) choice.add(slot);
+    choice.update(3, priority);
+    const { slots, weights } = choice.sample(400, new Random(1), 0.4);
+    expect(Array.from(new Set(slots)).toSorted((one, other) => one - other)).toEqual([0, 1, 2, 4, 5, 6, 7]);
+    expect(weights.every(Number.isFinite)).toBe(true);
+  },
+);
+
 test("a state of a buffer of another capacity is refused", () => {
   const replay = buffer(20);
   replay.add(fragment([0, 1, 19, CUT]));

@@ -139,7 +139,8 @@ export class PriorityChoice implements SlotChoice {
 
   update(slot: number, priority: number): void {
     if (this.#tree.get(slot) === 0) return;
-    const bounded = Math.max(PRIORITY_MIN, priority);
+    // The loss of this entry was not finite: a NaN in the tree would spoil all draws, and the largest priority would draw the entry again and again.
+    const bounded = Number.isFinite(priority) ? Math.max(PRIORITY_MIN, priority) : PRIORITY_MIN;
     this.#largest = Math.max(this.#largest, bounded);
     this.#tree.set(slot, bounded ** this.#alpha);
   }

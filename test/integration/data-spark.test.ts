@@ -76,7 +76,7 @@ test("folders of Delta Lake and Hudi are refused, and files that are named are r
     const { files } = await data.range(3).writeParquet(table);
     mkdirSync(join(table, log));
     await expect(data.readParquet(`${table}/`).count()).rejects.toMatchObject({
-      message: `readParquet: ${table} is a table of ${format}, whose log ${log} tells which of its files have its rows`,
+      message: `Cannot call readParquet: ${table} is a table of ${format}, whose log ${log} tells which of its files have its rows`,
       hint: expect.stringContaining("paths of these files"),
     });
     expect(await data.readParquet(files).count()).toBe(3);

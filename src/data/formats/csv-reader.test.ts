@@ -405,7 +405,7 @@ test("a value that does not fit names its place, its type and the remedy", async
     const error = await errorOf(longFile(`${end}7,${value}\n`));
     expect(error.message).toMatch(
       new RegExp(
-        `^a\\.csv: row ${rows + 2} \\(line ${rows + 3}\\) has "${value}" in column "v", and the column is int64, as the first 4\\d+ rows say`,
+        `^Cannot read a\\.csv: row ${rows + 2} \\(line ${rows + 3}\\) has "${value}" in column "v", and the column is int64, as the first 4\\d+ rows say`,
       ),
     );
     expect(error.hint).toContain(`schema: { "v": "${remedy}" }`);
@@ -427,7 +427,7 @@ test("ragged rows, open quotes and text behind quotes name row, line and byte", 
     "Cannot read a.csv: row 1 (line 2, byte 4) opens a quote that the file does not close",
   );
   expect((await errorOf('a,"b\n')).message).toContain("opens a quote that the file does not close");
-  expect((await errorOf('a,b\n1,"2"x\n')).message).toBe("a.csv: row 1 (line 2, byte 9) goes on behind a closing quote");
+  expect((await errorOf('a,b\n1,"2"x\n')).message).toBe("Cannot read a.csv: row 1 (line 2, byte 9) goes on behind a closing quote");
   expect((await errorOf(TRICKY)).message).toContain("goes on behind a closing quote");
 });
 
@@ -537,7 +537,7 @@ test("other encodings, by their names or by a mark, and where they are wrong", a
     hint: expect.stringMatching(/^name the encoding that the file has, such as encoding: "windows-1252"; encodingErrors/),
   });
   expect((await errorOf(Buffer.from("a,b\n1,2,3\n", "utf16le"), { encoding: "utf-16le" })).message).toBe(
-    "a.csv: row 1 (line 2, byte 4 of its text in UTF-8) has 3 fields, and the header has 2",
+    "Cannot read a.csv: row 1 (line 2, byte 4 of its text in UTF-8) has 3 fields, and the header has 2",
   );
 });
 

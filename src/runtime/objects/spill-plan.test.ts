@@ -2,6 +2,7 @@
  * When the store spills and what: marks, the oldest first, nobody waited for, and what happens when the disk fails.
  */
 import { beforeEach, describe, expect, test } from "vitest";
+import { checked } from "../../../sim/checked.ts";
 import type { ProcessId } from "../base/ids.ts";
 import type { ObjectLocation } from "./layout.ts";
 import { type SpillEffect, SpillPlan } from "./spill-plan.ts";
@@ -16,7 +17,7 @@ let plan: SpillPlan;
 let nowMs: number;
 
 beforeEach(() => {
-  ledger = new StoreLedger({ quotaBytes: 10 * MEGABYTE });
+  ledger = checked(new StoreLedger({ quotaBytes: 10 * MEGABYTE }));
   plan = new SpillPlan({ ledger });
   nowMs = 0;
 });
@@ -141,7 +142,7 @@ describe("a process that does not answer", () => {
 });
 
 test("a batch ends at a hundred megabytes, and the next one follows", () => {
-  ledger = new StoreLedger({ quotaBytes: 1000 * MEGABYTE });
+  ledger = checked(new StoreLedger({ quotaBytes: 1000 * MEGABYTE }));
   plan = new SpillPlan({ ledger });
   for (let index = 0; index < 15; index += 1) store(`a${index}`, { megabytes: 60 });
   expect(arenasOf(collected())).toEqual(["a0", "a1"]);

@@ -2,6 +2,7 @@
  * The daemon's book of the store: reuse of pages, deletion of files, counts of bytes, and events out of order.
  */
 import { describe, expect, test } from "vitest";
+import { checked } from "../../../sim/checked.ts";
 import type { ProcessId } from "../base/ids.ts";
 import type { ObjectLocation } from "./layout.ts";
 import { StoreLedger } from "./store-ledger.ts";
@@ -19,7 +20,7 @@ function ledgerWith(
   locations: ObjectLocation[],
   { writer = worker, owner = driver }: { writer?: ProcessId; owner?: ProcessId } = {},
 ): StoreLedger {
-  const ledger = new StoreLedger({ quotaBytes: 10 * MEGABYTE });
+  const ledger = checked(new StoreLedger({ quotaBytes: 10 * MEGABYTE }));
   for (const { arena, kind } of locations) ledger.arenaChanged({ process: writer, arena, kind, capacityBytes: 4 * MEGABYTE });
   for (const location of locations) ledger.sealed({ writer, owner, location });
   return ledger;

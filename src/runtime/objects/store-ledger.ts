@@ -9,6 +9,7 @@
  * arena deleted. Objects keep their location; the arena's name leads to the new place.
  */
 import type { ProcessId } from "../base/ids.ts";
+import { invariant } from "../base/invariant.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import type { ObjectLocation } from "./layout.ts";
 import { COLLECT_ABOVE, COLLECT_AGAIN_AFTER } from "./limits.ts";
@@ -376,6 +377,26 @@ export class StoreLedger {
     const objects = this.#arenas.get(keyOf({ arena, kind: "memory" }))?.objects.values() ?? [];
     for (const { location, moved } of objects) if (moved !== undefined) places.push([location.offset, moved.file, moved.fileOffset]);
     return places;
+  }
+
+  /** @throws Error where the counts differ from the objects, or an object is not at its place */
+  checkInvariants(): void {
+    const sums = { objects: 0, usedBytes: 0, diskBytes: 0 };
+    for (const [key, arena] of this.#arenas) {
+      invariant(key === keyOf(arena), `arena ${arena.arena} is under the name ${key}`);
+      let usedBytes = 0;
+      for (const [offset, { location, moved }] of arena.objects) {
+        invariant(location.offset === offset && keyOf(location) === key, `the object at ${placeOf(location)} is under ${key}/${offset}`);
+        if (location.kind === "disk" || moved !== undefined) sums.diskBytes += location.sizeBytes;
+        else usedBytes += extentBytesOf(location.sizeBytes);
+      }
+      invariant(arena.usedBytes === usedBytes, `arena ${arena.arena} counts ${arena.usedBytes} bytes, and its objects take ${usedBytes}`);
+      sums.objects += arena.objects.size;
+      sums.usedBytes += usedBytes;
+    }
+    const counted = { objects: this.#objects, usedBytes: this.#usedBytes, diskBytes: this.#diskBytes };
+    for (const name of ["objects", "usedBytes", "diskBytes"] as const)
+      invariant(counted[name] === sums[name], `${name} counts ${counted[name]}, and the objects are ${sums[name]}`);
   }
 
   // ---- bookkeeping

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { checked } from "../../../../sim/checked.ts";
 import type { ObjectId, ProcessId } from "../../base/ids.ts";
 import { RefLedger } from "./ref-ledger.ts";
 
@@ -9,7 +10,7 @@ const reader = "reader" as ProcessId;
 
 describe("the ref ledger", () => {
   test("frees an object when its owner and all readers have let go, in any order", () => {
-    const ledger = new RefLedger();
+    const ledger = checked(new RefLedger());
     ledger.add({ id, owner, holder: owner, count: 1 });
     ledger.add({ id, owner, holder: reader, count: 1 });
     expect(ledger.add({ id, owner: undefined, holder: owner, count: -1 })).toBeUndefined();
@@ -18,7 +19,7 @@ describe("the ref ledger", () => {
   });
 
   test("a release may overtake the hold that was registered for it", () => {
-    const ledger = new RefLedger();
+    const ledger = checked(new RefLedger());
     expect(ledger.add({ id, owner: undefined, holder: reader, count: -1 })).toBeUndefined();
     ledger.add({ id, owner, holder: owner, count: 1 });
     expect(ledger.add({ id, owner, holder: reader, count: 1 })).toBeUndefined();
@@ -26,7 +27,7 @@ describe("the ref ledger", () => {
   });
 
   test("a dead reader holds nothing, also what is sent to it later", () => {
-    const ledger = new RefLedger();
+    const ledger = checked(new RefLedger());
     ledger.add({ id, owner, holder: owner, count: 1 });
     ledger.add({ id, owner, holder: reader, count: 1 });
     expect(ledger.processGone(reader)).toEqual({ freed: [], orphaned: [] });
@@ -35,7 +36,7 @@ describe("the ref ledger", () => {
   });
 
   test("a hold for a dead reader frees nothing of which no other is known yet: those may be on their way", () => {
-    const ledger = new RefLedger();
+    const ledger = checked(new RefLedger());
     ledger.processGone(reader);
     expect(ledger.add({ id, owner, holder: reader, count: 1 })).toBeUndefined();
     ledger.add({ id, owner, holder: owner, count: 1 });
@@ -43,7 +44,7 @@ describe("the ref ledger", () => {
   });
 
   test("a dead owner's objects are named", () => {
-    const ledger = new RefLedger();
+    const ledger = checked(new RefLedger());
     ledger.add({ id, owner, holder: owner, count: 1 });
     ledger.add({ id, owner, holder: reader, count: 1 });
     expect(ledger.processGone(owner).orphaned).toEqual([id]);
@@ -60,7 +61,7 @@ describe("the ref ledger", () => {
           connections.push([{ holder, count: -1, owner: undefined }]);
         }
         connections[0]?.push({ holder: owner, count: -1, owner: undefined });
-        const ledger = new RefLedger();
+        const ledger = checked(new RefLedger());
         const freed: unknown[] = [];
         while (connections.some((queue) => queue.length > 0)) {
           const open = connections.filter((queue) => queue.length > 0);

@@ -8,6 +8,7 @@
  * Events may be repeated for processes that are gone: their holds are dropped and later ones ignored.
  */
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
+import { invariant } from "../../base/invariant.ts";
 
 interface Row {
   owner: ProcessId | undefined;
@@ -94,6 +95,17 @@ export class RefLedger {
   /** Tells whether a process is gone, so that its holds count no more. */
   isGone(holder: ProcessId): boolean {
     return this.#gone.has(holder) || (this.#goneNodes.size > 0 && this.#goneNodes.has(nodeTagOf(holder)));
+  }
+
+  /** @throws Error for a row without holds, or a hold of a process that is gone */
+  checkInvariants(): void {
+    for (const [id, { counts }] of this.#rows) {
+      invariant(counts.size > 0, `ref ${id} is counted although no process holds it`);
+      for (const [holder, count] of counts) {
+        invariant(count !== 0, `ref ${id} has a hold of ${holder} that counts nothing`);
+        invariant(!this.isGone(holder), `ref ${id} is held by ${holder}, which is gone`);
+      }
+    }
   }
 
   #freeIfUnheld(id: ObjectId, row: Row): FreedRef | undefined {

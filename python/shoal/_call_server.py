@@ -21,6 +21,8 @@ class CallServer:
         self.connection = connection
         self.caller_id = hello["processId"]
         self._link = hello.get("link")
+        self.prefix = hello.get("taskIdPrefix", "")
+        self._parent = (0, 0)
         self._answers = 0
         #: The last call with holds that was read.
         self._held_read = 0
@@ -73,8 +75,15 @@ class CallServer:
             self._credit(call_id, number)
         elif kind == message.STREAM_STOP:
             self._stop(call_id)
+        elif kind == message.CALL_PARENT:
+            self._parent_is(call_id, body)
         elif kind == message.WHY_CALL:
             self.connection.reply(call_id, self.worker.why(self._open.get(decode_header(header)["callId"])))
+
+    def _parent_is(self, call_id, body):
+        """Calls behind this message are made from that call."""
+        recorder = self.worker.recorder
+        self._parent = (0, 0) if recorder is None or not body else (recorder.caller_number(bytes(body).decode("latin-1")), call_id)
 
     def _call(self, kind, flags, call_id, number, header, body):
         is_actor_call = kind == message.ACTOR_CALL
@@ -84,6 +93,7 @@ class CallServer:
             facts = decode_header(header)
             number = facts["target"]
         job = Job(self, call_id, self._targets[number], is_actor_call)
+        job.parent = self._parent
         if facts is None:
             job.shape = _DEFAULT_SHAPE
             job.body = body

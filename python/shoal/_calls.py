@@ -15,6 +15,7 @@ from ._interrupts import TaskInterrupted
 from ._keywords import call_with
 from ._limits import SINGLE_ITEMS_MAX, TURN_AFTER_SECONDS
 from ._reading import ArgumentsLost
+from ._recorder import CANCELLED, FAILED, FINISHED
 from .values import Undefined
 
 #: The end of an actor, as a call that comes after all others.
@@ -26,7 +27,7 @@ EXITED = {"ending": "exited", "reason": "it called exit_actor()"}
 class Job:
     __slots__ = (
         "server", "worker", "call_id", "target", "shape", "args", "deps", "body", "num_returns", "name", "accelerators",
-        "is_actor_call", "is_remade", "is_cancelled", "is_ended", "stream", "began", "was_told", "group", "cancel_coroutine", "is_asynchronous",
+        "is_actor_call", "is_remade", "is_cancelled", "is_ended", "stream", "began", "was_told", "group", "cancel_coroutine", "is_asynchronous", "parent", "attempt", "record",
     )  # fmt: skip
 
     def __init__(self, server, call_id, target, is_actor_call):
@@ -55,6 +56,12 @@ class Job:
         self.cancel_coroutine = None
         #: It goes on by itself, as a coroutine.
         self.is_asynchronous = False
+        #: Of the call that made it: number of its caller in the record, 0 for none, and its call id.
+        self.parent = (0, 0)
+        #: How often it was tried before.
+        self.attempt = 0
+        #: Its place in the record while it runs.
+        self.record = None
 
     @property
     def wants_thread(self):
@@ -70,6 +77,7 @@ class Job:
         self.num_returns = header["numReturns"]
         self.accelerators = header.get("accelerators")
         self.is_remade = header.get("isRemade", False)
+        self.attempt = header.get("attempt", 0)
         if header.get("name") is not None:
             self.name = header["name"]
         if header.get("stream") is not None:
@@ -86,6 +94,7 @@ class Job:
         if self.target.max_calls is not None:
             self.worker.begins(self.target)
         self.began = time.perf_counter()
+        self._record()
         try:
             function = self.target.load(self.worker)
             args = self._arguments()
@@ -111,8 +120,31 @@ class Job:
             return self._drive()
         return self.answer(value)
 
+    def _record(self):
+        recorder = self.worker.recorder
+        if recorder is None or self.target.id == TERMINATE_METHOD:
+            return
+        function = recorder.function_number(self.name, self.worker.actor.id if self.is_actor_call else None)
+        caller = recorder.caller_number(self.server.prefix)
+        self.record = recorder.begins(function, caller, self.call_id, self.began, self.parent, self.attempt)
+
+    def _record_end(self, outcome, error=None):
+        """``outcome``: None where it has not begun."""
+        recorder, record = self.worker.recorder, self.record
+        if record is None or not recorder.is_own:
+            return
+        self.record = None
+        if outcome is None:
+            recorder.forget(record)
+            return
+        recorder.ends(record, outcome)
+        failure = None if error is None else recorder.failure_of(self.server.prefix, self.call_id, error)
+        if failure is not None:
+            self.worker.daemon.send(message.CALL_FAILED, failure)
+
     def _decline(self, lost):
         """It has not begun, and goes back to its caller with all that it would hold here."""
+        self._record_end(None)
         self.server.connection.send(message.TASK_DECLINED, {"lost": lost}, self.call_id)
         return self._end()
 
@@ -217,6 +249,7 @@ class Job:
             self.server.send_result(self.call_id, encoded, self.began)
         except BaseException as error:  # a value may do anything when it is looked at
             return self.answer_error(error)
+        self._record_end(FINISHED)
         return self._end()
 
     def _split(self, value):
@@ -231,6 +264,7 @@ class Job:
     def answer_error(self, error):
         if self.is_cancelled:
             return self.answer_cancelled()
+        self._record_end(FAILED, error)
         self.server.connection.send_numbered(
             message.RESULT, message.FLAG_ERROR, self.call_id, 0, self.worker.codec.error_bytes(error, self.name)
         )
@@ -240,6 +274,7 @@ class Job:
         """The caller has settled it already, and only learns that the call has ended."""
         if self.stream is not None:
             self.stream.close()
+        self._record_end(CANCELLED)
         self.server.connection.send_numbered(message.RESULT, 0, self.call_id, 0, b"\xc0")
         return self._end()
 

@@ -48,6 +48,7 @@ from ._proof import TLS_CHANNEL, CallerProof, plain_channel, prove_before, unix_
 from ._pump import Pump
 from ._read_links import ReadLinks
 from ._reading import read_arguments, read_value
+from ._recorder import new_recorder
 from ._refs import RefTable
 from ._registered import revive_registered
 from ._stacks import GuestStack, SideStack
@@ -131,6 +132,8 @@ class Worker:
         self.interrupts = Interrupts(configuration["interruptSlot"])
         self.outboxes = Outboxes(configuration["outbox"], self.process_id)
         self._unfinished = UnfinishedConnections(self.pump.after)
+        #: Before the daemon hears of this process, and looks for the file.
+        self.recorder = new_recorder(configuration["memoryDirectory"], self.process_id)
         self._listener = listen(configuration["address"])
         self.pump.add_reader(self._listener, self._accept)
         self._network = None

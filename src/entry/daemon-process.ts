@@ -18,6 +18,7 @@ import { ProcessLauncher } from "../runtime/node/workers/process-launcher.ts";
 import { createSpillDisk } from "../runtime/objects/spill-disk.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
 import { NodeUsageProbe } from "../runtime/os/machine/node-usage.ts";
+import { SegmentWriter } from "../runtime/os/history/segment-writer.ts";
 import { NodeOutput } from "../runtime/os/logs/node-output.ts";
 import { createMemoryProbe, pretendedMemoryBytes } from "../runtime/os/machine/memory-usage.ts";
 import { randomHex } from "../runtime/os/random.ts";
@@ -192,6 +193,8 @@ const daemon: NodeDaemon = new NodeDaemon({
   },
   usage: cluster === undefined ? undefined : new NodeUsageProbe({ folder: directories.spill }),
   logs: configuration.logs === undefined ? undefined : new NodeOutput({ folder: configuration.logs, onFailure: tellOutputFailure }),
+  history:
+    configuration.history === undefined ? undefined : new SegmentWriter({ ...configuration.history, nodeId, onFailure: tellOutputFailure }),
   createHead: (node) => {
     if (membership === undefined) return Head.hostedBy(node, { nowMs: () => performance.now(), extensions });
     return membership.headFor(node);

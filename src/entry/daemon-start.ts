@@ -21,6 +21,8 @@ export interface DaemonConfiguration extends Omit<LocalNodeOptions, "spillRoot" 
   sharesFolders?: boolean | undefined;
   /** Folder of the run's logs, for workers' output. Default: no files. */
   logs?: string | undefined;
+  /** Place and limits of the node's history. Default: no history. */
+  history?: { folder: string; bytesMax?: number | undefined; keptMs?: number | undefined } | undefined;
   /** The node is one of a cluster. */
   cluster?: ClusterConfiguration | undefined;
 }

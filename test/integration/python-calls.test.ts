@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { cancel, kill, type ObjectRef, put, python, ready, remote, TaskCancelledError } from "shoal";
+import { listTasks } from "shoal/state";
 import { describe, expect, test } from "vitest";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { collectGarbage, failureOf, storeUsedBytes, until, useFolder, useSession } from "./session.ts";
@@ -48,6 +49,29 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`calls from Python${unless(WITHOUT
   const later = remote(async (value: unknown) => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     return value;
+  });
+
+  test("calls of Python are listed as they run and end, with the error, the parent and the attempt", async () => {
+    const named = async (name: string) => (await listTasks({ filters: [["name", "=", name]], detail: true })).rows;
+    const gate = later.remote(1);
+    const slow = call("value_of", [gate]);
+    await slow;
+    await until(async () => (await named("value_of")).some(({ state }) => state === "FINISHED"), "the call to be recorded");
+    const [finished] = await named("value_of");
+    expect(finished).toMatchObject({ state: "FINISHED", type: "NORMAL_TASK", attemptNumber: 0, parentTaskId: null, errorMessage: null });
+    expect(finished?.durationMs).toBeGreaterThanOrEqual(0);
+    await expect(call("no_such_name_here")).rejects.toThrow("no_such_name_here");
+    await until(async () => (await named("no_such_name_here"))[0]?.state === "FAILED", "the failure to be recorded");
+    const [failed] = await named("no_such_name_here");
+    expect(failed?.errorType).toBe("TASK_EXECUTION_EXCEPTION");
+    expect(failed?.errorMessage).toMatch(/no_such_name_here/);
+    const inner = python.task<(values: unknown[]) => unknown>(NESTED, "value_of").options({ name: "from-outer" });
+    const outer = remote(async function outer() {
+      return await inner.remote([put(1)]);
+    });
+    await outer.remote();
+    await until(async () => (await named("from-outer"))[0]?.state === "FINISHED", "the nested call to be recorded");
+    expect((await named("from-outer"))[0]?.parentTaskId).toBe((await named("outer"))[0]?.taskId);
   });
 
   test("get gives values that are there, and waits for those that are not, on one CPU", async () => {

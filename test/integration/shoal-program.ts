@@ -19,6 +19,7 @@ interface Facts {
   joinToken: string;
   isContinued?: boolean;
   logs: string;
+  history?: string;
   dashboardUrl: string;
 }
 

@@ -6,9 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { until } from "./session.ts";
 import { useShoal } from "./shoal-program.ts";
 
-const { run: shoal, startHead, join: joinAgain, program } = useShoal();
+const { run: shoal, startHead, join: joinAgain, program, pidOf } = useShoal();
 
 interface Listed {
   rows: Record<string, unknown>[];
@@ -89,6 +90,52 @@ console.log("[]");
     2,
     expect.stringContaining("--last takes a time such as 60s, 5m or 2h: received 5 days"),
   ]);
+});
+
+test("the calls of a cluster that was killed are read from its folder, filtered, counted, and drawn", async () => {
+  const { history, nodeId } = await startHead("--num-cpus", "1");
+  expect(JSON.parse((await shoal("status", "--json")).stdout)).toMatchObject({ history });
+  await program(`
+import { init, remote, shutdown } from "shoal";
+await init({ address: "auto", logToDriver: false });
+const resize = remote(function resize(picture: number) { if (picture === 3) throw new RangeError("picture 3 is broken"); return picture; })
+  .options({ maxRetries: 0 });
+await Promise.allSettled(Array.from({ length: 20 }, (_, picture) => resize.remote(picture)));
+await shutdown();
+console.log("[]");
+`);
+  const folder = history ?? "";
+  const readRows = async () => (await json<Listed>("list", "tasks", "--from", folder)).rows;
+  await until(
+    async () => (await shoal("list", "tasks", "--from", folder)).exitCode === 0 && (await readRows()).length === 20,
+    "the history",
+  );
+  const jobEnded = async () => (await json<Listed>("list", "jobs", "--from", folder, "-f", "status=SUCCEEDED")).rows.length === 1;
+  await until(jobEnded, "the end of the program");
+  process.kill(pidOf(`the node ${nodeId}`), "SIGKILL");
+  await shoal("stop");
+  const failed = await json<Listed>("list", "tasks", "--from", folder, "-f", "state=FAILED", "--detail");
+  expect([failed.rows.length, failed.num_filtered, failed.total]).toEqual([1, 1, 20]);
+  expect(failed.rows[0]?.["error_message"]).toMatch(/^RangeError: picture 3 is broken\n {4}at resize/);
+  const pages = await json<Listed>("list", "tasks", "--from", folder, "--limit", "12");
+  const rest = await json<Listed>("list", "tasks", "--from", folder, "--limit", "12", "--page-token", pages.next_page_token ?? "");
+  expect(new Set([...pages.rows, ...rest.rows].map((row) => row["task_id"])).size).toBe(20);
+  expect((await shoal("summary", "tasks", "--from", folder)).stdout).toBe(
+    "NAME    TYPE         FAILED  FINISHED\nresize  NORMAL_TASK  1       19\n20 in all\n",
+  );
+  const nodes = await json<Listed>("list", "nodes", "--from", folder);
+  expect(nodes.rows.map((row) => row["node_id"])).toContain(nodeId);
+  const trace = join(mkdtempSync(join(tmpdir(), "shoal-timeline-")), "trace.json");
+  expect((await shoal("timeline", "--from", folder, "--filename", trace)).stdout).toBe(`20 calls are in ${trace}\n`);
+  const wrong = await shoal("list", "actors", "--from", folder);
+  expect([wrong.exitCode, wrong.stderr]).toEqual([
+    2,
+    expect.stringContaining("Cannot list actors: a history has jobs, nodes, tasks, workers"),
+  ]);
+  const missing = await shoal("list", "tasks", "--from", tmpdir());
+  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("there is no history in the folder")]);
+  const both = await shoal("list", "tasks", "--from", folder, "--address", "127.0.0.1:1");
+  expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining("--from and --address exclude each other")]);
 });
 
 const WRONG: [words: string[], exitCode: number, message: string][] = [

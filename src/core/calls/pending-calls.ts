@@ -5,6 +5,7 @@
  * begun, so that no call is listed twice. Filters are applied here; only the rows of a page are made and sent.
  */
 import type { ActorId, IdSource, JobId } from "../../runtime/base/ids.ts";
+import { CALL_COLUMNS, CALL_DETAIL_COLUMNS } from "../../runtime/observe/call-view.ts";
 import { type RowSource, selectItems, type StateRow } from "../../runtime/observe/select-rows.ts";
 import { specResources } from "../../runtime/scheduling/lease-spec.ts";
 import type { Of } from "../../runtime/wire/header-shape.ts";
@@ -34,21 +35,6 @@ interface Sent {
 
 /** A call without a beginning is newer than all that have begun. */
 const NOT_BEGUN_MS: number = Number.MAX_SAFE_INTEGER;
-const COLUMNS = [
-  "task_id",
-  "attempt_number",
-  "name",
-  "state",
-  "job_id",
-  "actor_id",
-  "type",
-  "func_or_class_name",
-  "node_id",
-  "worker_id",
-  "worker_pid",
-  "error_type",
-] as const;
-const DETAIL_COLUMNS = ["start_time_ms", "end_time_ms", "duration_ms", "error_message", "parent_task_id", "pending_reason"] as const;
 
 export function selectPending(parts: PendingParts, { resource, query, begun }: OpenCallsAsked): Of<typeof openCallsAnswer> {
   const source: RowSource<CallRecord> = {
@@ -59,7 +45,7 @@ export function selectPending(parts: PendingParts, { resource, query, begun }: O
   };
   if (resource === "pending_counts") return countsOf(parts, source.items);
   const { page, total, numFiltered } = selectItems(source, query);
-  const columns = query.detail ? [...COLUMNS, ...DETAIL_COLUMNS] : COLUMNS;
+  const columns = query.detail ? [...CALL_COLUMNS, ...CALL_DETAIL_COLUMNS] : CALL_COLUMNS;
   const rows = page.map(({ item }) => Object.fromEntries(columns.map((column) => [column, valueOf(parts, item, column)])));
   return { rows, keys: page.map(({ key }) => [...key] as [(typeof key)[0], string]), total, numFiltered, warnings: [] };
 }

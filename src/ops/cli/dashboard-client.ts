@@ -24,6 +24,14 @@ export function dashboardOfCluster(clusterAddress: string): RunFile["dashboard"]
   )?.dashboard;
 }
 
+/** The folder in which a run of this machine keeps the history of that cluster. */
+export function historyOfCluster(clusterAddress: string): string | undefined {
+  const wanted = readNetworkAddresses(clusterAddress);
+  return readRunFiles().running.find(
+    (run) => run.history !== undefined && readNetworkAddresses(run.address).some((one) => wanted.includes(one)),
+  )?.history;
+}
+
 /**
  * The server that a command asks.
  *

@@ -107,7 +107,7 @@ function labels(text: string | undefined): Record<string, string> | undefined {
 
 const UNITS: Readonly<Record<string, number>> = { "": 1, KB: 1e3, MB: 1e6, GB: 1e9, KIB: 1024, MIB: 1024 ** 2, GIB: 1024 ** 3 };
 
-function bytes(name: string, text: string | undefined): number | undefined {
+export function bytes(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, number, unit = ""] = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$/.exec(text) ?? [];
   const factor = UNITS[unit.toUpperCase()];

@@ -32,6 +32,7 @@ import type { Terminal } from "../../runtime/os/terminal.ts";
 import { type Command, defineCommand, type OptionSpecs, type OptionValues, UsageError } from "./command.ts";
 import { natsOf, refuseUnsafeNats } from "./nats-options.ts";
 import { DASHBOARD_OPTIONS, dashboardOf } from "./dashboard-options.ts";
+import { HISTORY_OPTIONS, historyOf } from "./history-options.ts";
 import { misused, NODE_OPTIONS, nodeOptions, port } from "./node-options.ts";
 import { startedText } from "./started-text.ts";
 
@@ -74,6 +75,7 @@ const OPTIONS = {
   name: { valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
   ...DASHBOARD_OPTIONS,
   ...NODE_OPTIONS,
+  ...HISTORY_OPTIONS,
   block: { help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
   json: { help: "print the started processes as JSON" },
 } as const satisfies OptionSpecs;
@@ -96,6 +98,7 @@ export const startCommand: Command = defineCommand({
       hasNats: plan.head?.nats !== undefined,
       isContinued,
       logs: plan.logs,
+      history: plan.history?.folder,
       otherAddresses: ownAddresses(),
       openFilesMax: openFilesMax(),
     };
@@ -138,7 +141,8 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     const dashboard = await dashboardOf(values);
     const head = { name, address: headAddress, directory, hasRivals: values.ha, nats, dashboard };
     const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
-    return { id, logs: newLogFolder(environment, id), head, join: undefined, listenAddress, node, isForeground: values.block };
+    const logs = newLogFolder(environment, id);
+    return { id, logs, history: historyOf(values, logs), head, join: undefined, listenAddress, node, isForeground: values.block };
   }
   const ofHead = ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"] as const;
   refuse(values, [...ofHead, ...(Object.keys(DASHBOARD_OPTIONS) as (keyof typeof DASHBOARD_OPTIONS)[])], "is for --head");
@@ -149,7 +153,8 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
   const isHere = addresses.every((one) => isLoopbackHost(parseNetworkAddress(one).host));
   const listenAddress = formatNetworkAddress({ host: host ?? (isHere ? DEFAULT_HOST : nearHost), port: 0 });
   const joins = { addresses, token };
-  return { id, logs: newLogFolder(environment, id), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
+  const logs = newLogFolder(environment, id);
+  return { id, logs, history: historyOf(values, logs), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
 }
 
 function givenOf(values: Values, options: readonly (keyof Values)[]): (keyof Values)[] {

@@ -21,6 +21,8 @@ export interface StartedFacts {
   /** Whether an earlier head of the same name has left tables on this machine. */
   readonly isContinued: boolean;
   readonly logs: string;
+  /** Folder of the history; undefined where none is kept. */
+  readonly history?: string | undefined;
   /** How many files a process of this machine may have open, where that is limited. */
   readonly openFilesMax: number | undefined;
   /** Where the dashboard listens. */

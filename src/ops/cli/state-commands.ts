@@ -1,13 +1,14 @@
 /**
  * `shoal list`, `shoal get` and `shoal summary`: the state of the cluster by Ray's names.
  *
- * Asks the node of this machine through `StateReader`, which alone knows where rows come from. With `--json` the answer is printed as it
+ * Asks a `StateReader`, which alone knows whether rows come from a cluster or from a history. With `--json` the answer is printed as it
  * came.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { nearNames } from "../../runtime/base/near-names.ts";
-import type { StateFilter, StateReader, StateResource } from "../state/state-reader.ts";
+import type { StateFilter, StateResource } from "../state/state-reader.ts";
 import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
+import { FROM, withReader } from "./state-source.ts";
 
 const FORMAT = { valueName: "FORMAT", help: "table (default), json or yaml" } as const;
 const JSON_OPTION = { help: "print JSON; the same as --format json" } as const;
@@ -22,7 +23,8 @@ Conditions are COLUMN=VALUE, COLUMN!=VALUE, COLUMN~TEXT (contains), COLUMN<NUMBE
 
 Examples:
   shoal list actors -f state=DEAD -f 'class_name~Model' --detail
-  shoal list tasks --sort-by duration_ms --descending --detail`,
+  shoal list tasks --sort-by duration_ms --descending --detail
+  shoal list tasks -f state=FAILED --detail --from ~/.local/state/shoal/logs/0f3a9c21d4e7`,
   words: ["RESOURCE"],
   options: {
     filter: { short: "f", valueName: "CONDITION", isList: true, help: "show only rows that meet it; may be given several times" },
@@ -33,6 +35,7 @@ Examples:
     detail: { help: "show all columns" },
     timeout: { valueName: "SECONDS", help: "how long a node may take to answer (default: 30)" },
     format: FORMAT,
+    from: FROM,
     address: ADDRESS,
     json: JSON_OPTION,
   },
@@ -48,7 +51,7 @@ Examples:
       timeoutMs: secondsOf(options.timeout),
     };
     const format = formatOf("list", options);
-    const answer = await withReader(options.address, (reader) => reader.list(resource, query));
+    const answer = await withReader("list", options, (reader) => reader.list(resource, query));
     const { listText, writtenAs } = await import("./state-text.ts");
     if (answer.partial_failure_warning !== null) terminal.tell(`shoal: ${answer.partial_failure_warning}`);
     terminal.print(format === "table" ? listText(answer, Date.now()) : writtenAs(format, answer));
@@ -62,11 +65,11 @@ const getCommand: Command = defineCommand({
 
 Example: shoal get actors 0b3d2c1a5e6f70000000000101000000`,
   words: ["RESOURCE", "ID"],
-  options: { format: { valueName: "FORMAT", help: "yaml (default) or json" }, address: ADDRESS, json: JSON_OPTION },
+  options: { format: { valueName: "FORMAT", help: "yaml (default) or json" }, from: FROM, address: ADDRESS, json: JSON_OPTION },
   run: async ({ options, words, terminal }) => {
     const resource = resourceOf("get", words[0]);
     const format = formatOf("get", options);
-    const row = await withReader(options.address, (reader) => reader.get(resource, words[1] ?? ""));
+    const row = await withReader("get", options, (reader) => reader.get(resource, words[1] ?? ""));
     if (row === undefined) {
       const reason = `no row of ${resource} has the id ${words[1]}`;
       throw new ShoalError(`Cannot get it: ${reason}.`, { reason, hint: `See \`shoal list ${words[0]}\`.` });
@@ -81,26 +84,17 @@ const summaryCommand: Command = defineCommand({
   summary: "count tasks or actors by name and state",
   description: "Counts all rows by name and state. RESOURCE is tasks or actors.\n\nExample: shoal summary tasks",
   words: ["RESOURCE"],
-  options: { format: FORMAT, address: ADDRESS, json: JSON_OPTION },
+  options: { format: FORMAT, from: FROM, address: ADDRESS, json: JSON_OPTION },
   run: async ({ options, words, terminal }) => {
     const resource = resourceOf("summary", words[0]);
     const format = formatOf("summary", options);
-    const answer = await withReader(options.address, (reader) => reader.summarize(resource));
+    const answer = await withReader("summary", options, (reader) => reader.summarize(resource));
     const { summaryText, writtenAs } = await import("./state-text.ts");
     terminal.print(format === "table" ? summaryText(answer) : writtenAs(format, answer));
   },
 });
 
 export const stateCommands: readonly Command[] = [listCommand, getCommand, summaryCommand];
-
-async function withReader<T>(address: string | undefined, read: (reader: StateReader) => Promise<T>): Promise<T> {
-  const [{ connectToCluster }, { LiveReader }] = await Promise.all([
-    import("../connection/cluster-connection.ts"),
-    import("../state/live-reader.ts"),
-  ]);
-  using cluster = await connectToCluster(address);
-  return await read(new LiveReader((type, header, options) => cluster.ask(type, header, options)));
-}
 
 const RESOURCE_WORDS = ["actors", "jobs", "nodes", "placement-groups", "tasks", "workers"];
 

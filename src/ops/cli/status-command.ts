@@ -7,7 +7,7 @@ import { MESSAGE } from "../../runtime/wire/messages.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
 import { type ClusterConnection, connectToCluster } from "../connection/cluster-connection.ts";
 import { ADDRESS, type Command, defineCommand } from "./command.ts";
-import { dashboardOfCluster } from "./dashboard-client.ts";
+import { dashboardOfCluster, historyOfCluster } from "./dashboard-client.ts";
 import { statusText } from "./status-text.ts";
 
 interface ClusterState {
@@ -29,6 +29,7 @@ export const statusCommand: Command = defineCommand({
     const { status, actors, groups } = await stateOf(cluster);
     const facts = {
       dashboardUrl: dashboardOfCluster(cluster.node.clusterAddress)?.url,
+      history: historyOfCluster(cluster.node.clusterAddress),
       address: formatAddresses(cluster.node.clusterAddress.split(",")),
       thisNodeId: cluster.node.nodeId,
       ...status,

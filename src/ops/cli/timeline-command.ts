@@ -8,6 +8,7 @@ import { ShoalError } from "../../runtime/base/errors.ts";
 import { writeTexts } from "../../runtime/os/files/write-texts.ts";
 import type { SpanBatch, StateFilter } from "../state/state-reader.ts";
 import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
+import { FROM, withReader } from "./state-source.ts";
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
@@ -22,6 +23,7 @@ Example: shoal timeline --last 60s --filename trace.json.gz`,
     filename: { valueName: "FILE", help: "where to write (default: timeline-TIME.json); compressed if it ends with .gz" },
     job: { valueName: "ID", help: "only calls of this program" },
     last: { valueName: "TIME", help: "only calls that began in the last so long: 60s, 5m or 2h" },
+    from: FROM,
     address: ADDRESS,
     json: { help: "print { filename, calls } as JSON" },
   },
@@ -30,13 +32,9 @@ Example: shoal timeline --last 60s --filename trace.json.gz`,
     if (options.job !== undefined) filters.push(["job_id", "=", options.job]);
     if (options.last !== undefined) filters.push(["start_time_ms", ">", Date.now() - lastMs(options.last)]);
     const filename = options.filename ?? `timeline-${new Date().toISOString().replaceAll(":", "-")}.json`;
-    const [{ connectToCluster }, { LiveReader }] = await Promise.all([
-      import("../connection/cluster-connection.ts"),
-      import("../state/live-reader.ts"),
-    ]);
-    using cluster = await connectToCluster(options.address);
-    const reader = new LiveReader((type, header, asked) => cluster.ask(type, header, asked));
-    const calls = await writeTimeline(filename, reader.spans({ filters }), (text) => terminal.tell(`shoal: ${text}`));
+    const calls = await withReader("timeline", options, (reader) =>
+      writeTimeline(filename, reader.spans({ filters }), (text) => terminal.tell(`shoal: ${text}`)),
+    );
     terminal.print(options.json ? JSON.stringify({ filename, calls }) : `${calls} calls are in ${filename}`);
   },
 });

@@ -67,6 +67,13 @@ export interface NodeOptions {
   readonly extensions?: readonly string[] | undefined;
 }
 
+/** Place and limits of a node's history. */
+export interface HistoryPlace {
+  readonly folder: string;
+  readonly bytesMax?: number | undefined;
+  readonly keptMs?: number | undefined;
+}
+
 interface StartNodeOptions extends NodeOptions {
   /** Token of every hello; a node with a join token gets it from the head. */
   readonly token?: string | undefined;
@@ -78,6 +85,8 @@ interface StartNodeOptions extends NodeOptions {
   readonly networkFaults?: NetworkFaultsPlace | undefined;
   /** Folder for workers' output. Default: no files. */
   readonly logs?: string | undefined;
+  /** Default: none. */
+  readonly history?: HistoryPlace | undefined;
   readonly onLine: (line: string) => void;
   /** Ends a node that has not joined yet. */
   readonly signal?: AbortSignal | undefined;
@@ -132,6 +141,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     workerExecArgv: workerExecArgv([]),
     sharesFolders: options.sharesFolders,
     logs: options.logs,
+    history: options.history,
     extensions: options.extensions ?? [],
     cluster: { headAddresses: typeof headAddress === "string" ? [headAddress] : headAddress, listenAddress, joinToken },
   };

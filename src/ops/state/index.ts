@@ -7,6 +7,7 @@
 import { askNode } from "../../core/internal.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { logTexts } from "./log-lines.ts";
+import { HistoryReader } from "./history-reader.ts";
 import { LogReader, type LogSource } from "./log-reader.ts";
 import { LiveReader } from "./live-reader.ts";
 import {
@@ -21,7 +22,7 @@ import {
   type WorkerState,
 } from "./rows.ts";
 import { timelineTexts } from "./timeline.ts";
-import type { ListQuery, StateFilter, StateResource, SummaryAnswer } from "./state-reader.ts";
+import type { ListQuery, StateFilter, StateReader, StateResource, SummaryAnswer } from "./state-reader.ts";
 
 export type { ActorState, DeathCause, JobState, NodeState, PlacementGroupState, TaskState, WorkerState } from "./rows.ts";
 export type { LogSource } from "./log-reader.ts";
@@ -31,10 +32,12 @@ export type { StateFilter } from "./state-reader.ts";
 export interface ListOptions extends ListQuery {
   /** Conditions that a row meets, all of them: `[["state", "=", "ALIVE"]]`. Operators: `=`, `!=`, `contains`, `<`, `>`. */
   readonly filters?: readonly StateFilter[] | undefined;
+  /** A run's folder, or its folder `history`: rows are read from there, and no cluster is asked. */
+  readonly history?: string | undefined;
 }
 
 /** Options of `timeline`. */
-export type TimelineOptions = Pick<ListOptions, "filters" | "timeoutMs">;
+export type TimelineOptions = Pick<ListOptions, "filters" | "timeoutMs" | "history">;
 
 /** A page of rows. */
 export interface Page<Row> {
@@ -202,8 +205,8 @@ export async function* getLog({ tail, follow, intervalMs, signal, ...source }: G
  * import { createWriteStream } from "node:fs";
  * await pipeline(timeline({ filters: [["name", "contains", "resize"]] }), createWriteStream("trace.json"));
  */
-export function timeline({ filters, timeoutMs }: TimelineOptions = {}): AsyncGenerator<string, void, undefined> {
-  return timelineTexts(reader.spans({ filters: filters?.map(snakeFilter), timeoutMs }));
+export function timeline({ filters, timeoutMs, history }: TimelineOptions = {}): AsyncGenerator<string, void, undefined> {
+  return timelineTexts(readerOf(history).spans({ filters: filters?.map(snakeFilter), timeoutMs }));
 }
 
 /** Counts actors by class and state. */
@@ -211,10 +214,14 @@ export const summarizeActors = async (): Promise<Summary> => summaryOf(await rea
 /** Counts calls by name and state, those too whose rows were not kept. */
 export const summarizeTasks = async (): Promise<Summary> => summaryOf(await reader.summarize("tasks"));
 
+function readerOf(history: string | undefined): StateReader {
+  return history === undefined ? reader : new HistoryReader(history);
+}
+
 async function list<Row>(resource: StateResource, options: ListOptions = {}): Promise<Page<Row>> {
-  const { filters, sortBy } = options;
+  const { filters, sortBy, history, ...query } = options;
   const sorted = typeof sortBy === "string" ? { sortBy: snakeColumn(sortBy) } : {};
-  const answer = await reader.list(resource, { ...options, filters: filters?.map(snakeFilter), ...sorted });
+  const answer = await readerOf(history).list(resource, { ...query, filters: filters?.map(snakeFilter), ...sorted });
   const { partial_failure_warning: failure, next_page_token: token } = answer;
   return {
     rows: answer.rows.map((row) => camelRow<Row>(row)),

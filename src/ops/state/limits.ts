@@ -6,6 +6,8 @@ export const STATE_TIMEOUT_DEFAULT_MS = 30_000;
 export const NODES_ASKED_AT_ONCE = 64;
 /** Names of tasks and actors in metrics; further ones are `(other)`. */
 export const METRIC_NAMES_MAX = 1_000;
+/** Rows of a page. */
+export const LIMIT_MAX = 10_000;
 /** Rows of each list of the overview. */
 export const OVERVIEW_ROWS = 8;
 /** Lines of a log. */

@@ -5,18 +5,18 @@
  * at a time. A node that does not answer in time is named in the answer, and the other rows are shown.
  */
 import type { NodeId } from "../../runtime/base/ids.ts";
-import { firstRows, type KeyedRow, type SelectedRows, selectRows, type StateRow } from "../../runtime/observe/select-rows.ts";
+import { firstRows, type KeyedRow, selectRows, type StateRow } from "../../runtime/observe/select-rows.ts";
 import { isNetworkAddress, parseNetworkAddress } from "../../runtime/os/network/network-address.ts";
 import { type ActorInfoHeader, type GroupHeader, MESSAGE, type NodeHeader } from "../../runtime/wire/messages.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
 import type { NodeResource, StateKey, StateQuery } from "../../runtime/wire/state-messages.ts";
-import { checkedFilters, checkedOrder, COLUMNS } from "./columns.ts";
-import { keyOfPageToken, pageToken } from "./page-token.ts";
-import { NODES_ASKED_AT_ONCE, STATE_TIMEOUT_DEFAULT_MS } from "./limits.ts";
+import { checkedFilters, COLUMNS } from "./columns.ts";
+import { type Gathered, listAnswer, stateQuery } from "./list-answer.ts";
+import { LIMIT_MAX, NODES_ASKED_AT_ONCE, STATE_TIMEOUT_DEFAULT_MS } from "./limits.ts";
 import {
   type ListAnswer,
   type ListQuery,
-  RESOURCES,
+  requireResource,
   type SpanBatch,
   type SpanQuery,
   type StateReader,
@@ -27,17 +27,6 @@ import {
 
 /** Asks the node of this process. */
 export type Ask = <N extends number>(type: N, header: unknown, options: { timeoutMs: number }) => Promise<ReplyTo<N>>;
-
-const LIMIT_DEFAULT = 100;
-const LIMIT_MAX = 10_000;
-
-interface Gathered extends SelectedRows {
-  readonly asOfMs: number;
-  readonly warnings: string[];
-  readonly numDropped: number;
-  /** Why nodes are missing. */
-  readonly failures: string[];
-}
 
 interface NodeQuery {
   readonly resource: NodeResource;
@@ -54,28 +43,8 @@ export class LiveReader implements StateReader {
   }
 
   async list(resource: StateResource, query: ListQuery = {}): Promise<ListAnswer> {
-    const { limit = LIMIT_DEFAULT, detail = false, timeoutMs = STATE_TIMEOUT_DEFAULT_MS } = query;
-    requireResource(resource);
-    if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)
-      throw new RangeError(`Cannot list ${resource}: the limit is a whole number from 1 to ${LIMIT_MAX}: received ${limit}`);
-    const filters = checkedFilters(resource, query.filters ?? []);
-    const order = checkedOrder(resource, query);
-    const before = query.pageToken === undefined ? undefined : keyOfPageToken({ resource, filters, order }, query.pageToken);
-    // One more row than shown tells whether there is a next page.
-    const found = await this.#gather(resource, { filters, limit: limit + 1, before, order, detail }, timeoutMs);
-    const page = found.rows.slice(0, limit);
-    const last = page.at(-1);
-    const hasMore = found.rows.length > limit && last !== undefined;
-    return {
-      rows: page.map(({ row }) => (detail ? row : shown(resource, row))),
-      total: found.total,
-      num_filtered: found.numFiltered,
-      num_dropped: found.numDropped,
-      next_page_token: hasMore ? pageToken({ resource, filters, order }, last.key) : null,
-      partial_failure_warning: found.failures.length === 0 ? null : found.failures.join(" "),
-      warnings: found.warnings,
-      as_of_ms: found.asOfMs,
-    };
+    const asked = stateQuery(resource, query);
+    return listAnswer(resource, asked, await this.#gather(resource, asked, query.timeoutMs ?? STATE_TIMEOUT_DEFAULT_MS));
   }
 
   async get(resource: StateResource, id: string): Promise<StateRow | undefined> {
@@ -254,17 +223,6 @@ async function* mergedSpans(feeds: readonly SpanFeed[]): AsyncGenerator<SpanBatc
 }
 
 const ALL_ROWS: StateQuery = { filters: [], limit: Number.MAX_SAFE_INTEGER, detail: true };
-
-function requireResource(resource: string): void {
-  if (RESOURCES.some((known) => known === resource)) return;
-  throw new RangeError(`Cannot list ${resource}: the resources are ${RESOURCES.join(", ")}`);
-}
-
-/** Drops the columns of details. */
-function shown(resource: StateResource, row: StateRow): StateRow {
-  const { columns } = COLUMNS[resource];
-  return Object.fromEntries(Object.entries(row).filter(([name]) => columns[name]?.isDetail !== true));
-}
 
 function keyedRows({ rows, keys }: NodeStateAnswer): KeyedRow[] {
   return rows.flatMap((row, index) => {

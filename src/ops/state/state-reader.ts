@@ -10,6 +10,12 @@ import type { StatePredicate } from "../../runtime/wire/state-messages.ts";
 export const RESOURCES = ["actors", "jobs", "nodes", "placement_groups", "tasks", "workers"] as const;
 export type StateResource = (typeof RESOURCES)[number];
 
+/** @throws RangeError for a name that is no resource */
+export function requireResource(resource: string): void {
+  if (RESOURCES.some((known) => known === resource)) return;
+  throw new RangeError(`Cannot list ${resource}: the resources are ${RESOURCES.join(", ")}`);
+}
+
 /** A condition on a column: `["state", "=", "ALIVE"]`. Texts are compared with numbers by how those are written. */
 export type StateFilter = StatePredicate;
 

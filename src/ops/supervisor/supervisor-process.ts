@@ -8,7 +8,7 @@
  */
 import { join } from "node:path";
 import { messageOf } from "../../runtime/base/describe.ts";
-import type { LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
+import type { HistoryPlace, LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
 import { type LocalProcess, startBeside, startHead, startNode } from "../providers/local-processes.ts";
 import type { DashboardConfiguration, DashboardOptions, DashboardStart } from "../http/dashboard-process.ts";
 import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
@@ -28,6 +28,8 @@ export interface SupervisorConfiguration {
   readonly id: string;
   /** Folder of the logs. */
   readonly logs: string;
+  /** Undefined: none is kept. */
+  readonly history: HistoryPlace | undefined;
   /** Undefined on a machine that joins the cluster of another. */
   readonly head: SupervisedHead | undefined;
   readonly join: { readonly addresses: readonly string[]; readonly token: string } | undefined;
@@ -86,7 +88,7 @@ const { configuration, send } = await readParentLine<SupervisorConfiguration>(()
   if (!isStarted || configuration.isForeground) stop("the process that started it has ended");
 });
 process.title = "shoal supervisor";
-const { id, logs, head, join: joins, listenAddress, node: offer } = configuration;
+const { id, logs, history, head, join: joins, listenAddress, node: offer } = configuration;
 const log = new RotatingLog(join(logs, "supervisor.log"));
 const headLog = new RotatingLog(join(logs, "head.log"));
 const nodeLog = new RotatingLog(join(logs, "node.log"));
@@ -129,6 +131,7 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess, LocalDashboard>({
       headAddress: heads,
       listenAddress,
       logs,
+      history,
       onLine: (line) => nodeLog.write(line),
     }),
   startDashboard: head?.dashboard === undefined ? undefined : (signal) => startDashboard(head, head.dashboard as DashboardOptions, signal),
@@ -227,6 +230,7 @@ function writeFile(): void {
     address: head === undefined ? heads.join(",") : address,
     startedMs,
     logs,
+    history: history?.folder,
     dashboard:
       supervisor.dashboard === undefined || head === undefined
         ? undefined

@@ -6,6 +6,7 @@
  */
 import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import type { Extension } from "../extension/extension.ts";
+import type { HistorySink } from "../observe/history-recorder.ts";
 import type { ObservationSource } from "../observe/observed-process.ts";
 import type { SpillDisk } from "../objects/spill-disk.ts";
 import type { StoreFolders } from "../objects/transfer/served-object.ts";
@@ -66,6 +67,8 @@ export interface NodeDaemonOptions {
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
   /** Opens the record of calls of a worker; undefined where it has none. */
   observe?: ((process: ProcessId) => ObservationSource | undefined) | undefined;
+  /** Writes the history of the node; undefined where it keeps none. */
+  history?: HistorySink | undefined;
   /** Measures the machine's use; undefined: nothing is measured. */
   usage?: UsageProbe | undefined;
   /** Where output of workers is written; undefined: nowhere. */

@@ -158,7 +158,7 @@ export class NodeDaemon {
     this.#metrics.close();
     this.#head.close?.();
     await this.#workers.pool.close("the session was shut down");
-    await this.#logs.close();
+    await Promise.all([this.#logs.close(), this.#state.historyWritten()]);
   }
 
   /** Handles a frame of another node's daemon, or of the head for a process of this node. */

@@ -7,6 +7,7 @@
 import type { ProcessId } from "../base/ids.ts";
 import { isNetworkAddress, parseNetworkAddress } from "../os/network/network-address.ts";
 import { CallRecords } from "../observe/call-records.ts";
+import { HistoryRecorder } from "../observe/history-recorder.ts";
 import { type KeyedRow, type SelectedRows, selectRows } from "../observe/select-rows.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
@@ -32,6 +33,11 @@ interface ObservedProcess {
   intended?: boolean;
 }
 
+/** Time between two writes of the history. */
+const HISTORY_EVERY_MS = 500;
+
+type StateOptions = Pick<NodeDaemonOptions, "nodeId" | "address" | "hostname" | "labels" | "resources" | "observe" | "history">;
+
 export class NodeState {
   readonly openCalls: OpenCalls;
   readonly #records: CallRecords;
@@ -40,16 +46,32 @@ export class NodeState {
   #pollMs = POLL_MAX_MS;
   readonly #nodeId: string;
   readonly #host: string;
+  readonly #node: KeyedRow["row"];
+  readonly #startedMs: number = Date.now();
+  readonly #history: HistoryRecorder | undefined;
+  readonly #historyTimer: NodeJS.Timeout | undefined;
   readonly #live = new Map<ProcessId, ObservedProcess>();
   /** The oldest first. */
   readonly #ended = new Map<ProcessId, ObservedProcess>();
 
-  constructor({ nodeId, address, observe }: Pick<NodeDaemonOptions, "nodeId" | "address" | "observe">, local: NodePeers["local"]) {
+  constructor(options: StateOptions, local: NodePeers["local"]) {
+    const { nodeId, address, observe, history } = options;
     this.openCalls = new OpenCalls(local);
-    this.#records = new CallRecords(nodeId);
+    const recorder = history === undefined ? undefined : new HistoryRecorder(history);
+    this.#history = recorder;
+    this.#records = new CallRecords(nodeId, recorder === undefined ? undefined : (...kept) => recorder.call(...kept));
+    if (recorder !== undefined) this.#historyTimer = setInterval(() => recorder.flush(), HISTORY_EVERY_MS).unref();
     this.#observe = observe;
     this.#nodeId = nodeId;
     this.#host = isNetworkAddress(address) ? parseNetworkAddress(address).host : "127.0.0.1";
+    this.#node = {
+      node_id: nodeId,
+      node_ip: this.#host,
+      node_name: options.hostname,
+      resources_total: options.resources,
+      labels: options.labels,
+    };
+    this.#recordNode("ALIVE");
   }
 
   get handlers(): Handlers<
@@ -74,14 +96,19 @@ export class NodeState {
           ...(isOfCalls ? { begun: this.#records.runningIds() } : {}),
         });
       },
-      [MESSAGE.CALL_FAILED]: (failure) => this.#records.failed(failure),
+      [MESSAGE.CALL_FAILED]: (failure) => {
+        this.#records.failed(failure);
+        this.#history?.failure(failure);
+      },
     };
   }
 
   joined({ id, kind, pid, jobId }: Peer): void {
     // A command that asks has no job, and is nothing that people look for.
     if (kind === "worker" || (kind === "driver" && jobId !== "")) {
-      this.#live.set(id, { peer: { id, kind, pid, jobId }, startedMs: Date.now() });
+      const process = { peer: { id, kind, pid, jobId }, startedMs: Date.now() };
+      this.#live.set(id, process);
+      this.#recordProcess(process);
     }
     const source = kind === "worker" ? this.#observe?.(id) : undefined;
     if (source === undefined) return;
@@ -92,7 +119,30 @@ export class NodeState {
   close(): void {
     clearTimeout(this.#pollTimer);
     this.#pollTimer = undefined;
+    if (this.#history !== undefined) {
+      for (const id of this.#live.keys()) this.#records.ended(id, { cause: "The node was stopped.", nowMs: Date.now(), isIntended: false });
+      this.#recordNode("DEAD");
+    }
     this.#records.close();
+  }
+
+  /** Resolves when all that was observed is in files. */
+  async historyWritten(): Promise<void> {
+    clearInterval(this.#historyTimer);
+    await this.#history?.close();
+  }
+
+  #recordNode(state: "ALIVE" | "DEAD"): void {
+    const endedMs = state === "DEAD" ? Date.now() : null;
+    const row = { ...this.#node, state, state_message: state === "DEAD" ? "It was stopped." : null, end_time_ms: endedMs };
+    this.#history?.row("nodes", this.#nodeId, { timeMs: this.#startedMs, isLive: state === "ALIVE", make: () => row });
+  }
+
+  #recordProcess(process: ObservedProcess): void {
+    const { peer, startedMs, endedMs } = process;
+    const isLive = endedMs === undefined;
+    this.#history?.row("workers", peer.id, { timeMs: startedMs, isLive, make: () => this.#workerRow(process, true) });
+    if (peer.kind === "driver") this.#history?.row("jobs", peer.jobId, { timeMs: startedMs, isLive, make: () => this.#jobRow(process) });
   }
 
   /** Reads rings the more often, the more is written. */
@@ -122,6 +172,7 @@ export class NodeState {
     if (process === undefined) return;
     this.#live.delete(id);
     this.#ended.set(id, Object.assign(process, cause, { endedMs: Date.now() }));
+    this.#recordProcess(process);
     for (const oldest of this.#ended.keys()) {
       if (this.#ended.size <= ENDED_MAX) break;
       this.#ended.delete(oldest);

@@ -12,6 +12,8 @@ export const DEFINITIONS_BYTES_MAX: number = 256 * 1024;
 /** Records in a ring: it begins with 64 KB, and grows to 1 MB while it is not read in time. */
 export const RING_SIZE_MIN = 1024;
 export const RING_SIZE_MAX = 16_384;
+/** Records in a block of a history. */
+export const BLOCK_ROWS_MAX = 8192;
 /** Time in which a process answers for its calls that have not begun. */
 export const OWNERS_ANSWER_WITHIN_MS = 300;
 /** Series of metrics that a node keeps of one process. */

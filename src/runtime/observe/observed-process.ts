@@ -36,6 +36,18 @@ export interface ProcessFacts {
   readonly jobId: JobId;
 }
 
+/** The process that ran a call, as far as a record refers to it by numbers. */
+export interface CallProcess {
+  readonly facts: ProcessFacts;
+  readonly nodeId: string;
+  /** How the process ended. */
+  readonly cause: string | undefined;
+  /** Wall-clock time of the clock's 0. */
+  readonly originMs: number;
+  functionOf(number: number): { readonly name: string; readonly actor: ActorId | undefined };
+  taskIdPrefix(caller: number): string;
+}
+
 interface FunctionFacts {
   readonly name: string;
   readonly actor: ActorId | undefined;
@@ -45,8 +57,9 @@ const OTHER: FunctionFacts = { name: "(other)", actor: undefined };
 /** Times beyond this are no times: the year 5138. */
 const TIME_MAX_MS = 1e14;
 
-export class ObservedProcess {
+export class ObservedProcess implements CallProcess {
   readonly facts: ProcessFacts;
+  readonly nodeId: string;
   /** How the process ended. */
   cause: string | undefined;
   readonly #source: ObservationSource;
@@ -58,8 +71,9 @@ export class ObservedProcess {
   #recordsRead = 0;
   #isValid = false;
 
-  constructor(facts: ProcessFacts, source: ObservationSource) {
+  constructor(facts: ProcessFacts, source: ObservationSource, nodeId: string) {
     this.facts = facts;
+    this.nodeId = nodeId;
     this.#source = source;
   }
 
@@ -69,6 +83,14 @@ export class ObservedProcess {
 
   taskIdPrefix(caller: number): string {
     return this.#callers[caller] ?? "";
+  }
+
+  /** Returns the functions and callers behind so many of each, which are known already. */
+  definitionsSince(functions: number, callers: number): { functions: [name: string, actor: string | null][]; callers: string[] } {
+    return {
+      functions: this.#functions.slice(functions + 1).map(({ name, actor }) => [name, actor ?? null]),
+      callers: this.#callers.slice(callers + 1),
+    };
   }
 
   /** Wall-clock time of the clock's 0. */

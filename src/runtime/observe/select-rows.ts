@@ -27,15 +27,17 @@ export interface RowSource<T> {
   timeMs(item: T): number;
   id(item: T): string;
   value(item: T, column: string): unknown;
+  /** Copies an item of a page out of memory that is used again. */
+  keep?(item: T): T;
 }
 
 /** An item with its place in a list. */
-export interface Placed<T> {
+interface Placed<T> {
   readonly key: StateKey;
   readonly item: T;
 }
 
-interface SelectedItems<T> {
+export interface SelectedItems<T> {
   readonly page: readonly Placed<T>[];
   readonly total: number;
   readonly numFiltered: number;
@@ -73,7 +75,7 @@ export function selectItems<T>(source: RowSource<T>, { filters, limit, before, o
     if (before !== undefined && compareValues(value, before[0], order) < 0) continue;
     const key: StateKey = [value, source.id(item)];
     if (before !== undefined && compareKeys(key, before, order) <= 0) continue;
-    gathered.push({ key, item });
+    gathered.push({ key, item: source.keep?.(item) ?? item });
     if (gathered.length >= 2 * limit + GATHERED_MORE) cut();
   }
   cut();

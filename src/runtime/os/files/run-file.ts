@@ -27,6 +27,8 @@ export interface RunFile {
   readonly address: string;
   readonly startedMs: number;
   readonly logs: string;
+  /** Folder of the history; undefined where none is kept. */
+  readonly history?: string | undefined;
   /** The HTTP server of the head's machine, and the file that has its token. */
   readonly dashboard?: { readonly url: string; readonly tokenFile: string } | undefined;
   /** Processes that run now. */

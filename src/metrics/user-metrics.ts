@@ -6,7 +6,7 @@
  */
 import { custom, describeValue, readOptions, text } from "../core/internal.ts";
 import { TAG_CHARACTERS_MAX } from "./limits.ts";
-import { LATENCY_BOUNDARIES, type Metric, type MetricKind, metricOf, type Tags } from "./registry.ts";
+import { LATENCY_BOUNDARIES, type Metric, type MetricKind, metricOf, type Series, type Tags } from "./registry.ts";
 
 /** The options of a metric. */
 export interface MetricOptions {
@@ -63,6 +63,10 @@ abstract class UserMetric {
   readonly #keys: readonly string[];
   readonly #own: OwnTags;
   #defaults: Tags = {};
+  /** The series of the last tags: values in a row mostly have the same. */
+  #last: Series | undefined;
+  #lastTags: Tags | undefined;
+  #lastCount = 0;
 
   constructor(kind: MetricKind, name: string, options: object | undefined) {
     const own = (new.target as { ownTags?: OwnTags }).ownTags ?? NONE;
@@ -90,11 +94,35 @@ abstract class UserMetric {
   setDefaultTags(tags: Tags): this {
     for (const key of Object.keys(tags)) this.#requireKey(key, "set tags of");
     this.#defaults = { ...tags };
+    this.#last = undefined;
     return this;
   }
 
   /** @throws TypeError for a tag that is missing or unknown, RangeError for a long one */
-  protected tagsOf(given: Tags | undefined): string[] {
+  protected seriesOf(given: Tags | undefined): Series {
+    if (this.#last !== undefined && this.#areLast(given)) return this.#last;
+    const series = this.metric.series(this.#tagsOf(given));
+    // A library's own tags may change between two values.
+    if (this.#own !== NONE) return series;
+    this.#last = series;
+    this.#lastTags = given === undefined ? undefined : { ...given };
+    this.#lastCount = given === undefined ? 0 : Object.keys(given).length;
+    return series;
+  }
+
+  #areLast(given: Tags | undefined): boolean {
+    const last = this.#lastTags;
+    if (given === undefined || last === undefined) return given === last;
+    let count = 0;
+    for (const key in given) {
+      const value = given[key];
+      if (value === undefined || value !== last[key]) return false;
+      count += 1;
+    }
+    return count === this.#lastCount;
+  }
+
+  #tagsOf(given: Tags | undefined): string[] {
     if (given === undefined && this.#keys.length === 0) return [...this.#own.values()];
     const tags = { ...this.#defaults, ...given };
     for (const key of Object.keys(tags)) this.#requireKey(key, "record");
@@ -139,7 +167,7 @@ export class Counter extends UserMetric {
       throw new RangeError(
         `Cannot increase counter ${this.metric.facts.name}: an amount above 0 is needed: received ${describeValue(amount)}`,
       );
-    this.metric.series(this.tagsOf(tags)).add(this.finite(amount));
+    this.seriesOf(tags).add(this.finite(amount));
   }
 }
 
@@ -151,7 +179,7 @@ export class Gauge extends UserMetric {
 
   /** @throws RangeError for infinity and NaN */
   set(value: number, tags?: Tags): void {
-    this.metric.series(this.tagsOf(tags)).set(this.finite(value));
+    this.seriesOf(tags).set(this.finite(value));
   }
 }
 
@@ -163,6 +191,6 @@ export class Histogram extends UserMetric {
 
   /** @throws RangeError for infinity and NaN */
   observe(value: number, tags?: Tags): void {
-    this.metric.series(this.tagsOf(tags)).observe(this.finite(value));
+    this.seriesOf(tags).observe(this.finite(value));
   }
 }

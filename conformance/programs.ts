@@ -43,7 +43,7 @@ async function beginsMeanwhile(submit: () => ObjectRef<number>): Promise<boolean
   return (await ref) < end;
 }
 
-/** Of 2,000 quick tasks the 40th, and of 1,000 calls of an actor the 501st, ends its process. */
+/** The 40th of 2,000 quick tasks ends its process, and so does the 501st of 1,000 calls of an actor. */
 const exitAt = remote((index: number, last: number): number => (index === last ? process.exit(1) : index), { maxRetries: 0 });
 class Ends {
   call(index: number, last: number): number {

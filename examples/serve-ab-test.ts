@@ -1,6 +1,6 @@
 /**
- * An A/B test of two models behind one path: a tenth of the users gets the new one, each user always the same one, and the results are
- * counted.
+ * An A/B test of two models behind one path. A tenth of the users gets the new model, and each user always gets the same one. The program
+ * counts the results.
  *
  *     node examples/serve-ab-test.ts            starts it, sends 1,000 users, prints the shares, ends it
  *     node examples/serve-ab-test.ts --stay     stays on port 8000: curl -H 'x-user: ada' http://127.0.0.1:8000

@@ -1,5 +1,5 @@
 /**
- * One measured program: opens one library's pool, repeats one row's call, and writes rates, processor time and memory to a file.
+ * Measures one row with one library: opens its pool, repeats the row's call, and writes rates, processor time and memory to a file.
  * Started by `against-pools.ts` as `program.ts LIBRARY ROW PLAN FOLDER RESULT-FILE`. For the row of the start it prints "ready" at the first result.
  */
 import { writeFileSync } from "node:fs";
@@ -13,9 +13,9 @@ import { isStart, ROWS } from "./rows.ts";
 export interface PoolMeasurement {
   /** Operations a second, one value a window. */
   readonly rates: readonly number[];
-  /** Of all processes of the program, per operation. */
+  /** Processor time an operation, of all processes of the program. */
   readonly processorMicroseconds: number;
-  /** Of all processes of the program at the end of the last window, shared memory included. */
+  /** Memory of all processes of the program at the end of the last window, shared memory included. */
   readonly megabytes: number;
 }
 

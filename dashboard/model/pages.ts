@@ -37,10 +37,10 @@ export function isSortable({ kind }: Column): boolean {
 }
 
 export interface ListPage {
-  /** In the address, and of the route. */
+  /** The name in the address and in the route. */
   readonly name: string;
   readonly title: string;
-  /** Of one row. */
+  /** The noun for one row. */
   readonly single: string;
   readonly id: string;
   readonly stateField: string;

@@ -96,7 +96,7 @@ export const nodeStateAnswer = fields({
   /** Time of the answer, in milliseconds since 1970. */
   asOfMs: number,
   warnings: list(text),
-  /** Of tasks and their counts: ids of the calls that run. */
+  /** Ids of the calls that run, in answers about tasks and their counts. */
   begun: optional(begun),
 });
 

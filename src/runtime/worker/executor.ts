@@ -307,7 +307,7 @@ export class Executor implements WaitParking {
       this.#overtakeTimer = undefined;
       const next = this.#resumable.peek();
       if (next === undefined || this.#running === undefined) return;
-      // This worker runs under the resources of one shape, and other shapes have other resources.
+      // The worker holds the resources of one shape, and other shapes have other resources.
       const fits = this.#shapes.get(next.context) === this.#runningShape;
       if (this.#running === running && running.waits === 0 && fits) {
         this.#overtaken.add(running);

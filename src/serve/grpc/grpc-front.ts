@@ -294,7 +294,7 @@ class GrpcCall implements ReplyPort {
     this.#exchange.start();
   }
 
-  /** One message and one answer: only streams may take any time. */
+  /** Whether a call has one message and one answer. Such calls have a time limit; streams may take any time. */
   get #isUnary(): boolean {
     return this.#reply !== undefined && "request" in this.#call;
   }

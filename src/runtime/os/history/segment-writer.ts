@@ -40,7 +40,7 @@ export interface SegmentHandle {
 }
 
 interface SegmentWriterOptions {
-  /** Of the run: `nodes/<node id>` is made in it. */
+  /** The run's folder, in which the writer makes `nodes/<node id>`. */
   readonly folder: string;
   readonly nodeId: string;
   /** Told at most once until a block could be written again. */

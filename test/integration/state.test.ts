@@ -123,11 +123,12 @@ describe("a local session", () => {
     const running = waits.remote(flag);
     const queued = waits.remote(flag);
     const follower = follows.remote(running);
-    const actor = Actor.options({ numCpus: 2 }).remote();
-    const actorCall = actor.pid.options({ name: "asks" }).remote();
     const named = async (name: string) => (await listTasks({ filters: [["name", "=", name]], detail: true, sortBy: "state" })).rows;
     const statesOf = async () => (await named("waits")).map(({ state }) => state);
     await until(async () => (await statesOf()).includes("RUNNING"), "the first call to run");
+    // An actor that waits beside tasks is placed before them.
+    const actor = Actor.options({ numCpus: 2 }).remote();
+    const actorCall = actor.pid.options({ name: "asks" }).remote();
     expect(await named("waits")).toMatchObject([
       { state: "PENDING_NODE_ASSIGNMENT", pendingReason: "It waits for a worker with 2 CPU.", startTimeMs: null, workerId: null },
       { state: "RUNNING", pendingReason: null, attemptNumber: 0, parentTaskId: null },

@@ -27,9 +27,9 @@ def _check_count(name, option, value, least):
     try:
         is_good = operator.index(value) >= least and value is not True
     except TypeError:
-        raise TypeError("%s takes as %s a whole number from %d: received %r" % (name, option, least, value)) from None
+        raise TypeError("Cannot call %s: it takes as %s a whole number from %d: received %r" % (name, option, least, value)) from None
     if not is_good:
-        raise ValueError("%s takes as %s a whole number from %d: received %r" % (name, option, least, value))
+        raise ValueError("Cannot call %s: it takes as %s a whole number from %d: received %r" % (name, option, least, value))
 
 
 def rebatched(tables, size):

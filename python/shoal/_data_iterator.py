@@ -64,7 +64,7 @@ class DataIterator:
         :param local_shuffle_seed: a number from which the mixing follows, for the same rows in the same order
         """
         if batch_format not in FORMATS:
-            raise ValueError("iter_batches takes as batch_format one of %s: received %r" % (", ".join(map(repr, FORMATS)), batch_format))
+            raise ValueError("Cannot call iter_batches: it takes as batch_format one of %s: received %r" % (", ".join(map(repr, FORMATS)), batch_format))
         options = checked("iter_batches", prefetch_batches, batch_size, local_shuffle_buffer_size, local_shuffle_seed)
         format_ = {"batchFormat": FORMATS[batch_format], "name": "iter_batches"}
         return _Epochs(lambda: self._batches(options, drop_last, None, lambda table: batch_of(table, format_)))

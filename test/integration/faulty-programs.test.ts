@@ -52,7 +52,9 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     },
   };
   return {
-    [MESSAGE.LEASE_DEMAND]: { shape, backlog: 1, near: [[TAG, 1, 5]] },
+    [MESSAGE.LEASE_DEMAND]: { shape, backlog: 1, near: [[TAG, 1, 5]], first: { link: 1, taskIdPrefix: "p", once: true } },
+    [MESSAGE.FIRST_CALLS_BACK]: [1],
+    [MESSAGE.RELAYED]: [OTHER, 1],
     [MESSAGE.LEASE_RETURN]: [OTHER, 1],
     [MESSAGE.LEASE_ONCE]: [OTHER, 1],
     [MESSAGE.LEASE_RECLAIMED]: [OTHER, 1, [[1, 1]]],

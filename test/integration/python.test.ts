@@ -202,16 +202,17 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
   });
 
   describe("cancellation", () => {
-    test("interrupts what computes, and its worker lives on", async () => {
+    test("interrupts what computes, and another worker takes its place", async () => {
       const file = newFile();
-      const pid = await python.task<() => number>(THINGS, "process_id").remote();
       const ref = python.task<(file: string) => void>(THINGS, "spin").remote(file);
       await until(() => lines(file).length > 0, "the task to begin");
+      const pid = Number(lines(file)[0]);
+      expect(isAlive(pid)).toBe(true);
       cancel(ref);
       expect(await failureOf(ref)).toBeInstanceOf(TaskCancelledError);
       await until(() => lines(file).at(-1) === "interrupted", "the task to be interrupted");
       expect(await double.remote(1)).toBe(2);
-      expect(isAlive(pid)).toBe(true);
+      await until(() => !isAlive(pid), "the interrupted worker to end");
     });
 
     test("withdraws what is queued", async () => {

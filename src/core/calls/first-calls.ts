@@ -71,7 +71,14 @@ export class FirstCalls {
 
   /** Whether calls of this shape are on their way back, which go before later ones. */
   isAskingFor(shape: string): boolean {
-    return this.#calls.values().some((call) => call.isAskedBack && call.leaseId === undefined && call.shape === shape);
+    return this.countAskedBack(shape) > 0;
+  }
+
+  /** The number of calls of this shape that are on their way back. */
+  countAskedBack(shape: string): number {
+    let count = 0;
+    for (const call of this.#calls.values()) if (call.isAskedBack && call.leaseId === undefined && call.shape === shape) count += 1;
+    return count;
   }
 
   /** @returns undefined for a call that cannot travel, as holds need a known receiver */

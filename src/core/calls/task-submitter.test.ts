@@ -256,6 +256,32 @@ test("calls that a worker declines wait again, in their order before those that 
   submitter.close();
 });
 
+test("a call that comes back to a free lease asks for no second lease", async () => {
+  const sent: [number, unknown][] = [];
+  const link = new Link();
+  const relayed = Object.assign(new Link(), { number: 7, flush: () => {} });
+  const submitter = newSubmitter({
+    daemon: { send: (type: number, header: unknown) => void sent.push([type, header]) } as unknown as Connection,
+    connectWorker: () => Promise.resolve(link as unknown as WorkerLink),
+    firstCalls: {
+      taskIdPrefix: "p",
+      newLink: () => ({ link: relayed, transport: { take: () => [], closed: () => {} }, opened: () => {} }) as never,
+    },
+  });
+  const record = newRecord(1);
+  submitter.submit(record);
+  expect(sent).toEqual([[MESSAGE.LEASE_DEMAND, { shape: SHAPE, backlog: 1, first: { link: 7, taskIdPrefix: "p", once: false } }]]);
+  // The worker of another node has not had the call, which the daemon here still keeps.
+  submitter.granted({ shape: SHAPE, address: "a", pid: 1, accelerators: undefined, leaseId: 1, workerId: "w" as ProcessId });
+  await vi.waitFor(() => expect(sent.at(-1)).toEqual([MESSAGE.FIRST_CALLS_BACK, [7]]));
+  await new Promise(setImmediate);
+  submitter.firstCallsBack([7]);
+  await new Promise(setImmediate);
+  expect(link.pushed).toEqual([record]);
+  expect(sent.filter(([type]) => type === MESSAGE.LEASE_DEMAND)).toHaveLength(1);
+  submitter.close();
+});
+
 test("a call whose dependency is made again is not sent, and one that comes back without it returns its lease", async () => {
   const link = new Link();
   const sent: unknown[] = [];

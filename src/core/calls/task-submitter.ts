@@ -158,6 +158,13 @@ export class TaskSubmitter {
     return group.queue.size - group.dropped + travelling;
   }
 
+  /** How many calls of a group are on their way back to leases that are free for them: they need no other lease. */
+  #comingToFreeLeases(group: Group): number {
+    const askedBack = this.#firsts === undefined || this.#firsts.isEmpty ? 0 : this.#firsts.countAskedBack(group.shape);
+    if (askedBack === 0) return 0;
+    return Math.min(askedBack, group.leases.filter(({ inFlight, revoked }) => inFlight === 0 && !revoked).length);
+  }
+
   /** The worker that has the call, if it has been sent. */
   whereIs(record: CallRecord): { link: WorkerLink; pid: number | undefined } | undefined {
     const lease = this.#leaseOf.get(record);
@@ -720,7 +727,7 @@ export class TaskSubmitter {
   }
 
   #sendDemand(group: Group, travelling?: Travelling): void {
-    const backlog = Math.min(this.#waitingIn(group), BACKLOG_MAX);
+    const backlog = Math.min(this.#waitingIn(group) - this.#comingToFreeLeases(group), BACKLOG_MAX);
     // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
     if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) return;
     group.sentBacklog = backlog;

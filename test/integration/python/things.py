@@ -110,7 +110,7 @@ async def later(value):
 
 def spin(file):
     try:
-        open(file, "a").write("began\n")
+        open(file, "a").write("%d\n" % os.getpid())
         while True:
             pass
     except KeyboardInterrupt:

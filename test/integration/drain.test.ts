@@ -26,8 +26,9 @@ async function daemonAfter(ms: number): Promise<number> {
 }
 const where = remote(daemonAfter);
 
-/** Ends when the test writes the file. */
+/** Says that it has begun, and ends when the test writes the file. */
 const whereOnce = remote(async (file: string): Promise<number> => {
+  writeFileSync(`${file}.began`, "");
   while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 10));
   return process.ppid;
 });
@@ -85,6 +86,7 @@ test.each([false, true])(
     expect(await mover.daemon.remote()).toBe(second.pid);
     const go = join(folder, `tls ${tls}`);
     const begun = whereOnce.options({ ...there, maxRetries: 0 }).remote(go);
+    await until(() => existsSync(`${go}.began`), "the task to begin");
     await until(
       async () => (await status(cluster)).nodes.some(({ nodeId, free }) => nodeId === second.nodeId && free["CPU"] === 0),
       "the task to run",
@@ -141,6 +143,7 @@ test("a head that takes over hears from the node itself that it is to leave", { 
   const there = { schedulingStrategy: { nodeId: second.nodeId, soft: true } };
   const go = join(folder, "head");
   const begun = whereOnce.options({ ...there, maxRetries: 0 }).remote(go);
+  await until(() => existsSync(`${go}.began`), "the task to begin");
   await until(async () => (await status(cluster)).nodes.some(({ free }) => free["CPU"] === 0), "the task to run");
   await drain(cluster, second.nodeId);
   await until(async () => (await status(cluster)).nodes.some(({ state }) => state === "draining"), "the node to know it");

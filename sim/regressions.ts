@@ -121,14 +121,6 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a daemon kept the value that an owner had told when nobody held the ref any more",
   },
   {
-    seed: 459,
-    steps: 20,
-    parts: ["groups"],
-    nodes: 3,
-    mutant: "grantOfDeadKept",
-    found: "a lease that another node granted to a process which had died meanwhile was never given back",
-  },
-  {
     seed: 134,
     steps: 30,
     parts: ["actors"],

@@ -190,7 +190,13 @@ class Job:
         if self.is_actor_call:
             return self.worker.side_stack.outside(body) if self.wants_thread else body()
         shared_name = self.name if self.worker.executor.has_parked else None
-        return self.worker.interrupts.run(self.server.caller_id, self.call_id, body, shared_name)
+        interrupts = self.worker.interrupts
+        try:
+            return interrupts.run(self.server.caller_id, self.call_id, body, shared_name)
+        finally:
+            # The caller hears this before the answer, and no later call finds modules half loaded.
+            if interrupts.has_stopped_any:
+                self.worker.retire()
 
     def _arguments(self):
         codec = self.worker.codec

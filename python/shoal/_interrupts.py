@@ -68,6 +68,8 @@ class Interrupts:
         self._is_inside = False
         self._has_come = False
         self.was_recursive = False
+        #: Whether the signal has stopped a call in this process.
+        self.has_stopped_any = False
         #: Kept, as a bound method is a new object each time that it is named.
         self._handler = self._signalled
         self._main_thread = threading.get_ident()
@@ -82,6 +84,7 @@ class Interrupts:
         """In a process that was forked from a worker: the slot is the worker's."""
         self._slot = bytearray(self._slot[:])
         self._running = None
+        self.has_stopped_any = False
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def begun_of(self, lease):
@@ -176,6 +179,7 @@ class Interrupts:
             # A signal from elsewhere, or one that comes too late: workers do not end by it.
             return
         self._has_come = True
+        self.has_stopped_any = True
         if not self._is_inside:
             return
         if self._thread == threading.get_ident():

@@ -92,7 +92,7 @@ class Worker:
         #: A process that the user's code has forked.
         self.is_copy = False
         self.end_after_answer = None
-        #: It takes no task any more: it has run some function as often as that may run in one process.
+        #: It takes no task any more: it has run some function as often as that may run in one process, or some task was interrupted here.
         self.is_retiring = False
         #: What its output is marked with, whatever runs; None: with what runs.
         self.output_name = None
@@ -667,9 +667,14 @@ class Worker:
         return job.name
 
     def begins(self, target):
-        """A task begins whose function has a limit. With the last one that this process takes, the daemon and the callers hear that no other begins here."""
+        """A task begins whose function has a limit."""
         count = self._counts[target.id] = self._counts.get(target.id, 0) + 1
-        if count < target.max_calls or self.is_retiring:
+        if count >= target.max_calls:
+            self.retire()
+
+    def retire(self):
+        """The daemon and the callers hear that no other task begins here."""
+        if self.is_retiring:
             return
         self.is_retiring = True
         self.daemon.send(message.WORKER_RETIRING, None)

@@ -1,5 +1,5 @@
 /** Python code that exits, forks, closes, and takes the worker's own files: the code gets its wish, and the worker lives on. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { cancel, python, TaskError } from "shoal";
 import { describe, expect, test } from "vitest";
@@ -81,10 +81,12 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`wild Python${unless(WITHOUT_PYTHO
     expect(await call("takes_the_signal")).toBe(true);
     const mark = join(folder, "computes");
     const running = python.task<(file: string) => void>(WILD, "computes").remote(mark);
-    await until(() => existsSync(mark), "the task to compute");
+    await until(() => existsSync(mark) && readFileSync(mark, "utf8") === `${String(worker)}\n`, "the task to compute in the same worker");
     cancel(running);
     await failureOf(running);
-    expect(await call("process_id")).toBe(worker);
+    // The interrupted worker takes no other task.
+    expect(await call("process_id")).not.toBe(worker);
+    expect(readFileSync(mark, "utf8")).toBe(`${String(worker)}\ninterrupted\n`);
   });
 
   test("a forked child ends where the task does, and is no worker", async () => {

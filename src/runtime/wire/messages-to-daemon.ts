@@ -95,8 +95,8 @@ export const MESSAGES_OF_PROCESS = {
   /** The actor ends by itself; or a retiring worker declines to become the actor, which is placed on another worker. */
   [MESSAGE.WORKER_EXIT]: orUndefined(actorLeaving),
   /**
-   * From a worker: it takes no task any more, since the last call that some function may have there has begun. Its leases are revoked;
-   * WORKER_EXIT follows when none is left and nothing is parked there.
+   * From a worker: it takes no task any more, since the last call that some function may have there has begun, or code of a task was
+   * interrupted there. Its leases are revoked; WORKER_EXIT follows when none is left and nothing is parked there.
    */
   [MESSAGE.WORKER_RETIRING]: nothing,
   /** Asks why such a demand, or an actor without a process, waits on this node. */

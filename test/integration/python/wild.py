@@ -70,9 +70,15 @@ def takes_the_signal():
 
 
 def computes(file):
-    open(file, "w").close()
-    while True:
-        time.sleep(0.01)
+    with open(file, "w") as began:
+        began.write("%d\n" % os.getpid())
+    try:
+        while True:
+            time.sleep(0.01)
+    except KeyboardInterrupt:
+        with open(file, "a") as ended:
+            ended.write("interrupted\n")
+        raise
 
 
 def _forked(body):

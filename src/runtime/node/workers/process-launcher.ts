@@ -130,9 +130,7 @@ export class ProcessLauncher implements WorkerLauncher {
       {
         onLine,
         onExit: (exit) => {
-          // Workers of Python mark no call: where none is marked there, any may have begun.
-          const begun = settings?.interpreter === undefined ? slot.begun() : undefined;
-          const left = { running: slot.running(), begun, sharing: slot.sharing(), unread: outbox.unread() };
+          const left = { running: slot.running(), begun: slot.begun(), sharing: slot.sharing(), unread: outbox.unread() };
           slot.remove();
           outbox.remove();
           isGone = true;

@@ -1,4 +1,4 @@
-/** What a daemon does with messages of other nodes for its own processes. */
+/** Messages of other nodes for processes of this node. */
 import { expect, test } from "vitest";
 import type { ProcessId } from "../../base/ids.ts";
 import { MESSAGE } from "../../wire/messages.ts";

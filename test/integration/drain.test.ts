@@ -166,10 +166,11 @@ test("drained twice, the later deadline holds; one that dies meanwhile is said t
   await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
   const [second, third] = [await cluster.addNode({ numCpus: 1 }), await cluster.addNode({ numCpus: 1 })];
   await using _program = await connected(cluster);
-  const never = [second, third].map(({ nodeId }) =>
-    where.options({ maxRetries: 0, schedulingStrategy: { nodeId, soft: false } }).remote(100_000),
+  const unwritten = ["never second", "never third"].map((name) => join(folder, name));
+  const never = [second, third].map(({ nodeId }, index) =>
+    whereOnce.options({ maxRetries: 0, schedulingStrategy: { nodeId, soft: false } }).remote(unwritten[index] as string),
   );
-  await until(async () => (await status(cluster)).nodes.filter(({ free }) => free["CPU"] === 0).length === 2, "the tasks to run");
+  await until(() => unwritten.every((file) => existsSync(`${file}.began`)), "the tasks to begin");
   await drain(cluster, second.nodeId);
   await drain(cluster, third.nodeId);
   await third.kill();
@@ -178,7 +179,7 @@ test("drained twice, the later deadline holds; one that dies meanwhile is said t
   await drain(cluster, second.nodeId, { deadlineMs: 200 });
   expect(await reasonOf(cluster, second)).toBe("it was drained, and its time was over with 1 tasks, actors and programs on it");
   await expect(get(never[0] as ObjectRef<number>)).rejects.toThrow("drained");
-  await expect(get(never[1] as ObjectRef<number>)).rejects.toThrow("Task daemonAfter failed: ");
+  await expect(get(never[1] as ObjectRef<number>)).rejects.toThrow("Task whereOnce failed: ");
   await expect(drain(cluster, second.nodeId)).rejects.toThrow("no node of the cluster has an id that begins with");
   await expect(drain(cluster, "")).rejects.toThrow("no node of the cluster has an id that begins with");
 });

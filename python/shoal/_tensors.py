@@ -14,12 +14,12 @@ def tensor_maker(dtypes, device, collate_fn, pin_memory):
     """What makes a batch of a table. :raises TypeError, ValueError: for options that do not fit"""
     torch = library("torch", "iter_torch_batches")
     if collate_fn is not None and not callable(collate_fn):
-        raise TypeError("iter_torch_batches takes as collate_fn a function of a dict of NumPy arrays: received %s" % type(collate_fn).__name__)
+        raise TypeError("Cannot call iter_torch_batches: it takes as collate_fn a function of a dict of NumPy arrays: received %s" % type(collate_fn).__name__)
     if collate_fn is not None and dtypes is not None:
-        raise ValueError("iter_torch_batches takes dtypes without collate_fn alone: convert the tensors in collate_fn")
+        raise ValueError("Cannot call iter_torch_batches: it takes dtypes without collate_fn alone: convert the tensors in collate_fn")
     for dtype in dtypes.values() if isinstance(dtypes, dict) else (dtypes,):
         if dtype is not None and not isinstance(dtype, torch.dtype):
-            raise TypeError("iter_torch_batches takes as dtypes a dtype of torch, or a dict of such by column: received %r" % (dtype,))
+            raise TypeError("Cannot call iter_torch_batches: it takes as dtypes a dtype of torch, or a dict of such by column: received %r" % (dtype,))
     place = _place(torch, device, collate_fn)
 
     def make(table):

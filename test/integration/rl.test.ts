@@ -51,10 +51,17 @@ async function curve(config: PPOConfig, iterations = 3): Promise<unknown[]> {
   return results;
 }
 
-test.each(LEARNING_RUNS.filter(({ quick }) => quick !== undefined))("$title learns with seed 1", async (run) => {
-  const { evaluated } = await learn(run, run.quick as NonNullable<typeof run.quick>, 1);
-  expect(evaluated).toBeGreaterThanOrEqual(run.quick?.evaluation ?? 0);
-});
+/** No bar of speed: the longest run, of Rainbow, takes a minute beside another file of tests. */
+const LEARNING_LIMIT_MS = 300_000;
+
+test.each(LEARNING_RUNS.filter(({ quick }) => quick !== undefined))(
+  "$title learns with seed 1",
+  { timeout: LEARNING_LIMIT_MS },
+  async (run) => {
+    const { evaluated } = await learn(run, run.quick as NonNullable<typeof run.quick>, 1);
+    expect(evaluated).toBeGreaterThanOrEqual(run.quick?.evaluation ?? 0);
+  },
+);
 
 test("one seed gives one curve, bit by bit, with 0, 1 and 2 runners; another seed gives another", async () => {
   const here = await curve(cartPole(0, 8));

@@ -1,9 +1,8 @@
 /**
- * Learns tic-tac-toe by self-play. A policy plays against an earlier copy of itself, then against a random player.
+ * Learns tic-tac-toe by self-play. A policy plays against an earlier copy of itself, then against a random player. A taken field costs half
+ * a point and the turn, so the policy learns the rules as well. Without runners, which is the default, this process does everything.
  *
  *     node examples/rl-tic-tac-toe.ts [runners]
- *
- * A taken field costs half a point and the turn, so the policy has to learn the rules as well. With 0 runners (the default) this process does everything.
  */
 import { shutdown } from "shoal";
 import { type Algorithm, makeMultiAgentEnv, PPOConfig } from "shoal/rl";

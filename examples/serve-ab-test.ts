@@ -1,11 +1,11 @@
 /**
  * An A/B test of two models behind one path. A tenth of the users gets the new model, and each user always gets the same one. The program
- * counts the results.
+ * sends requests of 1,000 users and prints the share of each model.
  *
- *     node examples/serve-ab-test.ts            starts it, sends 1,000 users, prints the shares, ends it
- *     node examples/serve-ab-test.ts --stay     stays on port 8000: curl -H 'x-user: ada' http://127.0.0.1:8000
+ *     node examples/serve-ab-test.ts
  *
- * The share is `userConfig`: it is changed in place, while requests go on, by `serve.run` with another one or in the configuration that `shoal serve deploy` takes.
+ * With `--stay` the application goes on at port 8000, where `curl -H 'x-user: ada' http://127.0.0.1:8000` reaches it. `userConfig` holds the
+ * share. `serve.run` and `shoal serve deploy` change the share while requests go on.
  */
 import { createHash } from "node:crypto";
 import * as serve from "shoal/serve";

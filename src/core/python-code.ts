@@ -1,8 +1,8 @@
 /**
  * Names Python functions and classes, and sends their calls to Python workers.
  *
- * An id `python:<module or file>:<name>` needs no definition: the worker finds the code by it. The language is part of the call's runtime
- * environment, and so of its lease shape: only a Python worker can serve that lease. Called where a remote function or an actor class is
+ * An id `python:<module or file>:<name>` needs no definition: the worker finds the code by it. The call's runtime environment names the
+ * language. Leases are granted by runtime environment, so only a Python worker serves the call. Called where a remote function or an actor class is
  * made, also from one that travelled.
  */
 import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";

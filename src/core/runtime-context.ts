@@ -1,5 +1,5 @@
 /**
- * `getRuntimeContext()`: where the calling code runs, and the abort signal of its task.
+ * `getRuntimeContext()` tells code where it runs, and gives the abort signal of the task.
  *
  * The facts are plain data and travel as such, in results for instance. The signals belong to one task in one process: the task's signal is
  * made on request, and in a copy from elsewhere neither aborts.

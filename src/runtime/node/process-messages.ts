@@ -1,5 +1,5 @@
 /**
- * The messages that a daemon accepts from the drivers and workers of its node, with their shapes.
+ * Lists the messages that drivers and workers may send to their daemon, with the shape of each.
  *
  * A process that has shown the token may still be faulty. Its daemon checks each message before any table is touched and before anything is
  * passed on. The head and other nodes end the link of a node that sends a malformed message, which would end the work of all other programs

@@ -1,7 +1,7 @@
 /**
  * Reads the blocks of a history: calls with the facts of their processes, texts of failures, and the last rows of other resources.
  *
- * Nothing in a block is trusted. JSON of another form is left out and named among the warnings. Numbers without a definition show
+ * Nothing in a block is trusted, and all that is kept is bounded. JSON of another form is left out and named among the warnings. Numbers without a definition show
  * `(other)`, as those of living processes do.
  */
 import type { ActorId, JobId } from "../base/ids.ts";
@@ -13,8 +13,17 @@ import { CALL, CALL_LENGTH, CALL_STATE } from "./observation-layout.ts";
 import { bounded, type CallProcess, type ProcessFacts } from "./observed-process.ts";
 import type { KeyedRow } from "./select-rows.ts";
 
-/** Texts of failures that are kept while a history is read, the newest: up to 12 KB each. */
-const FAILURES_READ_MAX = 50_000;
+/** Bounds on all that a reader keeps of a history. */
+interface ReadLimits {
+  /** Texts of failures, the newest, and their characters: a node writes up to 8 K each. */
+  readonly failures: number;
+  readonly failureCharacters: number;
+  /** Bytes of all blocks of rows. */
+  readonly rowsBytes: number;
+  /** Bytes of the blocks of definitions in one segment. A node of a thousand processes writes some ten megabytes. */
+  readonly definitionsBytes: number;
+}
+const READ_LIMITS: ReadLimits = { failures: 50_000, failureCharacters: 2 ** 27, rowsBytes: 2 ** 28, definitionsBytes: 2 ** 28 };
 const TIME_MAX_MS = 1e14;
 
 const absent = shape.leaf<null>("null", (value) => value === null);
@@ -46,12 +55,19 @@ export interface BlockSource {
 export class HistoryFacts {
   /** By the prefix of the call's id and its call id. */
   readonly #failures = new Map<string, string>();
+  #failureCharacters = 0;
+  #rowsBytes = 0;
   /** By resource, then by id. */
   readonly #rows = new Map<string, Map<string, KeyedRow>>();
   lostRows = 0;
   /** Time of the last block. */
   lastMs = 0;
   readonly warnings = new Set<string>();
+  readonly #limits: ReadLimits;
+
+  constructor(limits: ReadLimits = READ_LIMITS) {
+    this.#limits = limits;
+  }
 
   readonly failureOf = (caller: string, callId: number): string | undefined => this.#failures.get(`${caller}/${callId}`);
 
@@ -65,13 +81,13 @@ export class HistoryFacts {
     if (kind === HISTORY_BLOCK.failures) {
       const given = parsed(body);
       if (!failures(given)) return void refuse();
-      for (const [caller, callId, text] of given) this.#failures.set(`${caller}/${callId}`, text);
-      for (const oldest of this.#failures.keys()) {
-        if (this.#failures.size <= FAILURES_READ_MAX) break;
-        this.#failures.delete(oldest);
-        this.warnings.add(`Texts of the newest ${FAILURES_READ_MAX} errors were read; those of older ones are left out.`);
-      }
+      for (const [caller, callId, text] of given) this.#failed(`${caller}/${callId}`, text);
     } else if (kind === HISTORY_BLOCK.rows) {
+      this.#rowsBytes += body.length;
+      if (this.#rowsBytes > this.#limits.rowsBytes) {
+        this.warnings.add(`Rows of workers, programs and nodes beyond ${this.#limits.rowsBytes} bytes were left out.`);
+        return;
+      }
       const given = parsed(body);
       if (!rows(given)) return void refuse();
       for (const { resource, id, timeMs, row } of given) {
@@ -85,14 +101,36 @@ export class HistoryFacts {
       for (const lost of given) this.lostRows += lost;
     }
   }
+
+  #failed(call: string, text: string): void {
+    this.#failureCharacters += text.length - (this.#failures.get(call)?.length ?? 0);
+    this.#failures.set(call, text);
+    const { failures: textsMax, failureCharacters: charactersMax } = this.#limits;
+    for (const [oldest, { length }] of this.#failures) {
+      if (this.#failures.size <= textsMax && this.#failureCharacters <= charactersMax) break;
+      this.#failures.delete(oldest);
+      this.#failureCharacters -= length;
+      this.warnings.add(`Texts of the newest errors alone were read: ${textsMax}, or ${charactersMax} characters, at most.`);
+    }
+  }
 }
 
 /** Yields the calls of a history, block after block. A view's bytes hold for its block. */
-export function* callsOf(sources: Iterable<BlockSource>, warn: (text: string) => void): Generator<CallView, void, undefined> {
+export function* callsOf(
+  sources: Iterable<BlockSource>,
+  warn: (text: string) => void,
+  { definitionsBytes: bytesMax } = READ_LIMITS,
+): Generator<CallView, void, undefined> {
   for (const { nodeId, blocks } of sources) {
     const known = new Map<number, HistoryProcess>();
+    let definitionsBytes = 0;
     for (const { kind, body } of blocks) {
       if (kind === HISTORY_BLOCK.definitions) {
+        definitionsBytes += body.length;
+        if (definitionsBytes > bytesMax) {
+          warn(`A segment of node ${nodeId} has more than ${bytesMax} bytes of definitions, and its rest is left out.`);
+          break;
+        }
         const given = parsed(body);
         if (!processes(given)) {
           warn(`A block of node ${nodeId} is malformed, and its calls are left out.`);

@@ -26,7 +26,7 @@ export interface HistorySink {
   lostRows: number;
   readonly wantsSegment: boolean;
   beginSegment(): void;
-  append(block: SegmentBlock): void;
+  append(block: SegmentBlock, rowsIfLost: number): void;
   close(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ export class HistoryRecorder {
     this.#json(HISTORY_BLOCK.definitions, processes, range);
     if (this.#count > 0) {
       const body = callColumns(this.#records.subarray(0, this.#count * CALL_LENGTH));
-      this.#sink.append({ kind: HISTORY_BLOCK.calls, rows: this.#count, ...range, body });
+      this.#sink.append({ kind: HISTORY_BLOCK.calls, rows: this.#count, ...range, body }, this.#count);
     }
     this.#json(HISTORY_BLOCK.failures, this.#failures, range);
     this.#count = 0;
@@ -116,7 +116,8 @@ export class HistoryRecorder {
     this.#written.clear();
     const lost = this.#sink.lostRows;
     this.#sink.lostRows = 0;
-    if (lost > 0) this.#json(HISTORY_BLOCK.lost, [lost], { firstMs: this.#nowMs(), lastMs: this.#nowMs() });
+    // Where this block is lost, too, its number counts again.
+    if (lost > 0) this.#json(HISTORY_BLOCK.lost, [lost], { firstMs: this.#nowMs(), lastMs: this.#nowMs() }, lost);
     const live = Array.from(this.#live.values(), ({ resource, id, timeMs, make }) => ({ resource, id, timeMs, row: make() }));
     // Rows that ended since come behind those that live.
     this.#rows = [...live, ...this.#rows];
@@ -136,8 +137,9 @@ export class HistoryRecorder {
     return { number, id, pid, jobId, originMs: process.originMs, cause: process.cause, functions, callers };
   }
 
-  #json(kind: number, items: readonly unknown[], range: { firstMs: number; lastMs: number }): void {
+  /** Appends a block; only lost calls are counted. */
+  #json(kind: number, items: readonly unknown[], range: { firstMs: number; lastMs: number }, callsIfLost = 0): void {
     if (items.length === 0) return;
-    this.#sink.append({ kind, rows: items.length, ...range, body: Buffer.from(JSON.stringify(items)) });
+    this.#sink.append({ kind, rows: items.length, ...range, body: Buffer.from(JSON.stringify(items)) }, callsIfLost);
   }
 }

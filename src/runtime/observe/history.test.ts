@@ -1,15 +1,17 @@
 /** Tests that a history has each ended call with its meaning, that each segment is read alone, and that nothing in a folder is trusted. */
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { JobId, ProcessId } from "../base/ids.ts";
-import { BLOCK_HEADER_LENGTH, SEGMENT_HEADER_LENGTH } from "../os/history/segment-layout.ts";
+import { BLOCK_HEADER_LENGTH, SEGMENT_HEADER_LENGTH, type SegmentBlock } from "../os/history/segment-layout.ts";
 import { blocksOf, historyFolder, segmentsOf } from "../os/history/segment-reader.ts";
 import { type SegmentHandle, SegmentWriter } from "../os/history/segment-writer.ts";
 import { CallRecorder } from "./call-recorder.ts";
 import { CallRecords } from "./call-records.ts";
 import { callRow } from "./call-view.ts";
+import { HISTORY_BLOCK } from "./history-blocks.ts";
 import { callsOf, HistoryFacts } from "./history-calls.ts";
 import { HistoryRecorder } from "./history-recorder.ts";
 import { ObservationMemory } from "./observation-memory.ts";
@@ -175,6 +177,11 @@ test("a full disk loses counted calls, is told once, and the history goes on in 
   isFull = true;
   await write(2);
   await write(3);
+  await write(7);
+  // The next try fails, too, and with it the block that tells of the calls before.
+  nowMs += 20_000;
+  await write(5);
+  await write(6);
   expect(failures).toEqual([expect.stringContaining("ENOSPC: no space left on device, write. The node goes on")]);
   isFull = false;
   nowMs += 20_000;
@@ -182,7 +189,69 @@ test("a full disk loses counted calls, is told once, and the history goes on in 
   await history.close();
   const { rows, facts } = read(folder);
   expect(rows.map(({ task_id: id }) => Number.parseInt(String(id).slice(12, 24), 16))).toEqual([1, 4]);
+  expect(facts.lostRows).toBe(5);
+});
+
+test("a slow disk loses counted calls, and no later call without its definitions", async () => {
+  const folder = newFolder();
+  const { open } = await import("node:fs/promises");
+  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<undefined>();
+  const openSlow = async (path: string): Promise<SegmentHandle> => {
+    const file = await open(path, "wx");
+    await goesOn;
+    return file;
+  };
+  const { writer, history, records, call } = bench(folder, { open: openSlow });
+  const write = (name: string, callId: number): void => {
+    call(name, callId);
+    records.poll();
+    history.flush();
+  };
+  write("f", 1);
+  const large = { kind: 9, rows: 1, firstMs: 0, lastMs: 0, body: new Uint8Array(20 * 1024 * 1024) };
+  writer.append(large, 0);
+  writer.append(large, 0);
+  // The second large block finds no room. Later blocks may build on such a block, so they wait for a new segment.
+  write("g", 2);
+  write("f", 3);
+  goOn(undefined);
+  await writer.flush();
+  write("g", 4);
+  await history.close();
+  const { rows, facts } = read(folder);
+  expect(rows.map(({ name }) => name)).toEqual(["f", "g"]);
   expect(facts.lostRows).toBe(2);
+});
+
+test("a stranger's folder fills no memory, and holds up nobody", () => {
+  const folder = newFolder();
+  mkdirSync(join(folder, "nodes", NODE), { recursive: true });
+  execFileSync("mkfifo", [join(folder, "nodes", NODE, "calls-1700000000000.seg")]);
+  expect(Array.from(read(folder).facts.warnings).join()).toContain("is no file, and was left out");
+
+  const limits = { failures: 3, failureCharacters: 10, rowsBytes: 200, definitionsBytes: 100 };
+  const facts = new HistoryFacts(limits);
+  const block = (kind: number, items: unknown): SegmentBlock => ({
+    kind,
+    rows: 1,
+    firstMs: 0,
+    lastMs: 0,
+    body: Buffer.from(JSON.stringify(items)),
+  });
+  const failed = (callId: number, text: string): void => facts.take(block(HISTORY_BLOCK.failures, [["p", callId, text]]), NODE);
+  for (const callId of [1, 2, 3, 4]) failed(callId, "x");
+  expect([1, 2, 3, 4].map((callId) => facts.failureOf("p", callId))).toEqual([undefined, "x", "x", "x"]);
+  failed(5, "y".repeat(9));
+  expect([3, 4, 5].map((callId) => facts.failureOf("p", callId)?.length)).toEqual([undefined, 1, 9]);
+  for (const id of ["a", "b", "c", "d"])
+    facts.take(block(HISTORY_BLOCK.rows, [{ resource: "workers", id, timeMs: 1, row: { name: "w" } }]), NODE);
+  expect(Array.from(facts.rowsOf("workers"))).toHaveLength(3);
+  const definitions = block(HISTORY_BLOCK.definitions, [
+    { number: 1, id: WORKER, pid: 1, jobId: "j", originMs: 0, functions: [["f", null]], callers: [] },
+  ]);
+  const source = { nodeId: NODE, blocks: [definitions, block(HISTORY_BLOCK.calls, [])] };
+  expect(Array.from(callsOf([source], (text) => facts.warnings.add(text), limits))).toEqual([]);
+  expect(Array.from(facts.warnings).join()).toMatch(/newest errors alone.*beyond 200 bytes.*more than 100 bytes of definitions/);
 });
 
 test("old segments go, and the oldest where there are too many, of earlier nodes of the run, too", async () => {

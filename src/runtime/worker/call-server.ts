@@ -227,8 +227,8 @@ export class CallServer {
   }
 
   /**
-   * The caller's process has ended, so no process takes the results of its tasks. Waiting tasks are dropped, and begun tasks are cancelled with
-   * the calls that they submitted. Calls of an actor go on, because they change a state that other callers see.
+   * The caller's process has ended, and nobody waits for the caller's tasks any more. Waiting tasks are dropped, and begun tasks are
+   * cancelled with the calls that they submitted. Calls of an actor go on, because they change a state that other callers see.
    */
   callerGone(): void {
     this.#held.close();

@@ -15,7 +15,7 @@ export const SIGNAL_WITHIN_MS = 1000;
 export const LOOK_FOR_OPEN_CALLS_MS = 20;
 /** How long the user's own code may take while an actor or its worker ends: a dispose method, a method that called `exitActor()`, exit handlers. */
 export const EXIT_WITHIN_MS = 5000;
-/** Time limit on a node's reading of its workers' last output: twice the time that the code of a worker has to end. */
+/** Time in which a daemon reads the last output of workers. Their code has half of the time to end. */
 export const SHUTDOWN_WITHIN_MS = 2 * EXIT_WITHIN_MS;
 
 /** A loop that runs a compiled graph, or awaits its results, lets the event loop turn at least this often, so that its process hears of the rest of the world. */

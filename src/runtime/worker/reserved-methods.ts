@@ -1,4 +1,4 @@
-/** Calls of an actor beside the methods of its class. Each name begins with a byte that no method's name has. */
+/** Methods that every actor has without writing them. Each name begins with a byte that no method's name has. */
 
 /** The last call, after those that its caller made before. */
 export const TERMINATE_METHOD = "\u0000terminate";

@@ -1,5 +1,5 @@
 /**
- * Hosts one worker: the executor of its tasks, the actor that the worker has become, the connected callers.
+ * Hosts one worker. The host has the executor that runs tasks, the worker's actor if there is one, and the connections of callers.
  *
  * Takes the daemon's orders (a slot, an actor to start, the end) and accepts callers. A worker process has one of these (entry/worker.ts), and so has each
  * worker inside a driver's process (core/session/in-process.ts). The host's owner gives the function that ends the worker.

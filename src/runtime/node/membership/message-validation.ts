@@ -1,7 +1,7 @@
 /**
  * Decides which messages over a link a daemon believes: the form must be right, and the other end must have the right to say it.
  *
- * A node speaks for its own processes. The head alone speaks of its decisions: actors, their places, and the nodes. Requests that only a
+ * A node speaks for its own processes. Only the head may say where actors are and which nodes live. Requests that only a
  * process of this node may make are not accepted from elsewhere. Any other message ends the connection
  * (`runtime/rpc/protocol-violation.ts`). Pure; called by `cluster-membership.ts` for every frame.
  */

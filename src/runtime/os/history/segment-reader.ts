@@ -4,7 +4,7 @@
  * A folder may come from another machine, so nothing in it is trusted. Lengths are bounded, and each body is checked by its CRC. A segment
  * is left at its first block that is not whole, with a warning. A newer format is refused by its number.
  */
-import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { crc32, zstdDecompressSync } from "node:zlib";
 import { ShoalError } from "../../base/errors.ts";
@@ -69,14 +69,20 @@ export function segmentsOf(folder: string): HistorySegment[] {
 export function* blocksOf({ path, nodeId }: HistorySegment, warn: (text: string) => void): Generator<SegmentBlock, void, undefined> {
   let file: number;
   try {
-    file = openSync(path, "r");
+    // A pipe in a stranger's folder would wait for its writer.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     // Removed since it was listed, or another user's.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") warn(`A segment was left out: ${(error as Error).message}.`);
     return;
   }
   try {
-    const { size } = fstatSync(file);
+    const facts = fstatSync(file);
+    if (!facts.isFile()) {
+      warn(`${path} is no file, and was left out.`);
+      return;
+    }
+    const { size } = facts;
     const header = readPart(file, 0, SEGMENT_HEADER_LENGTH);
     // The file has just been made.
     if (size === 0) return;

@@ -2,7 +2,8 @@
  * Writes blocks into the segments of one node, and removes old segments of the run.
  *
  * Never makes its caller wait: blocks are compressed and written one after the other behind it. A disk that is full or too slow loses
- * blocks. The number of lost rows is written into the next segment, so a history never looks whole without being so.
+ * blocks. Later blocks of a segment build on earlier ones, so they are lost as well. The owner writes the number of lost rows into the next
+ * segment, so a history never looks whole without being so.
  */
 import { mkdir, open, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -63,8 +64,9 @@ export class SegmentWriter {
   #handle: SegmentHandle | undefined;
   #written: Promise<void> = Promise.resolve();
   #waitingBytes = 0;
-  /** Bytes of the present segment; undefined where a new one is due. */
-  #sizeBytes: number | undefined;
+  #sizeBytes = 0;
+  /** Whether the present segment lacks a block, or there is none. */
+  #needsSegment = true;
   #beganMs = 0;
   #lastMs = 0;
   #failedMs: number | undefined;
@@ -78,7 +80,9 @@ export class SegmentWriter {
   get wantsSegment(): boolean {
     const { segmentBytesMax = SEGMENT_BYTES_MAX } = this.#options;
     if (this.#failedMs !== undefined) return this.#nowMs() - this.#failedMs >= HISTORY_RETRY_MS;
-    return this.#sizeBytes === undefined || this.#sizeBytes >= segmentBytesMax || this.#nowMs() - this.#beganMs >= SEGMENT_MS_MAX;
+    // A slow disk first writes the blocks that wait, or each further block would begin a segment.
+    if (this.#needsSegment) return this.#waitingBytes <= UNWRITTEN_HISTORY_BYTES_MAX / 2;
+    return this.#sizeBytes >= segmentBytesMax || this.#nowMs() - this.#beganMs >= SEGMENT_MS_MAX;
   }
 
   /** Blocks from here on go into a new segment. */
@@ -86,21 +90,23 @@ export class SegmentWriter {
     // Two segments never have one name.
     this.#beganMs = Math.max(this.#nowMs(), this.#beganMs + 1);
     this.#failedMs = undefined;
-    this.#sizeBytes = 0;
+    this.#needsSegment = false;
     const beganMs = this.#beganMs;
     this.#after(() => this.#open(beganMs));
   }
 
-  append(block: SegmentBlock): void {
+  /** @param rowsIfLost - the rows that are missing where the block is lost */
+  append(block: SegmentBlock, rowsIfLost: number): void {
     const { length } = block.body;
-    if (this.#failedMs !== undefined || this.#sizeBytes === undefined || this.#waitingBytes + length > UNWRITTEN_HISTORY_BYTES_MAX) {
-      this.lostRows += block.rows;
+    if (this.#waitingBytes + length > UNWRITTEN_HISTORY_BYTES_MAX) this.#needsSegment = true;
+    if (this.#needsSegment || this.#failedMs !== undefined) {
+      this.lostRows += rowsIfLost;
       return;
     }
     this.#waitingBytes += length;
     this.#after(async () => {
       this.#waitingBytes -= length;
-      await this.#write(block);
+      await this.#write(block, rowsIfLost);
     });
   }
 
@@ -127,6 +133,7 @@ export class SegmentWriter {
       const { nodeId, open: openFile = openNew } = this.#options;
       const handle = await openFile(join(this.#folder, `calls-${beganMs}.seg`));
       this.#handle = handle;
+      this.#sizeBytes = 0;
       const header = Buffer.alloc(SEGMENT_HEADER_LENGTH);
       header.write(SEGMENT_MAGIC, 0, "latin1");
       header.writeUInt32LE(SEGMENT_FORMAT, SEGMENT_AT.format);
@@ -139,10 +146,10 @@ export class SegmentWriter {
     }
   }
 
-  async #write({ kind, rows, firstMs, lastMs, body }: SegmentBlock): Promise<void> {
+  async #write({ kind, rows, firstMs, lastMs, body }: SegmentBlock, rowsIfLost: number): Promise<void> {
     const handle = this.#handle;
     if (handle === undefined || this.#failedMs !== undefined) {
-      this.lostRows += rows;
+      this.lostRows += rowsIfLost;
       return;
     }
     try {
@@ -155,16 +162,16 @@ export class SegmentWriter {
       header.writeDoubleLE(firstMs, BLOCK_AT.firstMs);
       header.writeDoubleLE(lastMs, BLOCK_AT.lastMs);
       await writeAll(handle, Buffer.concat([header, packed]));
-      this.#sizeBytes = (this.#sizeBytes ?? 0) + BLOCK_HEADER_LENGTH + packed.length;
+      this.#sizeBytes += BLOCK_HEADER_LENGTH + packed.length;
     } catch (error) {
-      this.#failed(rows, error);
+      this.#failed(rowsIfLost, error);
     }
   }
 
   /** The segment may end in the middle of a block: the rest goes into another one. */
   #failed(rows: number, error: unknown): void {
     this.lostRows += rows;
-    this.#sizeBytes = undefined;
+    this.#needsSegment = true;
     this.#failedMs = this.#nowMs();
     if (this.#failedMs - this.#lastMs < HISTORY_RETRY_MS * 6 && this.#lastMs > 0) return;
     this.#lastMs = this.#failedMs;

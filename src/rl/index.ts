@@ -6,6 +6,7 @@
  */
 import "./well-known-exports.ts";
 
+export { A2C, A2CConfig, A2CLearner, type A2CTraining } from "./algorithms/a2c.ts";
 export { Algorithm, type PolicyChoice } from "./algorithms/algorithm.ts";
 export { type ActionWithState, type ComputeActionOptions, Policy, type PolicyOptions, type PreviousStep } from "./algorithms/policy.ts";
 export { PPO, PPOConfig, PPOLearner, type PPOTraining } from "./algorithms/ppo.ts";

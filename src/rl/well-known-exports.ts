@@ -3,6 +3,7 @@ import { registerExports } from "../core/internal.ts";
 import { madeConnectors } from "./connectors/built-in-connectors.ts";
 import { DDPGConfig, DDPGLearner, TD3Config, TD3Learner } from "./off-policy/td3.ts";
 import { DQNConfig, DQNLearner } from "./off-policy/dqn.ts";
+import { A2CConfig, A2CLearner } from "./algorithms/a2c.ts";
 import { EvaluationActor } from "./algorithms/evaluation-actor.ts";
 import { PPOConfig, PPOLearner } from "./algorithms/ppo.ts";
 import { AlgorithmTrial } from "./config/algorithm-trial.ts";
@@ -25,6 +26,8 @@ import { receivedSpace } from "./spaces/space-json.ts";
 import { Text } from "./spaces/text.ts";
 
 registerExports("shoal/rl", {
+  A2CConfig,
+  A2CLearner,
   AlgorithmTrial,
   Box,
   ClipRewards,

@@ -3,7 +3,18 @@
  *
  * `npm test` plays the quick ones with seed 1, `npm run test:learning` the full ones. Settings are Ray's tuned ones where a comment does not say otherwise.
  */
-import { type Algorithm, DDPGConfig, DQNConfig, makeMultiAgent, MeanStdFilter, PPOConfig, RLModule, SACConfig, TD3Config } from "shoal/rl";
+import {
+  A2CConfig,
+  type Algorithm,
+  DDPGConfig,
+  DQNConfig,
+  makeMultiAgent,
+  MeanStdFilter,
+  PPOConfig,
+  RLModule,
+  SACConfig,
+  TD3Config,
+} from "shoal/rl";
 import type { EvaluationResult, ModuleInput, ModuleOutput } from "shoal/rl";
 import { Random, tensor } from "shoal/tensor";
 
@@ -38,6 +49,31 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
         .buildAlgo(),
     quick: { evaluation: 350, envSteps: 200_000 },
     full: { evaluation: 450, envSteps: 200_000 },
+  },
+  {
+    // A rate that falls and a tighter clip than Ray's: with a constant rate the policy is lost again and again.
+    title: "A2C CartPole-v1",
+    build: (seed) =>
+      new A2CConfig()
+        .environment("CartPole-v1")
+        .envRunners({ numEnvsPerEnvRunner: 16 })
+        .training({
+          lr: [
+            [0, 1e-3],
+            [500_000, 1e-5],
+          ],
+          lambda: 0.95,
+          gamma: 0.98,
+          gradClip: 0.5,
+          trainBatchSizePerLearner: 320,
+        })
+        .rlModule({ modelConfig: { fcnetHiddens: [64, 64], vfShareLayers: false } })
+        .reporting({ minSampleTimestepsPerIteration: 6400 })
+        .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    quick: { evaluation: 150, envSteps: 250_000 },
+    full: { evaluation: 450, envSteps: 1_000_000 },
   },
   {
     title: "PPO two-agent CartPole",

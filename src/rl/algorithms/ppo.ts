@@ -13,9 +13,9 @@ import { registerAlgorithm } from "../config/algorithm-registry.ts";
 import { atLeastZero, isAtLeastZero, positive, TRAINING_OPTIONS, upToOne, type ValuesOf } from "../config/option-tables.ts";
 import { RLError } from "../errors.ts";
 import type { LearnerClass, LearnerResult, LearnerSetup } from "../learners/learner.ts";
-import { type LossContext, OnPolicyLearner } from "../learners/on-policy-learner.ts";
-import { schedule, scheduled } from "../learners/schedule.ts";
-import { Algorithm } from "./algorithm.ts";
+import { checkMinibatches, type LossContext, OnPolicyLearner } from "../learners/on-policy-learner.ts";
+import { schedule } from "../learners/schedule.ts";
+import { OnPolicyAlgorithm } from "./on-policy-algorithm.ts";
 
 const TRAINING = {
   of: "training() of PPO",
@@ -40,8 +40,6 @@ export type PPOTraining = ValuesOf<typeof TRAINING>;
 
 export class PPOLearner extends OnPolicyLearner<PPOTraining> {
   #klCoeff: number;
-  /** The coefficient of this iteration. */
-  entropyCoeff = 0;
 
   constructor(setup: LearnerSetup<PPOTraining>) {
     super(setup);
@@ -63,6 +61,10 @@ export class PPOLearner extends OnPolicyLearner<PPOTraining> {
     log("meanKl", kl);
     const loss = policyLoss.add(vfLoss.mul(vfLossCoeff)).sub(entropy.mul(this.entropyCoeff));
     return useKlLoss ? loss.add(kl.mul(this.#klCoeff)) : loss;
+  }
+
+  protected override get standardizesAdvantages(): boolean {
+    return true;
   }
 
   protected override adapt({ meanKl = 0 }: LearnerResult): void {
@@ -87,11 +89,7 @@ export class PPOConfig extends AlgorithmConfig<PPOTraining> {
 
   override validate(): void {
     super.validate();
-    const { minibatchSize = 0, trainBatchSizePerLearner } = this.values.training;
-    if (minibatchSize > trainBatchSizePerLearner)
-      throw new RangeError(
-        `Cannot build PPO: minibatchSize is at most trainBatchSizePerLearner, ${trainBatchSizePerLearner}: received ${minibatchSize}`,
-      );
+    checkMinibatches(this.name, this.values.training);
   }
 
   override async buildAlgo(): Promise<PPO> {
@@ -99,19 +97,7 @@ export class PPOConfig extends AlgorithmConfig<PPOTraining> {
   }
 }
 
-export class PPO extends Algorithm<PPOTraining> {
-  /** Samples a batch from all runners and learns from it for several epochs. */
-  protected async trainingStep(signal: AbortSignal | undefined): Promise<void> {
-    const fragments = await this.sample(this.values.training.trainBatchSizePerLearner, signal);
-    await this.learn(async () => {
-      for (const { module, fragment } of this.learningFrom(fragments)) {
-        const learner = module.learner as PPOLearner;
-        learner.optimizer.lr = scheduled(learner.config.lr, this.envSteps);
-        learner.entropyCoeff = scheduled(learner.config.entropyCoeff, this.envSteps);
-        await learner.update(fragment, signal);
-      }
-    });
-  }
-}
+/** Samples a batch from all runners and learns from it for several epochs. */
+export class PPO extends OnPolicyAlgorithm<PPOTraining> {}
 
 registerAlgorithm("PPO", PPOConfig);

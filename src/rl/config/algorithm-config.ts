@@ -368,7 +368,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   refuseMemory(): void {
     if (this.policyKind === "stochastic") return;
     throw new TypeError(
-      `Cannot build ${this.name}: useLstm, and modules with an initialState, go with PPO: ${this.name} learns from single steps of its buffer. Leave useLstm out and stack observations: envToModuleConnector: () => new FrameStack({ numFrames: 4 })`,
+      `Cannot build ${this.name}: useLstm, and modules with an initialState, go with PPO and A2C: ${this.name} learns from single steps of its buffer. Leave useLstm out and stack observations: envToModuleConnector: () => new FrameStack({ numFrames: 4 })`,
     );
   }
 

@@ -2,25 +2,57 @@
  * Learners that see each batch in several epochs, and then never again.
  *
  * Adds advantages to the batch, cuts it into minibatches in a random order, and lets the optimizer step; a last minibatch that is short begins again at the front. A subclass
- * says the loss. Minibatches of a recurrent module are chunks of sequences (`Chunks`), and the loss sees their real steps alone.
+ * says the loss, and how advantages are estimated. Minibatches of a recurrent module are chunks of sequences (`Chunks`), and the loss sees their real steps alone.
  */
 import { Adam, noGrad, Random, type RandomState, scope, type Tensor, tensor } from "../../tensor/index.ts";
 import type { BatchDistribution, LikelihoodDistribution } from "../distributions/action-distribution.ts";
 import { RLError } from "../errors.ts";
 import { BREATH_MS, FORWARD_ROWS_MAX } from "../limits.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
-import type { ModuleOutput } from "../modules/rl-module.ts";
+import type { ModuleInput, ModuleOutput, RLModule } from "../modules/rl-module.ts";
 import { Chunks } from "../sequences/chunks.ts";
 import { estimateAdvantages, standardize } from "../sequences/advantages.ts";
 import type { Fragment } from "../sequences/fragment.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
+import { type Schedule, scheduled } from "./schedule.ts";
 import { gather, Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, type LearnerState } from "./learner.ts";
 
 /** Values of the configuration that these learners use. */
-interface OnPolicyConfig extends LearnerConfig {
-  readonly lambda: number;
+export interface OnPolicyConfig extends LearnerConfig {
+  readonly lr: Schedule;
+  readonly entropyCoeff: Schedule;
+  /** Only where advantages are GAE's. */
+  readonly lambda?: number;
   readonly minibatchSize: number | undefined;
   readonly numEpochs: number;
+}
+
+/** @throws RangeError where a minibatch would be larger than the batch */
+export function checkMinibatches(
+  name: string,
+  { minibatchSize = 0, trainBatchSizePerLearner }: { minibatchSize: number | undefined; trainBatchSizePerLearner: number },
+): void {
+  if (minibatchSize > trainBatchSizePerLearner)
+    throw new RangeError(
+      `Cannot build ${name}: minibatchSize is at most trainBatchSizePerLearner, ${trainBatchSizePerLearner}: received ${minibatchSize}`,
+    );
+}
+
+/** Columns of a batch that a learner computes before its first update. */
+interface Estimates {
+  readonly advantages: Float32Array;
+  readonly valueTargets: Float32Array;
+  /** In place of those with which the actions were drawn. */
+  readonly actionLogp?: Float32Array;
+  readonly actionDistInputs?: Float32Array;
+}
+
+/** The outputs of a module for a fragment. */
+interface Evaluated {
+  /** One for each observation: one more a sequence than there are rows. */
+  readonly values: Float32Array;
+  /** The numbers of the distributions, row by row. */
+  readonly inputs: Float32Array;
 }
 
 /** The rows of a minibatch. */
@@ -55,12 +87,13 @@ interface TrainBatch {
   readonly rows: number;
   readonly obs: Float32Array;
   readonly fragment: Fragment;
-  readonly advantages: Float32Array;
-  readonly valueTargets: Float32Array;
+  readonly estimates: Required<Estimates>;
 }
 
 export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyConfig> extends Learner<Config> {
   readonly optimizer: Adam;
+  /** The coefficient of this iteration. */
+  entropyCoeff = 0;
   readonly #shuffle: Random;
 
   constructor(setup: LearnerSetup<Config>) {
@@ -71,6 +104,23 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
 
   /** The loss of a minibatch: one number. */
   abstract computeLoss(context: LossContext<Config>): Tensor;
+
+  /** Estimates advantages and value targets, with the weights before the update. Default: GAE. */
+  protected estimate(fragment: Fragment): Estimates {
+    const { gamma, lambda = 1 } = this.config;
+    return estimateAdvantages(fragment, this.evaluate(fragment).values, { gamma, lambda });
+  }
+
+  /** Whether the advantages of a batch get mean 0 and deviation 1. */
+  protected get standardizesAdvantages(): boolean {
+    return false;
+  }
+
+  /** Takes the learning rate and the coefficients that hold after so many environment steps. */
+  beginAt(envSteps: number): void {
+    this.optimizer.lr = scheduled(this.config.lr, envSteps);
+    this.entropyCoeff = scheduled(this.config.entropyCoeff, envSteps);
+  }
 
   /** Adapts numbers after the updates of an iteration. */
   protected adapt(_result: LearnerResult): void {}
@@ -122,12 +172,12 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
     const pass = chunks?.minibatch(chosen);
     const rows = minibatch(batch, pass?.rows ?? chosen, this.built);
     const output = pass === undefined ? module.forwardTrain({ obs: rows.obs }) : pass.run((input) => module.forwardTrain(input));
-    if (output.actionDistInputs === undefined) throw new RLError("Cannot learn: forward() of the module returned no actionDistInputs");
+    const { actionDistInputs } = checkedOutput(output);
     const loss = this.computeLoss({
       moduleId: this.moduleId,
       batch: rows,
       output,
-      distribution: (distribution as LikelihoodDistribution).of(output.actionDistInputs),
+      distribution: (distribution as LikelihoodDistribution).of(actionDistInputs),
       config: this.config,
       log: (name, value) => this.log(name, value),
     });
@@ -137,33 +187,42 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
     this.log("gradientsNorm", norm);
   }
 
-  /** Adds advantages and value targets, computed with the weights that sampled. */
   #prepare(fragment: Fragment): TrainBatch {
-    const { advantages, valueTargets } = estimateAdvantages(fragment, this.#values(fragment), this.config);
-    standardize(advantages);
-    return { rows: fragment.rows, obs: observationsOfSteps(fragment, this.built.encoder.size), fragment, advantages, valueTargets };
+    const { actionLogp, actionDistInputs, rows } = fragment;
+    const estimates = { actionLogp, actionDistInputs, ...this.estimate(fragment) };
+    if (this.standardizesAdvantages) standardize(estimates.advantages);
+    return { rows, obs: observationsOfSteps(fragment, this.built.encoder.size), fragment, estimates };
   }
 
-  #values(fragment: Fragment): Float32Array {
-    const { module, encoder } = this.built;
-    const { obs } = fragment;
+  /** Runs a module over a fragment without gradients. Default: the module that learns. */
+  protected evaluate(fragment: Fragment, module: RLModule = this.built.module): Evaluated {
     const chunks = this.#chunksOf(fragment);
-    if (chunks !== undefined) return chunks.values((input) => module.forwardTrain(input));
-    const rows = obs.length / encoder.size;
-    const values = new Float32Array(rows);
-    for (let from = 0; from < rows; from += FORWARD_ROWS_MAX) {
-      const end = Math.min(rows, from + FORWARD_ROWS_MAX);
-      const part = obs.subarray(from * encoder.size, end * encoder.size);
-      const { length } = values.subarray(from, end);
-      scope(() =>
-        noGrad(() => {
-          const { vfPreds } = module.forwardTrain({ obs: tensor(part, { shape: [length, encoder.size] }) });
-          if (vfPreds === undefined) throw new RLError("Cannot learn: forward() of the module returned no vfPreds");
-          values.set(vfPreds.toArray(), from);
-        }),
-      );
-    }
-    return values;
+    const forward = (input: ModuleInput): ModuleOutput => module.forwardTrain(input);
+    const { size } = this.built.encoder;
+    const { inputSize } = this.built.distribution;
+    const count = fragment.obs.length / size;
+    const values = new Float32Array(count);
+    const inputs = new Float32Array(count * inputSize);
+    const take = (output: ModuleOutput, at: number): void => {
+      const { actionDistInputs, vfPreds } = checkedOutput(output);
+      values.set(vfPreds.toArray(), at);
+      inputs.set(actionDistInputs.toArray(), at * inputSize);
+    };
+    if (chunks !== undefined) chunks.evaluate(forward, take);
+    else
+      for (let from = 0; from < count; from += FORWARD_ROWS_MAX) {
+        const rows = Math.min(FORWARD_ROWS_MAX, count - from);
+        const part = fragment.obs.subarray(from * size, (from + rows) * size);
+        scope(() => noGrad(() => take(forward({ obs: tensor(part, { shape: [rows, size] }) }), from)));
+      }
+    return { values, inputs: rowsOfSteps(inputs, fragment, inputSize) };
+  }
+
+  /** The log-probabilities of a fragment's actions under distributions with these numbers. */
+  protected logpOf({ actions, rows }: Fragment, inputs: Float32Array): Float32Array {
+    const { distribution } = this.built;
+    const shape = [rows, distribution.inputSize];
+    return scope(() => noGrad(() => (distribution as LikelihoodDistribution).of(tensor(inputs, { shape })).logp(actions).toArray()));
   }
 
   getState(): LearnerState {
@@ -179,22 +238,30 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
   }
 }
 
+/** @throws RLError where a class of one's own has left an output out */
+function checkedOutput({ actionDistInputs, vfPreds }: ModuleOutput): { readonly actionDistInputs: Tensor; readonly vfPreds: Tensor } {
+  if (actionDistInputs === undefined) throw new RLError("Cannot learn: forward() of the module returned no actionDistInputs");
+  if (vfPreds === undefined) throw new RLError("Cannot learn: forward() of the module returned no vfPreds");
+  return { actionDistInputs, vfPreds };
+}
+
 /** The observations on which actions were taken: without those behind the sequences. */
-function observationsOfSteps({ obs, rows, sequences }: Fragment, size: number): Float32Array {
+function observationsOfSteps(fragment: Fragment, size: number): Float32Array {
+  return rowsOfSteps(fragment.obs, fragment, size);
+}
+
+/** The rows of a column that has one more a sequence, without these. */
+function rowsOfSteps(column: Float32Array, { rows, sequences }: Fragment, size: number): Float32Array {
   const kept = new Float32Array(rows * size);
   for (let index = 0; index < sequences.length / 3; index += 1) {
     const start = sequences[3 * index] as number;
     const length = sequences[3 * index + 1] as number;
-    kept.set(obs.subarray((start + index) * size, (start + index + length) * size), start * size);
+    kept.set(column.subarray((start + index) * size, (start + index + length) * size), start * size);
   }
   return kept;
 }
 
-function minibatch(
-  { obs, fragment, advantages, valueTargets }: TrainBatch,
-  chosen: Int32Array,
-  { encoder, distribution }: BuiltModule,
-): LossBatch {
+function minibatch({ obs, fragment, estimates }: TrainBatch, chosen: Int32Array, { encoder, distribution }: BuiltModule): LossBatch {
   const rows = chosen.length;
   const width = fragment.actions.length / fragment.rows;
   const actions = distribution.actions.allocate(rows) as NumericArray;
@@ -209,9 +276,9 @@ function minibatch(
     rows,
     obs: matrix(obs, encoder.size),
     actions,
-    actionLogp: columns(fragment.actionLogp, 1),
-    advantages: columns(advantages, 1),
-    valueTargets: columns(valueTargets, 1),
-    actionDistInputs: matrix(fragment.actionDistInputs, distribution.inputSize),
+    actionLogp: columns(estimates.actionLogp, 1),
+    advantages: columns(estimates.advantages, 1),
+    valueTargets: columns(estimates.valueTargets, 1),
+    actionDistInputs: matrix(estimates.actionDistInputs, distribution.inputSize),
   };
 }

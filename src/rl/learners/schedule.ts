@@ -1,7 +1,7 @@
 /** Numbers that change with the environment steps: one number, or points `[step, value]` with straight lines between them. */
 import { custom, type Option } from "../../core/internal.ts";
 
-type Schedule = number | readonly (readonly [number, number])[];
+export type Schedule = number | readonly (readonly [number, number])[];
 
 /** An option that takes a schedule whose values a predicate accepts. */
 export function schedule<T extends Schedule | undefined>(

@@ -1,6 +1,6 @@
 /** Passes of learners over chunks, against the same steps one by one: with unchanged weights a learner has to see what the runner saw. */
 import { expect, test } from "vitest";
-import { noGrad, scope, tensor } from "../../tensor/index.ts";
+import { noGrad, scope, type Tensor, tensor } from "../../tensor/index.ts";
 import { Box } from "../spaces/box.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import type { Env, EnvContext } from "../environments/env.ts";
@@ -90,7 +90,11 @@ test.each([true, false])("a learner's pass over chunks is the runner's, step for
   const { module, memory, encoder } = runner.built;
   const chunks = new Chunks(fragment, { obsSize: encoder.size, memory });
   expect(chunks.count * memory.size).toBe(fragment.states.length);
-  const values = chunks.values((input) => module.forwardTrain(input));
+  const values = new Float32Array(fragment.obs.length / encoder.size);
+  chunks.evaluate(
+    (input) => module.forwardTrain(input),
+    ({ vfPreds }, at) => values.set((vfPreds as Tensor).toArray(), at),
+  );
   for (const [at, value] of valuesStepByStep(runner, fragment).entries()) expect(values[at]).toBeCloseTo(value, 5);
   // Every second chunk, backwards: the order of a minibatch is its own.
   const chosen = Int32Array.from({ length: Math.floor(chunks.count / 2) }, (_, index) => chunks.count - 1 - 2 * index);

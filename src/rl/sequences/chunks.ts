@@ -5,7 +5,6 @@
  * Each chunk begins with the state that the runner had there.
  */
 import { noGrad, scope, type Tensor, tensor } from "../../tensor/index.ts";
-import { RLError } from "../errors.ts";
 import { FORWARD_ROWS_MAX } from "../limits.ts";
 import type { ModuleMemory } from "../modules/module-memory.ts";
 import type { ModuleInput, ModuleOutput } from "../modules/rl-module.ts";
@@ -55,10 +54,8 @@ export class Chunks {
     return { rows, run: (forward) => this.#run(forward, chosen, { lengths: chunks.map(({ length }) => length) }) };
   }
 
-  /** The values of all observations of the fragment, those behind the sequences too. */
-  values(forward: Forward): Float32Array {
-    const { rows, sequences } = this.#fragment;
-    const values = new Float32Array(rows + sequences.length / 3);
+  /** Runs a module over all observations of the fragment, those behind the sequences too, without gradients. `take` gets the outputs of each chunk, and the place where its observations begin. */
+  evaluate(forward: Forward, take: (output: ModuleOutput, at: number) => void): void {
     const group = Math.max(1, Math.floor(FORWARD_ROWS_MAX / (this.#memory.maxSeqLen + 1)));
     for (let from = 0; from < this.count; from += group) {
       const chosen = Int32Array.from({ length: Math.min(group, this.count - from) }, (_, index) => from + index);
@@ -66,19 +63,17 @@ export class Chunks {
       const lengths = chunks.map(({ length, isLast }) => length + (isLast ? 1 : 0));
       scope(() =>
         noGrad(() => {
-          const { vfPreds } = this.#run(forward, chosen, { lengths });
-          if (vfPreds === undefined) throw new RLError("Cannot learn: forward() of the module returned no vfPreds");
-          const numbers = vfPreds.toArray();
+          const output = this.#run(forward, chosen, { lengths });
           let read = 0;
           for (const [index, { at }] of chunks.entries()) {
-            const length = lengths[index] as number;
-            values.set(numbers.subarray(read, read + length), at);
-            read += length;
+            const range = { axis: 0, start: read, end: read + (lengths[index] as number) };
+            read = range.end;
+            const part = Object.entries(output).map(([name, values]) => [name, (values as Tensor).slice(range)]);
+            take(Object.fromEntries(part) as ModuleOutput, at);
           }
         }),
       );
     }
-    return values;
   }
 
   /** Runs chunks, of each the first `lengths` observations. */

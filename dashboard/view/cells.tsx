@@ -171,16 +171,21 @@ function Cause({ value }: { value: unknown }): ComponentChildren {
 export function Time({ ms }: { ms: unknown }): ComponentChildren {
   if (typeof ms !== "number" || ms <= 0) return null;
   const date = new Date(ms);
-  const isToday = date.toDateString() === new Date().toDateString();
   return (
     <time class="number" dateTime={date.toISOString()} title={date.toLocaleString()}>
-      {isToday ? clockOf(ms) : `${date.toLocaleDateString()} ${clockOf(ms)}`}
+      {timeText(ms)}
     </time>
   );
 }
 
+/** The time, with the date where that is another day. */
+export function timeText(ms: number): string {
+  const isToday = new Date(ms).toDateString() === new Date().toDateString();
+  return isToday ? clockOf(ms) : `${new Date(ms).toLocaleDateString()} ${clockOf(ms)}`;
+}
+
 /** 14:03:07 */
-export function clockOf(ms: number): string {
+function clockOf(ms: number): string {
   const date = new Date(ms);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }

@@ -9,7 +9,7 @@ import { type Column, LISTS_OF_ROW, type ListPage, PAGE_OF_ID, WITH_LOG } from "
 import { addressOf, firstRowsOf, logPlaceOf, type Place } from "../model/place.ts";
 import { type Row, readRow } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
-import { Cell, clockOf } from "./cells.tsx";
+import { Cell, timeText } from "./cells.tsx";
 import { isOldAt, useAge, usePolling } from "./polling.ts";
 
 interface DetailsViewProps {
@@ -42,7 +42,7 @@ export function DetailsView({ page, place, onLoginNeeded }: DetailsViewProps): C
           {page.single} <code>{visibleText(place.id)}</code>
         </h1>
         <a href={addressOf(firstRowsOf(page.name))}>All {page.title.toLowerCase()}</a>
-        <p class="age">{shown === undefined ? "" : `as of ${clockOf(shown.asOfMs)}${isOld ? " (old)" : ""}`}</p>
+        <p class="age">{shown === undefined ? "" : `as of ${timeText(shown.asOfMs)}${isOld ? " (old)" : ""}`}</p>
       </header>
       <div role="alert">{problem === "" ? null : <p class="problem">{visibleText(problem, 2_000)}</p>}</div>
       {isGone && <p class="warning">The cluster has no such row, or does not keep it any more.</p>}

@@ -10,7 +10,7 @@ import { type Column, isSortable, type ListPage } from "../model/pages.ts";
 import { nextSort, type Place } from "../model/place.ts";
 import { type List, readList } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
-import { Cell, clockOf } from "./cells.tsx";
+import { Cell, timeText } from "./cells.tsx";
 import { isOldAt, useAge, usePolling } from "./polling.ts";
 
 const TYPED_MS = 300;
@@ -41,7 +41,7 @@ export function ListView({ page, place, go, onLoginNeeded }: ListViewProps): Com
       <header class="choices">
         <h1>{page.title}</h1>
         <Choices page={page} place={place} go={go} />
-        <p class="age">{list === undefined ? "" : `${countText(list)} · as of ${clockOf(list.asOfMs)}${isOld ? " (old)" : ""}`}</p>
+        <p class="age">{list === undefined ? "" : `${countText(list)} · as of ${timeText(list.asOfMs)}${isOld ? " (old)" : ""}`}</p>
       </header>
       <div role="alert">{problem === "" ? null : <p class="problem">{visibleText(problem, 2_000)}</p>}</div>
       {list?.warnings.map((text) => (

@@ -8,7 +8,7 @@ import { useState } from "preact/hooks";
 import { addressOf, detailsPlaceOf, firstRowsOf } from "../model/place.ts";
 import { type NodeOverview, type Overview, readOverview, type Row } from "../model/server.ts";
 import { visibleLines, visibleText } from "../model/visible-text.ts";
-import { amountText, clockOf, durationText, State, Time } from "./cells.tsx";
+import { amountText, durationText, State, Time, timeText } from "./cells.tsx";
 import { isOldAt, useAge, usePolling } from "./polling.ts";
 
 interface Shown {
@@ -28,7 +28,7 @@ export function OverviewView({ onLoginNeeded }: { onLoginNeeded: (reason: string
     <main class={isOld ? "old" : ""}>
       <header class="choices">
         <h1>Overview</h1>
-        <p class="age">{overview === undefined ? "" : `as of ${clockOf(overview.as_of_ms)}${isOld ? " (old)" : ""}`}</p>
+        <p class="age">{overview === undefined ? "" : `as of ${timeText(overview.as_of_ms)}${isOld ? " (old)" : ""}`}</p>
       </header>
       <div role="alert">{problem === "" ? null : <p class="problem">{visibleText(problem, 2_000)}</p>}</div>
       {overview?.warnings.map((text) => (

@@ -8,6 +8,7 @@ import { messageOf } from "../runtime/base/describe.ts";
 import { type NodeId, newProcessId } from "../runtime/base/ids.ts";
 import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../runtime/head/joining/cluster-secrets.ts";
 import { loadExtensions } from "../runtime/extension/load-extensions.ts";
+import { HeadHistory } from "../runtime/head/head-history.ts";
 import { HeadSecurity } from "../runtime/head/joining/head-security.ts";
 import { refuseOtherHead } from "../runtime/head/leadership/head-peers.ts";
 import { HeadLifecycle } from "../runtime/head/leadership/head-lifecycle.ts";
@@ -15,6 +16,8 @@ import { headPlace, type NatsOfHead } from "../runtime/nats/head-place.ts";
 import { diskProblem } from "../runtime/nats/server/nats-folder.ts";
 import { type ControlPlanePlace, openControlPlane } from "../runtime/nats/open-control-plane.ts";
 import { CertificateRenewal } from "../runtime/node/membership/certificate-renewal.ts";
+import { HEAD_FOLDER } from "../runtime/os/history/segment-layout.ts";
+import { SegmentWriter } from "../runtime/os/history/segment-writer.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
 import { isLoopbackHost, parseNetworkAddress } from "../runtime/os/network/network-address.ts";
 import { newToken, randomHex } from "../runtime/os/random.ts";
@@ -44,6 +47,8 @@ export interface HeadConfiguration {
   hasRivals?: boolean | undefined;
   /** Modules of extensions, as URLs. */
   extensions?: readonly string[] | undefined;
+  /** Place and limits of the history of actors and placement groups. Default: no history. */
+  history?: { folder: string; bytesMax?: number | undefined; keptMs?: number | undefined } | undefined;
 }
 
 /** The head's message to its parent once it listens, as JSON. */
@@ -68,6 +73,8 @@ export interface HeadChange {
   reason: string;
 }
 
+const END_WITHIN_MS = 1_000;
+
 const { configuration, send } = await readParentLine<HeadConfiguration>(() => process.exit(0));
 process.title = "shoal head";
 const started = tellingStartFailures(send);
@@ -76,13 +83,19 @@ let lastProblem: string | undefined;
 let hasStarted = false;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.on(signal, () => {
-    if (hasStarted) process.exit(0);
+    if (hasStarted) return void end();
     tellEndedTooSoon(send, "the head", lastProblem === undefined ? waitsFor : `${waitsFor} (${lastProblem})`);
   });
 const { headId, address, directory, tlsOnLoopback = false, hosts = [], hasRivals = false } = configuration;
 const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
 let lifecycle: HeadLifecycle | undefined;
 const place = configuration.nats === undefined ? configuration.controlPlane : headPlace(configuration.nats, `head-${headId}`);
+const history =
+  configuration.history === undefined
+    ? undefined
+    : new HeadHistory(
+        new SegmentWriter({ ...configuration.history, nodeId: HEAD_FOLDER, onFailure: (text) => console.error(`shoal: ${text}`) }),
+      );
 const extensions = await loadExtensions(configuration.extensions ?? []);
 const plane = await openControlPlane(place ?? { kind: "memory" });
 await refuseOtherHead(plane.bus, { id: headId, address, hasRivals });
@@ -103,6 +116,7 @@ lifecycle = new HeadLifecycle({
   newIncarnation: () => randomHex(8),
   nowMs: () => performance.now(),
   extensions,
+  history,
   onChange: tellParent,
   onError: (error) => {
     lastProblem = messageOf(error);
@@ -123,6 +137,13 @@ const start: HeadStart = {
 started(JSON.stringify(start));
 hasStarted = true;
 for (const change of changes) tellParent(change);
+
+/** Ends the process once the history is in files. A disk that does not answer holds it up for a second at most. */
+async function end(): Promise<void> {
+  setTimeout(() => process.exit(0), END_WITHIN_MS);
+  await history?.close(!hasRivals);
+  process.exit(0);
+}
 
 function tellParent(change: HeadChange): void {
   if (!hasRivals) return;

@@ -5,6 +5,7 @@
  * daemon extends its execution lease, and afterwards reads from no connection (`runtime/os/processes/execution-lease.ts`).
  */
 import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
+import { userStack } from "../core/user-stacks.ts";
 import { loadExtensions } from "../runtime/extension/load-extensions.ts";
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import { saveCodeCache } from "../runtime/os/files/code-cache.ts";
@@ -83,7 +84,7 @@ const host = startWorkerRuntime({
     process.title = `shoal worker: ${className}`;
   },
   observers: CallObservers.of(extensions, configuration.jobId),
-  recorder: observation === undefined ? undefined : new CallRecorder(observation),
+  recorder: observation === undefined ? undefined : new CallRecorder(observation, userStack),
   guard: new InterruptionGuard(new WorkerInterruptSlot(configuration.interruptSlot)),
   exit: () => {
     listener.close();

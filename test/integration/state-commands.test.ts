@@ -1,15 +1,17 @@
 /**
  * Tests that `shoal list`, `get` and `summary` show the state of all nodes as a table and as JSON, and name the fault of a command line.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { until } from "./session.ts";
-import { useShoal } from "./shoal-program.ts";
+import { SHOAL, useShoal } from "./shoal-program.ts";
 
-const { run: shoal, startHead, join: joinAgain, program, pidOf } = useShoal();
+const { run: shoal, startHead, join: joinAgain, program, pidOf, environment } = useShoal();
 
 interface Listed {
   rows: Record<string, unknown>[];
@@ -92,6 +94,28 @@ console.log("[]");
   ]);
 });
 
+/** Opens the folder as a browser does, and ends the server as Ctrl-C does. */
+async function opensDashboard(folder: string): Promise<void> {
+  const server = spawn(process.execPath, [SHOAL, "dashboard", "--from", folder, "--json"], { env: environment });
+  try {
+    const [line] = (await once(server.stdout, "data")) as [Buffer];
+    const { url, token } = JSON.parse(line.toString("utf8")) as { url: string; token: string };
+    const ask = async (path: string, method = "GET"): Promise<[number, string]> => {
+      const response = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${token}` } });
+      return [response.status, await response.text()];
+    };
+    expect((await fetch(`${url}/api/v0/actors`)).status).toBe(401);
+    expect((await fetch(`${url}/ui/overview`)).status).toBe(200);
+    const [status, text] = await ask("/api/shoal/overview");
+    expect([status, JSON.parse(text)]).toMatchObject([200, { nodes_gone: 1, actors: { DEAD: 1 }, tasks: { FINISHED: 19 } }]);
+    expect((await ask("/api/v0/logs"))[1]).toContain("supervisor.log");
+    expect(await ask("/api/jobs/", "POST")).toEqual([405, expect.stringContaining("this is a history")]);
+  } finally {
+    server.kill("SIGINT");
+  }
+  expect(await once(server, "exit")).toEqual([0, null]);
+}
+
 test("the calls of a cluster that was killed are read from its folder, filtered, counted, and drawn", async () => {
   const { history, nodeId } = await startHead("--num-cpus", "1");
   expect(JSON.parse((await shoal("status", "--json")).stdout)).toMatchObject({ history });
@@ -100,6 +124,8 @@ import { init, remote, shutdown } from "shoal";
 await init({ address: "auto", logToDriver: false });
 const resize = remote(function resize(picture: number) { if (picture === 3) throw new RangeError("picture 3 is broken"); return picture; })
   .options({ maxRetries: 0 });
+class Camera { snap() { process.exit(3); } }
+await remote(Camera).remote().snap.remote().catch(() => {});
 await Promise.allSettled(Array.from({ length: 20 }, (_, picture) => resize.remote(picture)));
 await shutdown();
 console.log("[]");
@@ -107,31 +133,27 @@ console.log("[]");
   const folder = history ?? "";
   const readRows = async () => (await json<Listed>("list", "tasks", "--from", folder)).rows;
   await until(
-    async () => (await shoal("list", "tasks", "--from", folder)).exitCode === 0 && (await readRows()).length === 20,
+    async () => (await shoal("list", "tasks", "--from", folder)).exitCode === 0 && (await readRows()).length === 21,
     "the history",
   );
   const jobEnded = async () => (await json<Listed>("list", "jobs", "--from", folder, "-f", "status=SUCCEEDED")).rows.length === 1;
   await until(jobEnded, "the end of the program");
   process.kill(pidOf(`the node ${nodeId}`), "SIGKILL");
   await shoal("stop");
-  const failed = await json<Listed>("list", "tasks", "--from", folder, "-f", "state=FAILED", "--detail");
-  expect([failed.rows.length, failed.num_filtered, failed.total]).toEqual([1, 1, 20]);
-  expect(failed.rows[0]?.["error_message"]).toMatch(/^RangeError: picture 3 is broken\n {4}at resize/);
+  const failed = await json<Listed>("list", "tasks", "--from", folder, "-f", "state=FAILED", "-f", "name=resize", "--detail");
+  expect([failed.rows.length, failed.num_filtered, failed.total]).toEqual([1, 1, 21]);
+  expect(failed.rows[0]?.["error_message"]).toMatch(/^RangeError: picture 3 is broken\n {4}at resize [^\n]*$/);
   const pages = await json<Listed>("list", "tasks", "--from", folder, "--limit", "12");
   const rest = await json<Listed>("list", "tasks", "--from", folder, "--limit", "12", "--page-token", pages.next_page_token ?? "");
-  expect(new Set([...pages.rows, ...rest.rows].map((row) => row["task_id"])).size).toBe(20);
-  expect((await shoal("summary", "tasks", "--from", folder)).stdout).toBe(
-    "NAME    TYPE         FAILED  FINISHED\nresize  NORMAL_TASK  1       19\n20 in all\n",
-  );
+  expect(new Set([...pages.rows, ...rest.rows].map((row) => row["task_id"])).size).toBe(21);
+  expect((await shoal("summary", "tasks", "--from", folder)).stdout).toMatch(/resize +NORMAL_TASK +1 +19\n/);
+  const actors = await json<Listed>("list", "actors", "--from", folder, "--detail");
+  expect(actors.rows).toMatchObject([{ class_name: "Camera", state: "DEAD", death_cause: { exit_code: 3 } }]);
   const nodes = await json<Listed>("list", "nodes", "--from", folder);
   expect(nodes.rows.map((row) => row["node_id"])).toContain(nodeId);
   const trace = join(mkdtempSync(join(tmpdir(), "shoal-timeline-")), "trace.json");
-  expect((await shoal("timeline", "--from", folder, "--filename", trace)).stdout).toBe(`20 calls are in ${trace}\n`);
-  const wrong = await shoal("list", "actors", "--from", folder);
-  expect([wrong.exitCode, wrong.stderr]).toEqual([
-    2,
-    expect.stringContaining("Cannot list actors: a history has jobs, nodes, tasks, workers"),
-  ]);
+  expect((await shoal("timeline", "--from", folder, "--filename", trace)).stdout).toBe(`21 calls are in ${trace}\n`);
+  await opensDashboard(folder);
   const missing = await shoal("list", "tasks", "--from", tmpdir());
   expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("there is no history in the folder")]);
   const both = await shoal("list", "tasks", "--from", folder, "--address", "127.0.0.1:1");

@@ -28,6 +28,7 @@ import { taskContext } from "../../runtime/worker/task-context.ts";
 import { WorkerHost } from "../../runtime/worker/worker-host.ts";
 import type { LocalNode, LocalNodeOptions } from "../daemon-process.ts";
 import type { Runtime } from "../runtime.ts";
+import { userStack } from "../user-stacks.ts";
 
 interface InProcessNodeOptions extends LocalNodeOptions {
   driverId: ProcessId;
@@ -113,7 +114,7 @@ function createInProcessLauncher(
       const observation = new ObservationMemory(() => observations.delete(workerId));
       observations.set(workerId, observation);
       const host = new WorkerHost({
-        recorder: new CallRecorder(observation.memory),
+        recorder: new CallRecorder(observation.memory, userStack),
         processId: workerId,
         nodeId: options.nodeId,
         token: options.token,

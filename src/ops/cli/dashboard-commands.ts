@@ -1,10 +1,13 @@
 /**
  * `shoal dashboard`, `get-auth-token` and `health-check`: the way to the HTTP server, for browsers, for other programs and for probes.
  *
- * A link carries a one-time code in its fragment, which no server and no log sees.
+ * A link carries a one-time code in its fragment, which no server and no log sees. `shoal dashboard --from` is itself the server, over the
+ * history of a cluster that may have ended.
  */
+import type { Terminal } from "../../runtime/os/terminal.ts";
 import { askHttp, httpPlaceOf } from "./dashboard-client.ts";
-import { type Command, defineCommand, EXIT } from "./command.ts";
+import { type Command, defineCommand, EXIT, UsageError } from "./command.ts";
+import { FROM } from "./state-source.ts";
 
 const ADDRESS = {
   short: "a",
@@ -18,15 +21,46 @@ const dashboardCommand: Command = defineCommand({
   description: `The link logs one browser in and is good for a minute:
 
   shoal dashboard                            the cluster whose head is on this machine
-  SHOAL_AUTH_TOKEN=... shoal dashboard --address https://cluster.example`,
-  options: { address: ADDRESS, json: { help: "print { url, link } as JSON" } },
+  SHOAL_AUTH_TOKEN=... shoal dashboard --address https://cluster.example
+  shoal dashboard --from FOLDER              the history of a run; stays until Ctrl-C`,
+  options: {
+    address: ADDRESS,
+    from: FROM,
+    port: { valueName: "PORT", help: "with --from: where to listen on this machine; 0 is any that is free (default: 0)" },
+    json: { help: "print { url, link } as JSON, or { url, token } with --from" },
+  },
   run: async ({ options, terminal }) => {
+    if (options.from.length > 0) return await showHistory(options, terminal);
+    if (options.port !== undefined)
+      throw new UsageError("Cannot run shoal dashboard: --port belongs to --from. See `shoal dashboard --help`.");
     const place = httpPlaceOf(terminal, options.address);
     const { code } = (await askHttp(place, "POST", "/api/shoal/login_codes")) as { code: string };
     const link = `${place.url}/ui/login#code=${code}`;
     terminal.print(options.json ? JSON.stringify({ url: place.url, link }) : link);
   },
 });
+
+/** Serves until a signal ends the process. */
+async function showHistory(
+  { from, port: wanted, address, json }: { from: readonly string[]; port: string | undefined; address: string | undefined; json: boolean },
+  terminal: Terminal,
+): Promise<void> {
+  if (address !== undefined) throw new UsageError("Cannot run shoal dashboard: --from and --address exclude each other.");
+  const { serveHistory } = await import("../http/history-dashboard.ts");
+  const { url, token, link, close } = await serveHistory(from, portOf(wanted));
+  terminal.print(json ? JSON.stringify({ url, token }) : link);
+  if (!json) terminal.tell("shoal: the history is open until Ctrl-C.");
+  await new Promise<void>((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
+  });
+  close();
+}
+
+/** @throws UsageError */
+function portOf(text = "0"): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`Cannot run shoal dashboard: --port takes a number from 0 to 65535: received ${text}.`);
+}
 
 const tokenCommand: Command = defineCommand({
   name: "get-auth-token",

@@ -8,7 +8,13 @@ import type { Reply, RequestOptions } from "../../runtime/rpc/peer-connection.ts
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
 import { type ClusterConnection, connectToCluster } from "./cluster-connection.ts";
 
-export class ClusterLink implements Disposable {
+/** Asks the head or a daemon of a cluster. */
+export interface ClusterQuestions {
+  ask<N extends number>(type: N, header: unknown, options?: RequestOptions): Promise<ReplyTo<N>>;
+  request<N extends number>(type: N, header: unknown, options?: RequestOptions): Promise<Reply<ReplyTo<N>>>;
+}
+
+export class ClusterLink implements ClusterQuestions, Disposable {
   readonly #address: string;
   #connection: Promise<ClusterConnection> | undefined;
 

@@ -31,6 +31,8 @@ interface HttpServerOptions {
   readonly clusterToken: string;
   readonly names: OwnNames;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** Whether all that changes something is refused. Logins remain. Default: false. */
+  readonly isReadOnly?: boolean;
 }
 
 interface Caller {
@@ -136,13 +138,15 @@ export class HttpServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<HttpAnswer> {
-    const { router, names } = this.#options;
+    const { router, names, isReadOnly = false } = this.#options;
     const [path, query] = splitAtQuestionMark(request.url ?? "");
     const match = router.match(request.method, path);
     const free = match.kind === "found" && match.route.role === "free" ? match.route : undefined;
     const refusal = refusalOf(request.headers, names, free !== undefined && request.method === "GET");
     if (refusal !== undefined) throw new HttpError(403, `Cannot answer: ${refusal}`);
     const caller = await this.#callerOf(request, free !== undefined);
+    if (isReadOnly && match.kind !== "found" && request.method !== "GET" && request.method !== "HEAD")
+      throw new HttpError(405, "Cannot change anything: this is a history, and no cluster runs behind it", { allow: "GET" });
     if (match.kind === "none") throw new HttpError(404, "404: Not Found");
     if (match.kind === "otherMethod") throw new HttpError(405, "405: Method Not Allowed", { allow: match.methods.join(", ") });
     const { route, params } = match;

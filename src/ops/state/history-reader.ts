@@ -1,8 +1,8 @@
 /**
- * Reads the state of a cluster from a history folder: calls, workers, programs and nodes, as they were when the last block was written.
+ * Reads the state of a cluster from history folders, as it was when the last block was written.
  *
- * Scans the folder for each question, one block in memory at a time, and filters and pages as the live reader does. Resources
- * without a history are refused by name.
+ * Each machine of a cluster has one folder; the head's has actors and placement groups. A question scans all folders, one block
+ * in memory at a time, and filters and pages as the live reader does.
  */
 import {
   callRow,
@@ -16,7 +16,8 @@ import {
 } from "../../runtime/observe/call-view.ts";
 import { type BlockSource, callsOf, HistoryFacts } from "../../runtime/observe/history-calls.ts";
 import { type KeyedRow, selectItems, selectRows, type StateRow } from "../../runtime/observe/select-rows.ts";
-import { blocksOf, historyFolder, segmentsOf } from "../../runtime/os/history/segment-reader.ts";
+import { HEAD_FOLDER } from "../../runtime/os/history/segment-layout.ts";
+import { blocksOf, historyFolder, segmentsOf, versionOf } from "../../runtime/os/history/segment-reader.ts";
 import type { StateQuery } from "../../runtime/wire/state-messages.ts";
 import { checkedFilters, COLUMNS } from "./columns.ts";
 import { listAnswer, stateQuery } from "./list-answer.ts";
@@ -32,21 +33,22 @@ import {
   type SummaryAnswer,
 } from "./state-reader.ts";
 
-const KEPT: ReadonlySet<StateResource> = new Set(["jobs", "nodes", "tasks", "workers"]);
+/** Rows that the head writes. */
+const OF_HEAD: ReadonlySet<StateResource> = new Set(["actors", "placement_groups"]);
 
 export class HistoryReader implements StateReader {
-  readonly #folder: string;
+  readonly #folders: readonly string[];
 
   /** @throws ShoalError for a folder without a history */
-  constructor(folder: string) {
-    this.#folder = historyFolder(folder);
+  constructor(...folders: readonly string[]) {
+    this.#folders = Array.from(new Set(folders.map(historyFolder)));
   }
 
   // oxlint-disable-next-line require-await -- errors are rejections, as of the live reader
   async list(resource: StateResource, query: ListQuery = {}): Promise<ListAnswer> {
     const asked = stateQuery(resource, query);
-    requireKept(resource);
     const facts = this.#facts();
+    if (OF_HEAD.has(resource)) this.#warnWithoutHead(facts);
     if (resource !== "tasks") return this.#answer(resource, asked, { ...selectRows(facts.rowsOf(resource), asked), facts });
     const { page, ...counts } = selectItems(callSource(this.#calls(facts), { failureOf: facts.failureOf }), asked);
     const rows = page.map(({ key, item }): KeyedRow => ({ key, row: callRow(item, asked.detail, facts.failureOf) }));
@@ -72,8 +74,10 @@ export class HistoryReader implements StateReader {
 
   // oxlint-disable-next-line require-await -- errors are rejections, as of the live reader
   async summarize(resource: StateResource): Promise<SummaryAnswer> {
-    if (resource !== "tasks") throw new RangeError(`Cannot summarize ${resource}: a history has summaries of tasks alone`);
+    if (resource !== "tasks" && resource !== "actors")
+      throw new RangeError(`Cannot summarize ${resource}: there are summaries of actors and tasks`);
     const facts = this.#facts();
+    if (resource === "actors") return this.#summaryOfActors(facts);
     const sums = new Map<string, NamedCounts>();
     let total = 0;
     for (const view of this.#calls(facts)) {
@@ -83,6 +87,35 @@ export class HistoryReader implements StateReader {
     }
     const rows = Array.from(sums.values(), ({ name, type, counts }) => ({ name, type, state_counts: counts }));
     return { total, rows, warnings: warningsOf(facts), as_of_ms: facts.lastMs };
+  }
+
+  /** Names the bytes that answers are made from: other bytes have another version. */
+  version(): string {
+    return versionOf(this.#segments());
+  }
+
+  #summaryOfActors(facts: HistoryFacts): SummaryAnswer {
+    this.#warnWithoutHead(facts);
+    const sums = new Map<string, Map<string, number>>();
+    let total = 0;
+    for (const { row } of facts.rowsOf("actors")) {
+      const counts = sums.get(String(row["class_name"])) ?? new Map<string, number>();
+      sums.set(String(row["class_name"]), counts);
+      counts.set(String(row["state"]), (counts.get(String(row["state"])) ?? 0) + 1);
+      total += 1;
+    }
+    const rows = Array.from(sums, ([name, counts]) => ({ name, type: "ACTOR", state_counts: Object.fromEntries(counts) }));
+    return { total, rows, warnings: warningsOf(facts), as_of_ms: facts.lastMs };
+  }
+
+  /** Machines without a head keep no rows of actors, and an empty list would say that there were none. */
+  #warnWithoutHead(facts: HistoryFacts): void {
+    if (this.#segments().some(({ nodeId }) => nodeId === HEAD_FOLDER)) return;
+    facts.warnings.add("Actors and placement groups are in the history of the head's machine, which was not given.");
+  }
+
+  #segments(): ReturnType<typeof segmentsOf> {
+    return this.#folders.flatMap((folder) => segmentsOf(folder));
   }
 
   /** Reads all but the calls: a text of a failure may come behind its call. */
@@ -97,8 +130,7 @@ export class HistoryReader implements StateReader {
   }
 
   *#sources(facts: HistoryFacts): Generator<BlockSource, void, undefined> {
-    for (const segment of segmentsOf(this.#folder))
-      yield { nodeId: segment.nodeId, blocks: blocksOf(segment, (text) => facts.warnings.add(text)) };
+    for (const segment of this.#segments()) yield { nodeId: segment.nodeId, blocks: blocksOf(segment, (text) => facts.warnings.add(text)) };
   }
 
   #answer(
@@ -113,9 +145,4 @@ export class HistoryReader implements StateReader {
 
 function warningsOf({ warnings, lostRows }: HistoryFacts): string[] {
   return [...warnings, ...(lostRows === 0 ? [] : [`${lostRows} calls were not written, as the disk was full or too slow.`])];
-}
-
-function requireKept(resource: StateResource): void {
-  if (KEPT.has(resource)) return;
-  throw new RangeError(`Cannot list ${resource}: a history has ${Array.from(KEPT).join(", ")}`);
 }

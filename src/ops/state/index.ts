@@ -33,7 +33,7 @@ export interface ListOptions extends ListQuery {
   /** Conditions that a row meets, all of them: `[["state", "=", "ALIVE"]]`. Operators: `=`, `!=`, `contains`, `<`, `>`. */
   readonly filters?: readonly StateFilter[] | undefined;
   /** A run's folder, or its folder `history`: rows are read from there, and no cluster is asked. */
-  readonly history?: string | undefined;
+  readonly history?: string | readonly string[] | undefined;
 }
 
 /** Options of `timeline`. */
@@ -214,8 +214,9 @@ export const summarizeActors = async (): Promise<Summary> => summaryOf(await rea
 /** Counts calls by name and state, those too whose rows were not kept. */
 export const summarizeTasks = async (): Promise<Summary> => summaryOf(await reader.summarize("tasks"));
 
-function readerOf(history: string | undefined): StateReader {
-  return history === undefined ? reader : new HistoryReader(history);
+function readerOf(history: ListOptions["history"]): StateReader {
+  if (history === undefined) return reader;
+  return typeof history === "string" ? new HistoryReader(history) : new HistoryReader(...history);
 }
 
 async function list<Row>(resource: StateResource, options: ListOptions = {}): Promise<Page<Row>> {

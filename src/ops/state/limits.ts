@@ -8,6 +8,8 @@ export const NODES_ASKED_AT_ONCE = 64;
 export const METRIC_NAMES_MAX = 1_000;
 /** Rows of a page. */
 export const LIMIT_MAX = 10_000;
+/** Answers of a history that are kept while its files stay as they are. */
+export const KEPT_ANSWERS_MAX = 64;
 /** Rows of each list of the overview. */
 export const OVERVIEW_ROWS = 8;
 /** Lines of a log. */

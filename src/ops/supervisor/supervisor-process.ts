@@ -116,6 +116,7 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess, LocalDashboard>({
             controlPlane: otherPlane(head),
             hasRivals: head.hasRivals,
             extensions: offer.extensions,
+            history,
             onLine: (line) => headLog.write(line),
             onChange: ({ leads, reason }) => log.write(leads ? `The head leads: ${reason}.` : `The head stands by: ${reason}.`),
           });

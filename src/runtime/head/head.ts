@@ -18,6 +18,7 @@ import {
 } from "../base/ids.ts";
 import { copyBytes } from "../base/bytes.ts";
 import type { Extension } from "../extension/extension.ts";
+import { actorRow } from "../observe/cluster-rows.ts";
 import type { HeadHandlers, HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
@@ -45,6 +46,7 @@ import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { ExtensionRecords } from "./extension-records.ts";
 import { HeadExtensions } from "./head-extensions.ts";
+import type { HeadHistory } from "./head-history.ts";
 import { keyValueHandlers, KeyValues } from "./key-values.ts";
 import { onlyNodeQuestions } from "./only-node-questions.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
@@ -71,6 +73,8 @@ interface HeadOptions {
   extensions?: readonly Extension[];
   /** Handlers of questions about all nodes. Default: none, as another part of the head answers them (`nodes/head-server.ts`). */
   questions?: Partial<HeadHandlers<keyof MessagesToCluster>>;
+  /** Takes the rows of actors and groups that have changed. Default: none is kept. */
+  history?: HeadHistory | undefined;
   /** Runs an event that no message caused, such as a timer of an extension. Default: runs it without recording anything. */
   run?: (body: () => void) => void;
 }
@@ -114,6 +118,7 @@ export class Head implements HeadService {
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
   readonly #extensions: HeadExtensions;
+  readonly #history: HeadHistory | undefined;
   readonly #handlers: HeadHandlers<MessagesToTables> & HeadOptions["questions"];
 
   constructor(options: HeadOptions) {
@@ -125,6 +130,7 @@ export class Head implements HeadService {
     this.#nowMs = options.nowMs;
     this.#tellProcessGone = options.tellProcessGone ?? (() => {});
     this.#isOfDriver = options.isOfDriver;
+    this.#history = options.history;
     const nodes = (): Iterable<NodeServices> => this.#nodes.values();
     const events: PlacementEvents = {
       node: (id) => this.#nodes.get(nodeTagOf(id)),
@@ -143,8 +149,10 @@ export class Head implements HeadService {
       warn: (text) => this.#warn(text),
       endActors: (group, reason) => this.#endActorsOf(group, reason),
       table: groups,
+      history: options.history,
     });
     this.#groups.restore();
+    for (const actor of actors.all()) this.#observe(actor);
     this.#extensions = new HeadExtensions({
       extensions: options.extensions ?? [],
       records: extensionRecords,
@@ -466,24 +474,29 @@ export class Head implements HeadService {
   #list(query: { includeDead: boolean; namespace: string | undefined; detail?: boolean | undefined }): ActorInfoHeader[] {
     const found: ActorInfoHeader[] = [];
     for (const actor of this.#actors.all()) {
-      const { name, namespace, isDetached, interface: face } = actor.options;
+      const { namespace } = actor.options;
       if ((actor.phase === "dead" && !query.includeDead) || (query.namespace !== undefined && query.namespace !== namespace)) continue;
-      const { worker } = actor;
-      found.push({
-        actorId: actor.id,
-        className: face.className,
-        name,
-        namespace,
-        phase: actor.phase,
-        isDetached,
-        incarnation: actor.incarnation,
-        pid: worker?.pid ?? actor.exit?.pid,
-        nodeId: worker === undefined ? undefined : this.#nodeOf(worker.id)?.nodeId,
-        reason: actor.reason,
-        ...(query.detail === true && { detail: actorDetail(actor) }),
-      });
+      found.push(this.#infoOf(actor, query.detail === true));
     }
     return found;
+  }
+
+  #infoOf(actor: ActorRecord, withDetail: boolean): ActorInfoHeader {
+    const { name, namespace, isDetached, interface: face } = actor.options;
+    const { worker } = actor;
+    return {
+      actorId: actor.id,
+      className: face.className,
+      name,
+      namespace,
+      phase: actor.phase,
+      isDetached,
+      incarnation: actor.incarnation,
+      pid: worker?.pid ?? actor.exit?.pid,
+      nodeId: worker === undefined ? undefined : this.#nodeOf(worker.id)?.nodeId,
+      reason: actor.reason,
+      ...(withDetail && { detail: actorDetail(actor) }),
+    };
   }
 
   #lookup(peer: HeadPeer, callId: number, query: ActorName): void {
@@ -524,6 +537,7 @@ export class Head implements HeadService {
   #apply(effects: readonly ActorEffect[], accelerators?: AcceleratorIds): void {
     for (const effect of effects) {
       const { actor } = effect;
+      this.#observe(actor);
       switch (effect.kind) {
         case "place":
           if (effect.delayMs === 0) this.#placement.place(actor);
@@ -559,6 +573,10 @@ export class Head implements HeadService {
           break;
       }
     }
+  }
+
+  #observe(actor: ActorRecord): void {
+    this.#history?.changed("actors", actor.id, () => actorRow(this.#infoOf(actor, true)));
   }
 
   #actorDied({ id, options: { namespace } }: ActorRecord): void {

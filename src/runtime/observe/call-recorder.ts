@@ -67,6 +67,7 @@ const TIME = 8;
 export class CallRecorder {
   /** Sends the text of a failure to the daemon. */
   tellFailure: ((failure: CallFailure) => void) | undefined;
+  readonly #stackOf: (error: Error) => string | undefined;
   readonly #words: Uint32Array;
   readonly #times: Float64Array;
   readonly #bytes: Uint8Array;
@@ -81,7 +82,9 @@ export class CallRecorder {
   #failuresSinceMs = 0;
 
   /** @param memory - zeros, of `OBSERVATION_LENGTH` */
-  constructor(memory: ArrayBuffer) {
+  /** @param stackOf - reads the stack as users see it. Default: whole */
+  constructor(memory: ArrayBuffer, stackOf: (error: Error) => string | undefined = ({ stack }) => stack) {
+    this.#stackOf = stackOf;
     this.#words = new Uint32Array(memory);
     this.#times = new Float64Array(memory);
     this.#bytes = new Uint8Array(memory);
@@ -191,7 +194,7 @@ export class CallRecorder {
     }
     if (this.#failuresLeft === 0) return;
     this.#failuresLeft -= 1;
-    const { type, message, stack } = textsOf(error);
+    const { type, message, stack } = this.#textsOf(error);
     this.tellFailure({
       caller,
       callId,
@@ -212,6 +215,16 @@ export class CallRecorder {
     this.#words[HEADER.ringSize] = this.#ringSize;
   }
 
+  /** A thrown value may be a proxy that throws at every look. */
+  #textsOf(error: unknown): { type: string; message: string; stack: string } {
+    try {
+      if (error instanceof Error) return { type: error.name, message: error.message, stack: this.#stackOf(error) ?? "" };
+      return { type: typeof error, message: String(error), stack: "" };
+    } catch {
+      return { type: "unknown", message: "its error cannot be read", stack: "" };
+    }
+  }
+
   #define(definition: readonly (string | number)[]): boolean {
     const line = Buffer.from(`${JSON.stringify(definition)}\n`);
     if (this.#definitionBytes + line.length > DEFINITIONS_BYTES_MAX) return false;
@@ -219,15 +232,5 @@ export class CallRecorder {
     this.#definitionBytes += line.length;
     this.#words[HEADER.definitionBytes] = this.#definitionBytes;
     return true;
-  }
-}
-
-/** A thrown value may be a proxy that throws at every look. */
-function textsOf(error: unknown): { type: string; message: string; stack: string } {
-  try {
-    if (error instanceof Error) return { type: error.name, message: error.message, stack: error.stack ?? "" };
-    return { type: typeof error, message: String(error), stack: "" };
-  } catch {
-    return { type: "unknown", message: "its error cannot be read", stack: "" };
   }
 }

@@ -85,7 +85,7 @@ export class HistoryFacts {
     } else if (kind === HISTORY_BLOCK.rows) {
       this.#rowsBytes += body.length;
       if (this.#rowsBytes > this.#limits.rowsBytes) {
-        this.warnings.add(`Rows of workers, programs and nodes beyond ${this.#limits.rowsBytes} bytes were left out.`);
+        this.warnings.add(`Rows beyond ${this.#limits.rowsBytes} bytes were left out.`);
         return;
       }
       const given = parsed(body);

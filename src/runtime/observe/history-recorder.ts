@@ -118,7 +118,9 @@ export class HistoryRecorder {
     this.#sink.lostRows = 0;
     // Where this block is lost, too, its number counts again.
     if (lost > 0) this.#json(HISTORY_BLOCK.lost, [lost], { firstMs: this.#nowMs(), lastMs: this.#nowMs() }, lost);
-    const live = Array.from(this.#live.values(), ({ resource, id, timeMs, make }) => ({ resource, id, timeMs, row: make() }));
+    const changed = new Set(this.#rows.map(({ resource, id }) => `${resource} ${id}`));
+    const unchanged = Array.from(this.#live).filter(([name]) => !changed.has(name));
+    const live = unchanged.map(([, { resource, id, timeMs, make }]) => ({ resource, id, timeMs, row: make() }));
     // Rows that ended since come behind those that live.
     this.#rows = [...live, ...this.#rows];
   }

@@ -8,7 +8,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { join } from "node:path";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../../runtime/os/files/private-files.ts";
 import { MESSAGE } from "../../../runtime/wire/messages.ts";
-import type { ClusterLink } from "../../connection/cluster-link.ts";
+import type { ClusterQuestions } from "../../connection/cluster-link.ts";
 import { HTTP_TOKENS_NAMESPACE, httpTokenFileName, type HttpTokenRecord } from "../../connection/http-token-record.ts";
 import { TOKEN_STATE_MS, TOKEN_STATES_MAX } from "../limits.ts";
 
@@ -24,7 +24,7 @@ const CLUSTER_TOKEN_KEY = "cluster-token";
  *
  * @throws OpenSecretError where others may read its file
  */
-export async function clusterToken(folder: string, shared: ClusterLink | undefined): Promise<string> {
+export async function clusterToken(folder: string, shared: ClusterQuestions | undefined): Promise<string> {
   makePrivateFolder(folder);
   const file = join(folder, httpTokenFileName);
   const known = readPrivateFile(file)?.trim();
@@ -39,7 +39,7 @@ function isToken(text: string | undefined): text is string {
 }
 
 /** The first head's token is that of all. */
-async function agreeOn(token: string, link: ClusterLink): Promise<string> {
+async function agreeOn(token: string, link: ClusterQuestions): Promise<string> {
   const name = { namespace: HTTP_TOKENS_NAMESPACE, key: CLUSTER_TOKEN_KEY };
   await link.ask(MESSAGE.KV_PUT, { ...name, form: "json", overwrite: false }, { parts: [Buffer.from(JSON.stringify(token))] });
   const { body } = await link.request(MESSAGE.KV_GET, { ...name, withValue: true });
@@ -48,11 +48,12 @@ async function agreeOn(token: string, link: ClusterLink): Promise<string> {
 
 export class HttpTokens {
   readonly #clusterDigest: Buffer;
-  readonly #link: ClusterLink;
+  readonly #link: ClusterQuestions | undefined;
   /** States of made tokens by their hashes, for a short time. */
   readonly #states = new Map<string, { readonly state: TokenState; readonly untilMs: number }>();
 
-  constructor(token: string, link: ClusterLink) {
+  /** @param link - has the tokens that were made; undefined: there is the cluster's alone */
+  constructor(token: string, link: ClusterQuestions | undefined) {
     this.#clusterDigest = digestOf(token);
     this.#link = link;
   }
@@ -71,6 +72,7 @@ export class HttpTokens {
   }
 
   async #lookUp(hash: string): Promise<TokenState> {
+    if (this.#link === undefined) return "wrong";
     const { header, body } = await this.#link.request(MESSAGE.KV_GET, { namespace: HTTP_TOKENS_NAMESPACE, key: hash, withValue: true });
     if (header === undefined || header === null) return "wrong";
     const record = JSON.parse(Buffer.from(body).toString("utf8")) as HttpTokenRecord;

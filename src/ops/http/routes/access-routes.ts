@@ -5,14 +5,14 @@
  * shows anything of the cluster.
  */
 import { MESSAGE } from "../../../runtime/wire/messages.ts";
-import type { ClusterLink } from "../../connection/cluster-link.ts";
+import type { ClusterQuestions } from "../../connection/cluster-link.ts";
 import type { LoginCodes } from "../access/login-codes.ts";
 import { sessionCookie, type SessionKey } from "../access/session-cookie.ts";
 import { HttpError, type HttpAnswer, jsonAnswer, textAnswer } from "../http-answers.ts";
 import { HEALTH_SHARED_MS, HEALTHY_WITHIN_MS } from "../limits.ts";
 import type { Route } from "../router.ts";
 
-export function accessRoutes({ codes, session, link }: { codes: LoginCodes; session: SessionKey; link: ClusterLink }): Route[] {
+export function accessRoutes({ codes, session, link }: { codes: LoginCodes; session: SessionKey; link: ClusterQuestions }): Route[] {
   const healthy = sharedHealth(link);
   const health = (path: string, summary: string, handle: Route["handle"]): Route => ({
     method: "GET",
@@ -76,7 +76,7 @@ async function roleOfCode(body: string, codes: LoginCodes): Promise<"admin"> {
 }
 
 /** Strangers may ask for the health, and must not keep the head busy by it. */
-function sharedHealth(link: ClusterLink): () => Promise<HttpAnswer> {
+function sharedHealth(link: ClusterQuestions): () => Promise<HttpAnswer> {
   let asked: { readonly atMs: number; readonly answer: Promise<HttpAnswer> } | undefined;
   return () => {
     if (asked === undefined || performance.now() - asked.atMs > HEALTH_SHARED_MS) {

@@ -6,7 +6,7 @@
 import { packageVersion } from "../../../runtime/os/own-files.ts";
 import { MESSAGE } from "../../../runtime/wire/messages.ts";
 import type { ClusterStatusHeader } from "../../../runtime/wire/cluster-messages.ts";
-import type { ClusterLink } from "../../connection/cluster-link.ts";
+import type { ClusterQuestions } from "../../connection/cluster-link.ts";
 import { jsonAnswer, rayAnswer } from "../http-answers.ts";
 import { CLUSTER_ANSWERS_WITHIN_MS } from "../limits.ts";
 import type { Route } from "../router.ts";
@@ -15,7 +15,7 @@ import type { Route } from "../router.ts";
 const REST_VERSION = "4";
 const RAY_VERSION = "2.60.0";
 
-export function clusterRoutes({ link, clusterName }: { link: ClusterLink; clusterName: string }): Route[] {
+export function clusterRoutes({ link, clusterName }: { link: ClusterQuestions; clusterName: string }): Route[] {
   const version = { version: REST_VERSION, ray_version: RAY_VERSION, ray_commit: "shoal", session_name: clusterName };
   const ofVersion = (path: string): Route => ({
     method: "GET",

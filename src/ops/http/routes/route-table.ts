@@ -35,14 +35,19 @@ interface RouteParts {
 }
 
 export function routeTable(parts: RouteParts): Route[] {
-  const table: Route[] = [
+  return withOpenApi([
     ...pageRoutes(parts.page),
     ...accessRoutes(parts),
     ...clusterRoutes(parts),
     ...stateRoutes(parts.reader, parts.overview),
     ...logRoutes(parts.logs),
     ...metricRoutes(parts.metrics),
-  ];
+  ]);
+}
+
+/** Adds the route that describes the others. */
+export function withOpenApi(routes: readonly Route[]): Route[] {
+  const table = Array.from(routes);
   table.push({
     method: "GET",
     path: "/api/openapi.json",

@@ -12,6 +12,7 @@ import { acceptPeer } from "../../rpc/handshake.ts";
 import { notLeader } from "../../rpc/refusals.ts";
 import type { WireError } from "../../wire/wire-error.ts";
 import type { HeartbeatReply } from "../../wire/cluster-messages.ts";
+import type { HeadHistory } from "../head-history.ts";
 import { HeadElection } from "./head-election.ts";
 import { HeadPeers } from "./head-peers.ts";
 import type { HeadSecurity } from "../joining/head-security.ts";
@@ -33,6 +34,8 @@ interface HeadLifecycleOptions {
   readonly newIncarnation: () => string;
   readonly nowMs: () => number;
   readonly extensions: readonly Extension[];
+  /** Default: none is kept. */
+  readonly history?: HeadHistory | undefined;
   /** Called when the leadership begins or ends, with the reason. */
   readonly onChange?: (change: { leads: boolean; reason: string }) => void;
   readonly onError?: (error: unknown) => void;
@@ -111,11 +114,11 @@ export class HeadLifecycle {
   }
 
   async #lead(leadership: Leadership, election: HeadElection): Promise<{ end(reason: string): void }> {
-    const { plane, self, token, security, hasRivals, newIncarnation, nowMs, extensions, onChange, onError } = this.#options;
+    const { plane, self, token, security, hasRivals, newIncarnation, nowMs, extensions, history, onChange, onError } = this.#options;
     const onLost = (error: Error): void => election.stepDown(error.message);
     // A former leader may have changed the valid join tokens.
     if (hasRivals) await security?.reload();
-    const kept = await KeptHead.open({ store: plane.store, leadership, nowMs, extensions, onLost });
+    const kept = await KeptHead.open({ store: plane.store, leadership, nowMs, extensions, history, onLost });
     const server = new HeadServer({
       kept,
       self: { ...self, incarnation: newIncarnation(), term: leadership.term },

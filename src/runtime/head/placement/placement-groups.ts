@@ -8,6 +8,8 @@
 import type { ActorId, NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
 import type { HeadHandlers, HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import { type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
+import { groupRow } from "../../observe/cluster-rows.ts";
+import type { HeadHistory } from "../head-history.ts";
 import { NODES_COME_WITHIN_MS } from "../limits.ts";
 import type { Placement } from "./placement.ts";
 import { type GroupEffect, type GroupRecord, type PlacementGroupTable } from "./placement-group-table.ts";
@@ -27,6 +29,8 @@ interface PlacementGroupsOptions {
   /** Ends the actors that live in a group. */
   endActors: (group: string, reason: string) => void;
   table: PlacementGroupTable;
+  /** Takes the rows of groups that have changed. */
+  history?: HeadHistory | undefined;
 }
 
 export class PlacementGroups {
@@ -60,8 +64,10 @@ export class PlacementGroups {
 
   /** The groups that an earlier head kept are still wanted. */
   restore(): void {
-    for (const group of this.#table.all())
+    for (const group of this.#table.all()) {
+      this.#observe(group);
       if (group.header.state !== "removed") this.#options.placement().reserveGroup(group, NODES_COME_WITHIN_MS);
+    }
   }
 
   /** Handles the reservation of all the group's bundles. */
@@ -113,10 +119,15 @@ export class PlacementGroups {
     else watchers.push({ peer, callId });
   }
 
+  #observe(group: GroupRecord): void {
+    this.#options.history?.changed("placement_groups", group.header.id, () => groupRow(group.header));
+  }
+
   #apply(effects: readonly GroupEffect[]): void {
     const { nodes, placement, endActors } = this.#options;
     for (const { kind, group } of effects) {
       const { id } = group.header;
+      this.#observe(group);
       switch (kind) {
         case "reserve":
           placement().reserveGroup(group);

@@ -9,6 +9,7 @@ import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import type { NodeDigestHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import type { Extension } from "../../extension/extension.ts";
 import { Head } from "../head.ts";
+import type { HeadHistory } from "../head-history.ts";
 import { UNRECORDED_NODES_COME_WITHIN_MS } from "../limits.ts";
 import type { Stall } from "../nodes/stall-watch.ts";
 import { ExpectedNode } from "../nodes/expected-node.ts";
@@ -31,6 +32,7 @@ interface KeptHeadParts {
   readonly kept: HeadTables;
   readonly nowMs: () => number;
   readonly extensions?: readonly Extension[] | undefined;
+  readonly history?: HeadHistory | undefined;
 }
 
 export class KeptHead {
@@ -49,7 +51,7 @@ export class KeptHead {
   /** Processes of the nodes that have registered with this head, as of their registration. */
   readonly #processes = new Map<NodeTag, ReadonlySet<string>>();
 
-  constructor({ journal, tables, kept, nowMs, extensions }: KeptHeadParts) {
+  constructor({ journal, tables, kept, nowMs, extensions, history }: KeptHeadParts) {
     this.tables = tables;
     this.kept = kept;
     this.#journal = journal;
@@ -60,6 +62,7 @@ export class KeptHead {
       tables,
       tellProcessGone: (process) => this.#tellProcessGone(process),
       ...(extensions && { extensions }),
+      history,
       run: (body) => this.run(body),
     });
     for (const record of kept.nodes) if (record.state !== "dead") this.#living.set(record.nodeId, record);
@@ -76,13 +79,14 @@ export class KeptHead {
     leadership: Leadership;
     nowMs: () => number;
     extensions?: readonly Extension[];
+    history?: HeadHistory | undefined;
     onLost: (error: Error) => void;
   }): Promise<KeptHead> {
-    const { store, leadership, nowMs, extensions, onLost } = options;
+    const { store, leadership, nowMs, extensions, history, onLost } = options;
     const tables = new RecordedTables();
     const kept = tables.restore(await store.list(HEAD_PREFIX));
     const journal = new Journal({ commit: (writes) => leadership.commit(writes), onLost, nowMs });
-    return new KeptHead({ journal, tables, kept, nowMs, extensions });
+    return new KeptHead({ journal, tables, kept, nowMs, extensions, history });
   }
 
   /** Since when the store takes no changes, and why. */

@@ -11,6 +11,8 @@ export const SEGMENT_HEADER_LENGTH = 64;
 /** Places in the header: the magic, the format, the id of the node as text, and the time of the first block. */
 export const SEGMENT_AT = { format: 8, firstMs: 16, nodeId: 24 } as const;
 export const NODE_ID_CHARACTERS = 32;
+/** The folder of the head's rows, beside those of nodes. */
+export const HEAD_FOLDER = "head";
 
 export const BLOCK_HEADER_LENGTH = 32;
 /** Places in a block's header: bytes and CRC-32 of the body, kind, rows, and the times of the first and the last of them. */

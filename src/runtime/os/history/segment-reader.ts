@@ -4,14 +4,15 @@
  * A folder may come from another machine, so nothing in it is trusted. Lengths are bounded, and each body is checked by its CRC. A segment
  * is left at its first block that is not whole, with a warning. A newer format is refused by its number.
  */
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { crc32, zstdDecompressSync } from "node:zlib";
 import { ShoalError } from "../../base/errors.ts";
 import { BLOCK_BYTES_MAX } from "./limits.ts";
 import {
   BLOCK_AT,
   BLOCK_HEADER_LENGTH,
+  HEAD_FOLDER,
   NODE_ID_CHARACTERS,
   SEGMENT_AT,
   SEGMENT_FORMAT,
@@ -65,6 +66,27 @@ export function segmentsOf(folder: string): HistorySegment[] {
     });
 }
 
+/** Names the bytes of segments: bytes that have changed have another version. */
+export function versionOf(segments: readonly HistorySegment[]): string {
+  return segments
+    .map(({ path }) => {
+      const facts = statSync(path, { throwIfNoEntry: false });
+      return `${path} ${facts?.size} ${facts?.mtimeMs}`;
+    })
+    .join("\n");
+}
+
+/** The node that wrote the newest segment of a machine; undefined where the head alone has written. */
+export function lastNodeOf(folder: string): string | undefined {
+  const segments = segmentsOf(folder).filter(({ nodeId }) => nodeId !== HEAD_FOLDER);
+  return segments.toSorted((a, b) => timeOf(basename(a.path)) - timeOf(basename(b.path))).at(-1)?.nodeId;
+}
+
+/** The folder of a run's logs, in which the folder `history` lies. */
+export function logsBeside(folder: string): string {
+  return basename(folder) === "history" ? dirname(folder) : join(folder, "logs");
+}
+
 /** Yields the blocks of a segment. @throws ShoalError for a newer format */
 export function* blocksOf({ path, nodeId }: HistorySegment, warn: (text: string) => void): Generator<SegmentBlock, void, undefined> {
   let file: number;
@@ -92,7 +114,7 @@ export function* blocksOf({ path, nodeId }: HistorySegment, warn: (text: string)
     }
     const format = header.readUInt32LE(SEGMENT_AT.format);
     if (format !== SEGMENT_FORMAT) throw formatError(path, format);
-    const written = header.toString("latin1", SEGMENT_AT.nodeId, SEGMENT_AT.nodeId + NODE_ID_CHARACTERS);
+    const written = header.toString("latin1", SEGMENT_AT.nodeId, SEGMENT_AT.nodeId + NODE_ID_CHARACTERS).replace(/\0+$/, "");
     if (written !== nodeId) warn(`${path} is of another node than its folder says: ${JSON.stringify(written)}.`);
     for (let at = SEGMENT_HEADER_LENGTH; at < size; ) {
       const block = readBlock(file, at, size);

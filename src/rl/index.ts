@@ -63,6 +63,8 @@ export {
   TD3Config,
   TD3Learner,
 } from "./off-policy/td3.ts";
+export { MADDPG, MADDPGConfig, MADDPGLearner, type MADDPGTraining } from "./teams/maddpg.ts";
+export { QMix, QMixConfig, QMixLearner, type QMixTraining } from "./teams/qmix.ts";
 export {
   PrioritizedReplayBuffer,
   type PrioritizedReplayBufferOptions,

@@ -5,7 +5,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { actors, init, shutdown } from "shoal";
-import { Algorithm, type AlgorithmConfig, Discrete, DQNConfig, makeMultiAgent, MeanStdFilter, Policy, PPOConfig } from "shoal/rl";
+import {
+  Algorithm,
+  type AlgorithmConfig,
+  Discrete,
+  DQNConfig,
+  MADDPGConfig,
+  makeMultiAgent,
+  MeanStdFilter,
+  Policy,
+  PPOConfig,
+  QMixConfig,
+} from "shoal/rl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { curveOf, timeless } from "./learning-curve.ts";
 
@@ -43,6 +54,25 @@ const CONFIGS: Readonly<Record<string, Make>> = {
       .training({ trainBatchSizePerLearner: 16, numStepsSampledBeforeLearningStarts: 50, nStep: 2, replayBufferConfig: { capacity: 150 } })
       .rlModule({ modelConfig: { fcnetHiddens: [16] } })
       .multiAgent({ policies: ["player1", "player2"] })
+      .checkpointing({ storeBufferInCheckpoints: true })
+      .reporting({ minSampleTimestepsPerIteration: 100 })
+      .debugging({ seed: 1 }),
+  "the two-step game with QMIX": (numEnvRunners, numEnvsPerEnvRunner) =>
+    new QMixConfig()
+      .environment("TwoStepGame")
+      .envRunners({ numEnvRunners, numEnvsPerEnvRunner })
+      .training({ trainBatchSizePerLearner: 16, numStepsSampledBeforeLearningStarts: 50, replayBufferConfig: { capacity: 150 } })
+      .rlModule({ modelConfig: { fcnetHiddens: [16] } })
+      .checkpointing({ storeBufferInCheckpoints: true })
+      .reporting({ minSampleTimestepsPerIteration: 100 })
+      .debugging({ seed: 1 }),
+  "two pendulums with MADDPG": (numEnvRunners, numEnvsPerEnvRunner) =>
+    new MADDPGConfig()
+      .environment(makeMultiAgent("Pendulum-v1"))
+      .envRunners({ numEnvRunners, numEnvsPerEnvRunner })
+      .training({ trainBatchSizePerLearner: 16, numStepsSampledBeforeLearningStarts: 50, explorationConfig: { randomTimesteps: 60 } })
+      .rlModule({ modelConfig: { fcnetHiddens: [16] } })
+      .multiAgent({ policies: ["agent0", "agent1"] })
       .checkpointing({ storeBufferInCheckpoints: true })
       .reporting({ minSampleTimestepsPerIteration: 100 })
       .debugging({ seed: 1 }),

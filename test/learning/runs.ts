@@ -8,15 +8,18 @@ import {
   type Algorithm,
   DDPGConfig,
   DQNConfig,
+  MADDPGConfig,
   makeMultiAgent,
   MeanStdFilter,
   PPOConfig,
+  QMixConfig,
   RLModule,
   SACConfig,
   TD3Config,
 } from "shoal/rl";
 import type { EvaluationResult, ModuleInput, ModuleOutput } from "shoal/rl";
 import { Random, tensor } from "shoal/tensor";
+import { Carry } from "./carry.ts";
 
 interface Goal {
   /** The number that an evaluation has to reach: its mean return, or what `measure` takes. */
@@ -245,6 +248,37 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     build: (seed) => pendulum(new DDPGConfig().training({ trainBatchSizePerLearner: 128, tau: 5e-3 }), seed),
     quick: { evaluation: -250, envSteps: 20_000 },
     full: { evaluation: -200, envSteps: 20_000 },
+  },
+  {
+    // All actions are random. So the daring action earns less than 7 on average, and a learner without a mixer avoids it.
+    title: "QMIX TwoStepGame",
+    build: (seed) =>
+      new QMixConfig()
+        .environment("TwoStepGame")
+        .envRunners({ numEnvsPerEnvRunner: 8 })
+        .training({ lr: 2e-3, epsilon: 1, targetNetworkUpdateFreq: 200, numStepsSampledBeforeLearningStarts: 500 })
+        .reporting({ minSampleTimestepsPerIteration: 10_000 })
+        .evaluation({ evaluationDuration: 4, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    quick: { evaluation: 8, envSteps: 10_000 },
+    full: { evaluation: 8, envSteps: 30_000 },
+  },
+  {
+    // 80 and 90 percent of the way from random pushes (-32.5) to the best (-2.0).
+    title: "MADDPG Carry",
+    build: (seed) =>
+      new MADDPGConfig()
+        .environment(Carry)
+        .envRunners({ numEnvsPerEnvRunner: 4 })
+        .training({ trainBatchSizePerLearner: 128, criticLr: 2e-3, gamma: 0.95, replayBufferConfig: { capacity: 50_000 } })
+        .multiAgent({ policies: ["left", "right"] })
+        .reporting({ minSampleTimestepsPerIteration: 2000 })
+        .evaluation({ evaluationDuration: 50, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    quick: { evaluation: -8.1, envSteps: 30_000 },
+    full: { evaluation: -5.1, envSteps: 30_000 },
   },
 ];
 

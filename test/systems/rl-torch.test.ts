@@ -23,12 +23,18 @@ function difference(one: unknown, other: unknown): number {
 }
 
 describe.skipIf(problem !== undefined)(`losses beside PyTorch${unless(problem)}`, () => {
-  const printed = (): string => execFileSync(join(venv, "bin", "python3"), [join(VECTORS, "record_losses.py")], { encoding: "utf8" });
+  const printed = (script = "record_losses.py"): string =>
+    execFileSync(join(venv, "bin", "python3"), [join(VECTORS, script)], { encoding: "utf8" });
 
   test("fresh figures are the recorded ones, and those of our learner", async () => {
     const fresh = JSON.parse(printed()) as Recorded;
     const recorded = JSON.parse(readFileSync(join(VECTORS, "losses.json"), "utf8")) as Recorded;
     expect(difference(recorded, fresh)).toBeLessThan(1e-5);
     for (const each of fresh.ppo) await expectPPOLosses(each);
+  });
+
+  test("fresh figures of teams are the recorded ones", () => {
+    const recorded = JSON.parse(readFileSync(join(VECTORS, "teams.json"), "utf8")) as unknown;
+    expect(difference(recorded, JSON.parse(printed("record_teams.py")))).toBeLessThan(1e-5);
   });
 });

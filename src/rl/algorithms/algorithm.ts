@@ -42,7 +42,7 @@ import { type EvaluatedState, type EvaluationBase, playShare } from "./evaluatio
 import { type ComputeActionOptions, Policy } from "./policy.ts";
 import { type EvaluationResult, type TrainResult, withOldNames } from "./train-result.ts";
 
-interface AlgorithmParts<Training extends object> {
+export interface AlgorithmParts<Training extends object> {
   readonly config: AlgorithmConfig<Training>;
   readonly built: ReadonlyMap<string, BuiltModule>;
   /** The policies of several agents; `undefined` where the environment has one. */
@@ -75,7 +75,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   protected readonly seed: number;
   /** By id. */
   protected readonly modules: ReadonlyMap<string, LearningModule>;
-  readonly #policies: PolicyTable | undefined;
+  /** The policies of several agents; `undefined` where the environment has one. */
+  protected readonly policies: PolicyTable | undefined;
   readonly #runners: RunnerGroup;
   #progress = { trainingIteration: 0, timeTotalMs: 0, envSteps: 0, episodes: 0 };
   readonly #episodes: EpisodeWindow;
@@ -93,7 +94,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     this.config = config;
     this.values = config.values;
     this.seed = seed;
-    this.#policies = policies;
+    this.policies = policies;
     this.modules = new Map(Array.from(built, ([id, module]) => [id, this.#learning(id, module)]));
     const { envRunners, faultTolerance, reporting, callbacks } = this.values;
     this.#callbacks = callbacksOf<Callbacks>(callbacks);
@@ -130,6 +131,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     const shown = shownEnv(env, values.environment.envConfig);
     const policies = isMultiAgent(shown) ? policiesOf(config, shown) : undefined;
     const recipes = isMultiAgent(shown) ? policies?.recipes : onlyRecipe(config, shown);
+    config.checkAgents(policies);
     const built = new Map(
       Object.entries(recipes ?? {}).map(([id, { spec, ...spaces }]) => [id, buildModule(spec, spaces, moduleSeed(seed, id))]),
     );
@@ -515,7 +517,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       seed: this.seed,
       isChecked: !environment.disableEnvChecking,
       module: this.config.moduleSpec,
-      policies: this.#policies,
+      policies: this.policies,
       callbacks: envRunners.numEnvRunners === 0 ? this.#callbacks : this.#runnerCallbacks,
     };
   }
@@ -535,7 +537,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       isChecked: !environment.disableEnvChecking,
       seed: this.seed,
       recipes,
-      policies: this.#policies,
+      policies: this.policies,
       module: this.config.moduleSpec,
       callbacks: evaluationNumEnvRunners === 0 ? this.#callbacks : this.#runnerCallbacks,
     };

@@ -19,7 +19,7 @@ import {
 import type { PolicyKind } from "../distributions/choose-distribution.ts";
 import type { LearnerClass } from "../learners/learner.ts";
 import type { ModuleSpec } from "../modules/module-spec.ts";
-import { DEFAULT_MODULE_ID, type PolicySpec, policySpecs } from "../modules/policy-mapping.ts";
+import { DEFAULT_MODULE_ID, type PolicySpec, policySpecs, type PolicyTable } from "../modules/policy-mapping.ts";
 import { type SpaceJson } from "../spaces/space.ts";
 import { spaceFromJson } from "../spaces/space-json.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
@@ -371,6 +371,9 @@ export abstract class AlgorithmConfig<Training extends object = object> {
       `Cannot build ${this.name}: useLstm, and modules with an initialState, go with PPO and A2C: ${this.name} learns from single steps of its buffer. Leave useLstm out and stack observations: envToModuleConnector: () => new FrameStack({ numFrames: 4 })`,
     );
   }
+
+  /** Checks the agents of the environment, once it is known. Default: all are fine. @throws TypeError where the algorithm cannot train them */
+  checkAgents(_policies: PolicyTable | undefined): void {}
 
   /** Checks the parts of `multiAgent()` that name policies. Agents are mapped when an environment has been made. */
   #checkPolicies(

@@ -10,8 +10,8 @@ import { CategoricalActions } from "./categorical-actions.ts";
 import { EpsilonGreedyActions } from "./epsilon-greedy-actions.ts";
 import { GaussianActions } from "./gaussian-actions.ts";
 
-/** How actions come of a network's numbers: drawn from a distribution, or by the value of each. */
-export type PolicyKind = "stochastic" | "values" | "squashed" | "deterministic";
+/** How actions come of a network's numbers: drawn from a distribution, or by the value of each. A relaxed policy is deterministic for numbers, and draws choices. */
+export type PolicyKind = "stochastic" | "values" | "squashed" | "deterministic" | "relaxed";
 
 export interface ActionOptions {
   /** Default: `"stochastic"`. */
@@ -28,7 +28,7 @@ export function actionDistribution(space: Space, { normalizeActions, clipActions
       `Cannot choose actions by their values: the action space is Discrete: received ${describeValue(space.toJSON())}. Use SAC for a Box, PPO for MultiDiscrete`,
     );
   }
-  if (policyKind === "deterministic") return new DeterministicActions(space);
+  if (policyKind === "deterministic" || (policyKind === "relaxed" && !(space instanceof Discrete))) return new DeterministicActions(space);
   if (policyKind === "squashed" && !(space instanceof Discrete)) return new SquashedActions(space);
   if (space instanceof Discrete || space instanceof MultiDiscrete) return new CategoricalActions(space);
   if (space instanceof Box) return new GaussianActions(space, { isNormalized: normalizeActions, isClipped: clipActions });

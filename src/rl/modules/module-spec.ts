@@ -28,6 +28,7 @@ const DEFAULT_MODULES: Readonly<Record<PolicyKind, ModuleClass>> = {
   values: QModule,
   squashed: ActorModule,
   deterministic: ActorModule,
+  relaxed: ActorModule,
 };
 
 /** A module with everything that turns observations into actions. */

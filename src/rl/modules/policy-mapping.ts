@@ -49,6 +49,8 @@ export interface ModuleRecipe {
 export interface PolicyTable {
   readonly recipes: Readonly<Record<string, ModuleRecipe>>;
   readonly mappingFn: PolicyMappingFn | undefined;
+  /** The agents in the environment's order, with their policies in a first episode. */
+  readonly agents: readonly (readonly [agent: string, moduleId: string])[];
 }
 
 /** Returns the seed of a module. Seeds differ, so that equal networks begin with different weights. */
@@ -103,10 +105,11 @@ export function resolvePolicies({ policies, mappingFn, moduleSpecOf, env }: Poli
   const known = Object.keys(specs);
   const agentsOf = new Map<string, string[]>(known.map((id) => [id, []]));
   const random = new Random(0, "policy mapping");
-  for (const agent of env.possibleAgents) {
+  const agents = env.possibleAgents.map((agent) => {
     const policy = policyOf(agent, { id: "0-0", random: () => random.uniform() }, { known, mappingFn });
     agentsOf.get(policy)?.push(agent);
-  }
+    return [agent, policy] as const;
+  });
   const recipes: Record<string, ModuleRecipe> = {};
   for (const [id, spec] of Object.entries(specs)) {
     const spaceOf = (kind: "observationSpace" | "actionSpace"): Space =>
@@ -117,7 +120,7 @@ export function resolvePolicies({ policies, mappingFn, moduleSpecOf, env }: Poli
       actionSpace: spaceOf("actionSpace"),
     };
   }
-  return { recipes, mappingFn };
+  return { recipes, mappingFn, agents };
 }
 
 /** The policies by id. */

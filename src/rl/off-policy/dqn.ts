@@ -157,7 +157,7 @@ function needed(value: Tensor | undefined, name: string): Tensor {
 }
 
 /** The index of the largest number in each row. */
-function bestOf(values: Tensor): Int32Array {
+export function bestOf(values: Tensor): Int32Array {
   const [rows, choices] = values.shape as [number, number];
   const numbers = values.toArray();
   return Int32Array.from({ length: rows }, (_, row) => {

@@ -17,7 +17,7 @@ import type { NumericArray } from "../spaces/dtype.ts";
 import { isPrioritized, type ReplayBufferConfig, type ReplayBufferValues } from "./replay-options.ts";
 
 /** Values of `training()` that the step needs. */
-interface ReplayTraining extends ReplayConfig {
+export interface ReplayTraining extends ReplayConfig {
   readonly trainBatchSizePerLearner: number;
   readonly nStep: number | readonly [number, number];
   readonly numStepsSampledBeforeLearningStarts: number;
@@ -32,6 +32,13 @@ interface SavedStep {
   /** That of the one module, in checkpoints of version 1. */
   readonly due?: number;
   readonly hasBuffer: boolean;
+}
+
+/** The sizes of a row: numbers of the observation, and numbers of the action. */
+export interface ReplayRow {
+  readonly obs: number;
+  readonly actions: number;
+  readonly makeActions: (rows: number) => NumericArray;
 }
 
 /** The buffer of a module. */
@@ -53,19 +60,25 @@ export abstract class ReplayAlgorithm<Training extends ReplayTraining> extends A
   }
 
   #makeBuffer(moduleId: string): EpisodeReplay {
-    const { built } = this.modules.get(moduleId) as NonNullable<ReturnType<typeof this.modules.get>>;
-    const { encoder, distribution } = built;
+    const { obs, actions, makeActions } = this.rowOf(moduleId);
     const { capacity, alpha } = this.#bufferValues;
-    const actions = distribution.actions;
     const isByPriority = isPrioritized(this.#bufferValues);
     return new EpisodeReplay(
-      { capacity, obs: encoder.size, actions: actions.size ?? 1 },
+      { capacity, obs, actions },
       {
         choice: isByPriority ? new PriorityChoice(alpha) : new UniformChoice(),
         random: new Random(moduleSeed(this.seed, moduleId), "replay buffer"),
-        makeActions: (rows) => actions.allocate(rows) as NumericArray,
+        makeActions,
       },
     );
+  }
+
+  /** The form of a row in the buffer of a module. */
+  protected rowOf(moduleId: string): ReplayRow {
+    const { built } = this.modules.get(moduleId) as NonNullable<ReturnType<typeof this.modules.get>>;
+    const { encoder, distribution } = built;
+    const { actions } = distribution;
+    return { obs: encoder.size, actions: actions.size ?? 1, makeActions: (rows) => actions.allocate(rows) as NumericArray };
   }
 
   get #bufferValues(): ReplayBufferValues {

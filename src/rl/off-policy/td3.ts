@@ -42,9 +42,13 @@ export interface ExplorationConfig {
   readonly ouSigma?: number | undefined;
 }
 
-type NoiseValues = { readonly [K in keyof ExplorationConfig]-?: NonNullable<ExplorationConfig[K]> };
+export type NoiseValues = { readonly [K in keyof ExplorationConfig]-?: NonNullable<ExplorationConfig[K]> };
 
-function exploration(type: NoiseValues["type"], fallbacks: { finalScale: number; scaleTimesteps: number }): Option<ExplorationConfig> {
+/** The option `explorationConfig`, with an algorithm's defaults. */
+export function explorationOption(
+  type: NoiseValues["type"],
+  fallbacks: { finalScale: number; scaleTimesteps: number },
+): Option<ExplorationConfig> {
   const table: OptionSet<NoiseValues> = {
     of: "explorationConfig",
     options: {
@@ -98,8 +102,8 @@ function trainingTable({ isTd3 }: Differences) {
       huberThreshold: positive(1),
       l2Reg: atLeastZero(isTd3 ? 0 : 1e-6),
       explorationConfig: isTd3
-        ? exploration("GaussianNoise", { finalScale: 1, scaleTimesteps: 1 })
-        : exploration("OrnsteinUhlenbeckNoise", { finalScale: 0.02, scaleTimesteps: 10_000 }),
+        ? explorationOption("GaussianNoise", { finalScale: 1, scaleTimesteps: 1 })
+        : explorationOption("OrnsteinUhlenbeckNoise", { finalScale: 0.02, scaleTimesteps: 10_000 }),
     },
   };
 }
@@ -225,18 +229,22 @@ export class TD3Config extends DDPGConfig {
   }
 }
 
+/** The exploration after so many environment steps. */
+export function explorationAt(values: NoiseValues, envSteps: number): Exploration {
+  const { type, randomTimesteps, initialScale, finalScale, scaleTimesteps, ...noise } = values;
+  const scale = scheduled(
+    [
+      [0, initialScale],
+      [scaleTimesteps, finalScale],
+    ],
+    envSteps,
+  );
+  return { isRandom: envSteps < randomTimesteps, noise: { type, scale, ...noise } };
+}
+
 export class DDPG extends ReplayAlgorithm<DDPGTraining> {
   protected override get exploration(): Exploration {
-    const { type, randomTimesteps, initialScale, finalScale, scaleTimesteps, ...noise } = this.values.training
-      .explorationConfig as NoiseValues;
-    const scale = scheduled(
-      [
-        [0, initialScale],
-        [scaleTimesteps, finalScale],
-      ],
-      this.envSteps,
-    );
-    return { isRandom: this.envSteps < randomTimesteps, noise: { type, scale, ...noise } };
+    return explorationAt(this.values.training.explorationConfig as NoiseValues, this.envSteps);
   }
 }
 

@@ -7,7 +7,7 @@
 import { RLError } from "../errors.ts";
 import type { Fragment } from "../sequences/fragment.ts";
 
-/** An agent of a team, with the numbers of its observation and of its action. */
+/** A team member: sizes of the observation and the action are counts of numbers. */
 export interface JointSeat {
   readonly agent: string;
   readonly moduleId: string;

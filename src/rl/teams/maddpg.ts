@@ -53,7 +53,7 @@ export type MADDPGTraining = ValuesOf<typeof TRAINING>;
 interface Player {
   readonly obsStart: number;
   readonly obsEnd: number;
-  /** The place of its action in a row of the buffer. */
+  /** Where the action begins in a row of the buffer. */
   readonly actionStart: number;
   readonly actionSize: number;
   /** `undefined` for numbers. */

@@ -1,5 +1,5 @@
 /**
- * Mixers: the value of a team from the values of its agents' actions.
+ * Mixers compute the value of a joint action from the values of the single ones.
  *
  * QMIX (arXiv:1803.11485) mixes them by a network whose weights are made from the state of the game. The absolute values of these weights are taken, so the team's value never falls when an
  * agent's grows. Value decomposition (arXiv:1706.05296) is their sum.

@@ -1,8 +1,8 @@
 /**
- * QMIX: agents that earn together learn the value of what they do together (arXiv:1803.11485). Names and most defaults are those that Ray had.
+ * QMIX: agents that earn together learn the value of their joint action (arXiv:1803.11485). Names and most defaults are those that Ray had.
  *
- * `target = r + gamma (1 - terminated) mix'(Q'_1(o'_1, a'_1), ..., s')` with `a'_i = argmax Q_i(o'_i, a)`, and `loss = mean(w (mix(Q_1(o_1, a_1), ..., s) - target)^2)`. All agents share one network, the reward
- * `r` is the sum of theirs, and the state `s` of the game is what all of them observe. Without a mixer each agent learns by itself, from the reward of all.
+ * `target = r + gamma (1 - terminated) mix'(Q'_1(o'_1, a'_1), ..., s')` with `a'_i = argmax Q_i(o'_i, a)`, and `loss = mean(w (mix(Q_1(o_1, a_1), ..., s) - target)^2)`. All agents share one network. Their
+ * rewards are summed to `r`, and the state `s` holds every observation side by side. Without a mixer each agent learns by itself, from the reward of all.
  */
 import { count, custom, flag, number, oneOf, type OptionSet } from "../../core/internal.ts";
 import { type Adam, Layer, noGrad, Random, type Tensor, withRandom } from "../../tensor/index.ts";

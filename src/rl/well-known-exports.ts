@@ -15,6 +15,8 @@ import { PreviousActions } from "./connectors/previous-actions.ts";
 import { EnvironmentDiedError, EnvironmentError, RLError } from "./errors.ts";
 import { makeEnv, makeVectorEnv } from "./environments/make-env.ts";
 import { SACConfig, SACLearner } from "./off-policy/sac.ts";
+import { MADDPGConfig, MADDPGLearner } from "./teams/maddpg.ts";
+import { QMixConfig, QMixLearner } from "./teams/qmix.ts";
 import { RLModule } from "./modules/rl-module.ts";
 import { RunnerActor } from "./runners/runner-actor.ts";
 import { Box } from "./spaces/box.ts";
@@ -42,6 +44,8 @@ registerExports("shoal/rl", {
   DQNLearner,
   EvaluationActor,
   FrameStack,
+  MADDPGConfig,
+  MADDPGLearner,
   madeConnectors,
   makeEnv,
   makeVectorEnv,
@@ -51,6 +55,8 @@ registerExports("shoal/rl", {
   PreviousActions,
   PPOConfig,
   PPOLearner,
+  QMixConfig,
+  QMixLearner,
   receivedSpace,
   RLError,
   RLModule,

@@ -124,7 +124,7 @@ class Odd implements MultiAgentEnv {
   readonly actionSpaces: Readonly<Record<string, Space>>;
   #turn = 0;
 
-  constructor({ agents = ["a", "b"], last = new Discrete(2) as Space }: { agents?: readonly string[]; last?: Space } = {}) {
+  constructor({ agents = ["a", "b"], last = new Discrete(2) }: { agents?: readonly string[]; last?: Space } = {}) {
     this.possibleAgents = agents;
     this.observationSpaces = Object.fromEntries(agents.map((agent) => [agent, new Discrete(2)]));
     this.actionSpaces = Object.fromEntries(agents.map((agent, at) => [agent, at === agents.length - 1 ? last : new Discrete(2)]));

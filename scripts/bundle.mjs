@@ -18,7 +18,12 @@ const imported = importedOfBuiltins();
 const entries = readdirSync(join(ROOT, "src", "entry"))
   .filter((name) => !name.endsWith(".test.ts"))
   .map((name) => `src/entry/${name}`);
-const processes = [...entries, "src/ops/supervisor/supervisor-process.ts", "src/ops/http/dashboard-process.ts"];
+const processes = [
+  ...entries,
+  "src/ops/supervisor/supervisor-process.ts",
+  "src/ops/http/dashboard-process.ts",
+  "src/ops/jobs/jobs-extension.ts",
+];
 
 /**
  * Node's own modules are taken as `require` gives them. An `import` of one makes a module of it that reads each of its exports, and some of those load more when they

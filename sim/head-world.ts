@@ -277,6 +277,7 @@ class ModelNode {
       drain: () => {},
       processGone: () => {},
       nodesChanged: () => {},
+      tellExtension: () => {},
     } satisfies { [Name in keyof NodeServices]: NodeServices[Name] };
   }
 

@@ -63,7 +63,7 @@ whenParentGone(() => end());
 process.title = "shoal daemon";
 const started = tellingStartFailures(send);
 const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMemoryBytes } = configuration;
-const extensions = await loadExtensions(configuration.extensions);
+const extensions = await loadExtensions([...(configuration.ownExtensions ?? []), ...configuration.extensions]);
 const address = join(directories.sockets, "daemon");
 claimSessionDirectories(directories);
 const runsUntil = join(directories.memory, "runs-until");
@@ -200,6 +200,7 @@ const daemon: NodeDaemon = new NodeDaemon({
     return membership.headFor(node);
   },
   extensions,
+  extensionFolders: cluster === undefined ? undefined : { logs: configuration.logs, temporary: join(directories.spill, "extensions") },
   onAbandoned: () => {
     if (cluster === undefined) end();
   },

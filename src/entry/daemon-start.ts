@@ -19,6 +19,8 @@ export interface DaemonConfiguration extends Omit<LocalNodeOptions, "spillRoot" 
   workerExecArgv: string[];
   /** Whether it runs jobs in the very folders of drivers that are on its machine. Default: true. */
   sharesFolders?: boolean | undefined;
+  /** Modules of extensions that the daemon has besides, and its workers do not. */
+  ownExtensions?: readonly string[] | undefined;
   /** Folder of the run's logs, for workers' output. Default: no files. */
   logs?: string | undefined;
   /** Place and limits of the node's history. Default: no history. */

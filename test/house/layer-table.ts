@@ -82,18 +82,20 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // The processes of a cluster, wherever they are started. They name the entry points of these processes.
   "ops/providers": { layer: 11, mayImport: [...RUNTIME, "entry"] },
   // The process that keeps those of one machine running after `shoal start` has ended.
-  "ops/supervisor": { layer: 13, mayImport: [...RUNTIME, "entry", "ops/providers", "ops/connection", "ops/http"] },
+  "ops/supervisor": { layer: 14, mayImport: [...RUNTIME, "entry", "ops/providers", "ops/connection", "ops/http"] },
+  // Submitted jobs: the parts of the head and of nodes, and the client. Published as `shoal/jobs`.
+  "ops/jobs": { layer: 12, mayImport: [...RUNTIME, "ops/connection"] },
   // A connection to a cluster as commands and the HTTP server have it, without the programming model.
   "ops/connection": { layer: 11, mayImport: RUNTIME },
   // The HTTP server of a cluster: REST and the page.
-  "ops/http": { layer: 12, mayImport: [...RUNTIME, "ops/connection", "ops/state"] },
+  "ops/http": { layer: 13, mayImport: [...RUNTIME, "ops/connection", "ops/jobs", "ops/state"] },
   // Lists and summaries of a cluster. Published as `shoal/state`.
   "ops/state": { layer: 8, mayImport: [...RUNTIME, "core"] },
   // The program `shoal`. Its uses of Node (the terminal, the words of a command line) are in `os`, so it imports no `node:*` itself.
   // Commands of libraries read files that those have left; they load the libraries by `import()`, so that no other command does.
   "ops/cli": {
-    layer: 14,
-    mayImport: [...RUNTIME, "ops/connection", "ops/http", "ops/providers", "ops/state", "ops/supervisor", "runs", "tune"],
+    layer: 15,
+    mayImport: [...RUNTIME, "ops/connection", "ops/http", "ops/jobs", "ops/providers", "ops/state", "ops/supervisor", "runs", "tune"],
   },
   // Published as `shoal/tensor`. It runs in browsers, too.
   tensor: { layer: 0, mayImport: [] },
@@ -131,7 +133,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@opentelemetry/sdk-trace-node": ["serve"],
   "@grpc/grpc-js": ["serve"],
   "@grpc/proto-loader": ["serve"],
-  ws: ["serve"],
+  ws: ["serve", "ops/http", "ops/jobs"],
   yaml: ["serve"],
   "@huggingface/transformers": ["serve"],
   "node-llama-cpp": ["serve"],

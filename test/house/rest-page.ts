@@ -37,6 +37,7 @@ export function restPage(): string {
     logs: nobody,
     metrics: nobody,
     overview: nobody,
+    jobs: nobody,
     page: nobody,
   });
   const rows = routes.map(({ method, path, role, summary }) => `| \`${method} ${path}\` | ${role} | ${summary} |`);

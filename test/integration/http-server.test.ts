@@ -116,7 +116,7 @@ describe("the token", () => {
       if (role === "admin") expect([path, status]).toEqual([path, 403]);
       // A log has to be named, and no node has the id of this test.
       else if (role === "view" && method === "GET")
-        expect([path, status]).toEqual([path, /\/logs\/./.test(path) ? 400 : path.endsWith("/none") ? 404 : 200]);
+        expect([path, status]).toEqual([path, /\/none(\/|$)/.test(path) ? 404 : /\/logs\/./.test(path) ? 400 : 200]);
     }
   });
 
@@ -345,7 +345,8 @@ describe("logs", () => {
       ["filename=supervisor.log&lines=1e9999", 400, "lines is a whole number from 0"],
       ["filename=supervisor.log&timeout=-1", 400, "timeout takes seconds above 0"],
       ["filename=supervisor.log&node_id=none", 400, "there is no node none"],
-      ["submission_id=x", 400, "no submitted jobs"],
+      ["submission_id=x", 404, "there is no log file job-driver-x.log"],
+      ["submission_id=..%2fx", 400, "submission_id is the id of a job"],
     ] as const) {
       const answer = await ask(`/api/v0/logs/file?${query}`, { headers: bearer() });
       expect([query, answer.status, answer.body]).toEqual([query, status, expect.stringContaining(part)]);

@@ -5,7 +5,7 @@
  * history of a cluster that may have ended.
  */
 import type { Terminal } from "../../runtime/os/terminal.ts";
-import { askHttp, httpPlaceOf } from "./dashboard-client.ts";
+import { askHttp, httpPlaceOf } from "../connection/http-place.ts";
 import { type Command, defineCommand, EXIT, UsageError } from "./command.ts";
 import { FROM } from "./state-source.ts";
 
@@ -33,7 +33,7 @@ const dashboardCommand: Command = defineCommand({
     if (options.from.length > 0) return await showHistory(options, terminal);
     if (options.port !== undefined)
       throw new UsageError("Cannot run shoal dashboard: --port belongs to --from. See `shoal dashboard --help`.");
-    const place = httpPlaceOf(terminal, options.address);
+    const place = httpPlaceOf(terminal.environment, options.address);
     const { code } = (await askHttp(place, "POST", "/api/shoal/login_codes")) as { code: string };
     const link = `${place.url}/ui/login#code=${code}`;
     terminal.print(options.json ? JSON.stringify({ url: place.url, link }) : link);
@@ -70,7 +70,7 @@ const tokenCommand: Command = defineCommand({
   curl -H "authorization: Bearer $(shoal get-auth-token)" http://127.0.0.1:8265/api/version`,
   options: { address: ADDRESS, json: { help: "print { url, token } as JSON" } },
   run: ({ options, terminal }) => {
-    const place = httpPlaceOf(terminal, options.address);
+    const place = httpPlaceOf(terminal.environment, options.address);
     terminal.print(options.json ? JSON.stringify(place) : place.token);
     return Promise.resolve();
   },
@@ -84,7 +84,7 @@ const healthCommand: Command = defineCommand({
   shoal health-check || echo "the cluster is away"`,
   options: { address: ADDRESS, json: { help: "print { healthy, message } as JSON" } },
   run: async ({ options, terminal }) => {
-    const found = await askHttp(httpPlaceOf(terminal, options.address), "GET", "/api/gcs_healthz").then(
+    const found = await askHttp(httpPlaceOf(terminal.environment, options.address), "GET", "/api/gcs_healthz").then(
       () => ({ healthy: true, message: "the head answers" }),
       (error: Error) => ({ healthy: false, message: error.message }),
     );

@@ -4,6 +4,7 @@ import { processTerminal } from "../../runtime/os/terminal.ts";
 import type { Command } from "./command.ts";
 import { dashboardCommands } from "./dashboard-commands.ts";
 import { drainCommand } from "./drain-command.ts";
+import { jobCommands } from "./job-commands.ts";
 import { logCommands } from "./log-commands.ts";
 import { natsInstallCommand } from "./nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
@@ -32,6 +33,7 @@ const COMMANDS: readonly Command[] = [
   ...stateCommands,
   timelineCommand,
   ...logCommands,
+  ...jobCommands,
   ...serveCommands,
   versionCommand,
 ];

@@ -7,7 +7,7 @@ import { MESSAGE } from "../../runtime/wire/messages.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
 import { type ClusterConnection, connectToCluster } from "../connection/cluster-connection.ts";
 import { ADDRESS, type Command, defineCommand } from "./command.ts";
-import { dashboardOfCluster, historyOfCluster } from "./dashboard-client.ts";
+import { dashboardOfCluster, historyOfCluster } from "../connection/http-place.ts";
 import { statusText } from "./status-text.ts";
 
 interface ClusterState {

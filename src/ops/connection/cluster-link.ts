@@ -4,6 +4,7 @@
  * The first question connects. After the node has gone, the next question looks for its successor of the same cluster. Owned by the HTTP
  * server.
  */
+import type { NodeId } from "../../runtime/base/ids.ts";
 import type { Reply, RequestOptions } from "../../runtime/rpc/peer-connection.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
 import { type ClusterConnection, connectToCluster } from "./cluster-connection.ts";
@@ -30,6 +31,11 @@ export class ClusterLink implements ClusterQuestions, Disposable {
 
   async request<N extends number>(type: N, header: unknown, options?: RequestOptions): Promise<Reply<ReplyTo<N>>> {
     return await (await this.#connected()).request(type, header, options);
+  }
+
+  /** The node through which it asks: that of this machine. */
+  async node(): Promise<NodeId> {
+    return (await this.#connected()).node.nodeId;
   }
 
   async #connected(): Promise<ClusterConnection> {

@@ -19,6 +19,7 @@ import { LogReader } from "../state/log-reader.ts";
 import { clusterToken, HttpTokens } from "./access/http-token-check.ts";
 import { LoginCodes } from "./access/login-codes.ts";
 import { HttpServer } from "./http-server.ts";
+import { JobService } from "./job-service.ts";
 import { DASHBOARD_PORT } from "./limits.ts";
 import { PageFiles } from "./page-files.ts";
 import { Router } from "./router.ts";
@@ -69,6 +70,7 @@ const routes = routeTable({
   reader,
   metrics,
   overview: new OverviewReader({ ask: (type, header, options) => link.ask(type, header, options), state: reader, metrics }),
+  jobs: new JobService(link, headAddress),
   logs: new LogReader((type, header, options) => link.request(type, header, options), reader),
   page: new PageFiles(pageFolder()),
 });

@@ -4,13 +4,14 @@
  * Each request passes the same gates in the same order: the name of the host and the origin, a free route, the token, the route, the role.
  * So a caller without a token learns nothing about the routes. Errors become answers here, and nothing that a client sends ends the process.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { refusalOf, type OwnNames } from "./access/browser-checks.ts";
 import type { HttpTokens, TokenRole } from "./access/http-token-check.ts";
 import { sessionOf } from "./access/session-cookie.ts";
+import { isWebSocket, sendMessages } from "./web-socket.ts";
 import { HttpError, type HttpAnswer, textAnswer } from "./http-answers.ts";
 import {
   COMPRESSED_FROM_BYTES,
@@ -73,7 +74,7 @@ export class HttpServer {
     this.#server = options.tls === undefined ? createServer(settings, serve) : createTlsServer({ ...settings, ...options.tls }, serve);
     this.#server.maxConnections = CONNECTIONS_MAX;
     this.#server.on("clientError", refuseConnection);
-    // Nothing is upgraded: such a request is answered like any other.
+    this.#server.on("upgrade", (request, socket, head) => void this.#upgrade(request, socket as Socket, head));
   }
 
   /** @returns the port. @throws where it is taken */
@@ -138,6 +139,35 @@ export class HttpServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<HttpAnswer> {
+    const { route, asked } = await this.#admit(request, signalOf(response));
+    return route.isQuery === true ? await this.#asQuery(route, asked) : await route.handle(asked);
+  }
+
+  /** A request for a WebSocket passes the same gates. A route without messages answers it like any other request. */
+  async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const ended = new AbortController();
+    socket.on("error", () => {}).on("close", () => ended.abort());
+    let answer: HttpAnswer;
+    try {
+      const { route, asked } = await this.#admit(request, ended.signal);
+      if (route.messages !== undefined && isWebSocket(request)) {
+        if (this.#streams >= STREAMS_MAX) throw new HttpError(429, `Cannot answer: ${STREAMS_MAX} long answers are being sent already`);
+        this.#streams += 1;
+        try {
+          return await sendMessages(await route.messages(asked), { request, socket, head });
+        } finally {
+          this.#streams -= 1;
+        }
+      }
+      answer = await route.handle(asked);
+    } catch (error) {
+      answer = answerOfError(error, request);
+    }
+    answerRawly(socket, answer);
+  }
+
+  /** Passes a request through the gates. @throws HttpError */
+  async #admit(request: IncomingMessage, signal: AbortSignal): Promise<{ route: Route; asked: RouteRequest }> {
     const { router, names, isReadOnly = false } = this.#options;
     const [path, query] = splitAtQuestionMark(request.url ?? "");
     const match = router.match(request.method, path);
@@ -160,9 +190,9 @@ export class HttpServer {
       host: request.headers.host ?? "",
       text: () => readText(request),
       json: async () => parseObject(await readText(request)),
-      signal: signalOf(response),
+      signal,
     };
-    return route.isQuery === true ? await this.#asQuery(route, asked) : await route.handle(asked);
+    return { route, asked };
   }
 
   /** @throws HttpError 401 without a token, 403 with a wrong one */
@@ -279,6 +309,15 @@ function drained(response: ServerResponse): Promise<void> {
     };
     response.on("drain", end).on("close", end);
   });
+}
+
+/** Answers a request whose connection Node has given away. */
+function answerRawly(socket: Socket, { status, type, body, headers = {} }: HttpAnswer): void {
+  const text = typeof body === "string" || body instanceof Uint8Array ? body : "";
+  const all = { ...HEADERS, "content-type": type, "content-length": Buffer.byteLength(text), connection: "close", ...headers };
+  const head = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${head.join("")}\r\n`);
+  socket.end(text);
 }
 
 /** A connection that closes while its client still sends loses the answer. */

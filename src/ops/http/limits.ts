@@ -47,3 +47,14 @@ export const SHARED_ANSWERS_MAX = 64;
 export const HEALTHY_WITHIN_MS = 5_000;
 /** Age up to which an answer about the head's health is given again. */
 export const HEALTH_SHARED_MS = 1_000;
+/** Bytes of a job's log that one answer holds. */
+export const JOB_LOG_BYTES_MAX = 16_777_216;
+/** Bytes of a WebSocket's message from a client, which has nothing to say. */
+export const SOCKET_MESSAGE_BYTES_MAX = 4_096;
+/** Time between two pings. A client that answers none of them is cut off. */
+export const SOCKET_PINGED_EVERY_MS = 30_000;
+/** Time between two looks at a job's log: short at first, for jobs that end soon. */
+export const JOB_LOOK_EVERY_MS_MIN = 30;
+export const JOB_LOOK_EVERY_MS_MAX = 250;
+/** Time for which the head or a node may be away before a followed log breaks off. */
+export const JOB_AWAY_MS_MAX = 60_000;

@@ -42,6 +42,8 @@ export interface Route {
   /** Whether it asks the cluster: such requests are bounded. */
   readonly isQuery?: true;
   readonly handle: (request: RouteRequest) => Promise<HttpAnswer> | HttpAnswer;
+  /** Answers a WebSocket: each text is a message, and the socket closes behind the last one. */
+  readonly messages?: (request: RouteRequest) => Promise<AsyncIterable<string>>;
 }
 
 type RouteMatch =

@@ -65,6 +65,8 @@ export interface NodeOptions {
   readonly sharesFolders?: boolean | undefined;
   /** Modules of extensions, as URLs. Default: none. */
   readonly extensions?: readonly string[] | undefined;
+  /** Modules of extensions that workers do not load. Default: none. */
+  readonly ownExtensions?: readonly string[] | undefined;
 }
 
 /** Place and limits of a node's history. */
@@ -143,6 +145,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     logs: options.logs,
     history: options.history,
     extensions: options.extensions ?? [],
+    ownExtensions: options.ownExtensions,
     cluster: { headAddresses: typeof headAddress === "string" ? [headAddress] : headAddress, listenAddress, joinToken },
   };
   const clean = (): void => {

@@ -21,6 +21,7 @@ import type { HeadConfiguration } from "../../entry/head.ts";
 import { lockFolder } from "../../runtime/os/files/folder-lock.ts";
 import { RotatingLog } from "../../runtime/os/files/rotating-log.ts";
 import { removeRunFile, runProcess, writeRunFile } from "../../runtime/os/files/run-file.ts";
+import { ownModule } from "../../runtime/os/own-files.ts";
 import { failureLine } from "../../runtime/os/processes/start-failure.ts";
 import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
 
@@ -82,6 +83,9 @@ export interface SupervisorStarted {
 
 interface LocalDashboard extends LocalProcess, DashboardStart {}
 
+/** The extension that runs submitted jobs. */
+const JOBS = ownModule("ops/jobs/jobs-extension");
+
 let isStarted = false;
 let stop: (reason: string) => void = () => process.exit(1);
 const { configuration, send } = await readParentLine<SupervisorConfiguration>(() => {
@@ -115,7 +119,7 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess, LocalDashboard>({
             nats: nats?.access,
             controlPlane: otherPlane(head),
             hasRivals: head.hasRivals,
-            extensions: offer.extensions,
+            extensions: [JOBS, ...(offer.extensions ?? [])],
             history,
             onLine: (line) => headLog.write(line),
             onChange: ({ leads, reason }) => log.write(leads ? `The head leads: ${reason}.` : `The head stands by: ${reason}.`),
@@ -128,6 +132,7 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess, LocalDashboard>({
     startNode({
       signal,
       ...offer,
+      ownExtensions: [JOBS],
       ...accessOf(ownHead),
       headAddress: heads,
       listenAddress,

@@ -102,6 +102,13 @@ export interface HeadContext extends ExtensionContext {
    * @throws TypeError where it holds a value that is not of the shape: one of another version of the library
    */
   table<T>(name: string, shape: Shape<T>): DurableTable<T>;
+  /**
+   * Tells the extension of a node, after all changes so far are kept. The link to a node delivers in order. A node that is away drops the
+   * message: its `nodeJoined` is the time to tell it again.
+   *
+   * @returns false for a node that this head does not know
+   */
+  tellNode(node: NodeId, message: string, header: unknown): boolean;
 }
 
 /** The parts of an extension of the head. A head that begins to lead makes new ones. */
@@ -115,9 +122,19 @@ export interface HeadParts {
   close?(): void;
 }
 
+/** Folders of a cluster's node that its extensions may use. */
+export interface ExtensionFolders {
+  /** The logs of the run, which the next daemon of the machine continues; undefined for a node without log files. */
+  readonly logs: string | undefined;
+  /** A folder for files that end with the node; made by its first user. */
+  readonly temporary: string;
+}
+
 /** The argument of an extension of a daemon. */
 export interface NodeContext extends ExtensionContext {
   readonly nodeId: NodeId;
+  /** Undefined where no cluster has the node. */
+  readonly folders: ExtensionFolders | undefined;
   /** Tells the extension of the head, which answers nothing. It is told again where a head has gone before it had kept it. */
   tellHead(message: string, header: unknown): void;
 }
@@ -126,7 +143,7 @@ export interface NodeContext extends ExtensionContext {
 export interface NodeParts {
   /** Questions that processes of this node, and of other nodes of the cluster, may ask. */
   readonly messages?: ExtensionTable;
-  processJoined?(process: ProcessId, kind: "driver" | "worker", job: JobId): void;
+  processJoined?(process: ProcessId, kind: "driver" | "worker", facts: { readonly job: JobId; readonly pid: number }): void;
   processGone?(process: ProcessId): void;
   close?(): void;
 }

@@ -5,9 +5,10 @@
  * none.
  */
 import type { NodeId } from "../base/ids.ts";
-import type { Extension, HeadParts } from "../extension/extension.ts";
+import type { Extension, HeadContext, HeadParts } from "../extension/extension.ts";
 import { ExtensionHost } from "../extension/extension-host.ts";
 import { telemetryExtension } from "../events/telemetry-extension.ts";
+import type { NodeServices } from "../rpc/head-service.ts";
 import type { ExtensionRecords } from "./extension-records.ts";
 
 interface HeadExtensionsOptions {
@@ -15,17 +16,24 @@ interface HeadExtensionsOptions {
   readonly records: ExtensionRecords;
   readonly nowMs: () => number;
   readonly warn: (text: string) => void;
+  readonly node: (id: NodeId) => Pick<NodeServices, "tellExtension"> | undefined;
   /** Runs one event of the head. */
   readonly run: (body: () => void) => void;
 }
 
 export class HeadExtensions extends ExtensionHost<HeadParts> {
-  constructor({ extensions, records, nowMs, warn, run }: HeadExtensionsOptions) {
+  constructor({ extensions, records, nowMs, warn, node, run }: HeadExtensionsOptions) {
     super("the head");
     const every = (periodMs: number, body: () => void): void => this.every(periodMs, () => run(body));
     for (const { name, head } of [telemetryExtension, ...extensions])
-      if (head !== undefined)
-        this.begin(name, () => head({ nowMs, every, warn, table: (table, shape) => records.table(name, table, shape) }));
+      if (head !== undefined) {
+        const tellNode: HeadContext["tellNode"] = (id, message, header) => {
+          const known = node(id);
+          known?.tellExtension({ extension: name, message, header });
+          return known !== undefined;
+        };
+        this.begin(name, () => head({ nowMs, every, warn, tellNode, table: (table, shape) => records.table(name, table, shape) }));
+      }
   }
 
   nodeJoined(node: NodeId): void {

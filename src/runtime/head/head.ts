@@ -158,6 +158,7 @@ export class Head implements HeadService {
       records: extensionRecords,
       nowMs: options.nowMs,
       warn: (text) => this.#warn(text),
+      node: (id) => this.#nodes.get(nodeTagOf(id)),
       run: options.run ?? ((body) => body()),
     });
     this.#handlers = {

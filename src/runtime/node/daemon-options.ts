@@ -5,7 +5,7 @@
  * and a simulation.
  */
 import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
-import type { Extension } from "../extension/extension.ts";
+import type { Extension, ExtensionFolders } from "../extension/extension.ts";
 import type { HistorySink } from "../observe/history-recorder.ts";
 import type { ObservationSource } from "../observe/observed-process.ts";
 import type { SpillDisk } from "../objects/spill-disk.ts";
@@ -76,6 +76,8 @@ export interface NodeDaemonOptions {
   /** The control service that this daemon reaches without a message: on one machine it hosts it. */
   createHead: (node: NodeServices) => HeadService;
   extensions?: readonly Extension[] | undefined;
+  /** Folders for extensions; undefined where the node is of no cluster. */
+  extensionFolders?: ExtensionFolders | undefined;
   /** The last driver has gone. */
   onAbandoned: () => void;
   /** How it reaches other nodes (`membership/only-node.ts` where there are none). */

@@ -39,6 +39,7 @@ import { SilentOwners } from "./references/silent-owners.ts";
 import { NodeWorkers } from "./workers/node-workers.ts";
 import { handle, type Handlers } from "../wire/message-table.ts";
 import type { MessagesBetweenDaemons, MessagesOfProcess } from "../wire/messages-to-daemon.ts";
+import type { ExtensionHeader } from "../wire/extension-messages.ts";
 import { MESSAGES_TO_HEAD, type MessagesToHead } from "../wire/messages-to-head.ts";
 
 /** Share of `why`'s time limit that is kept for the way back. */
@@ -124,7 +125,9 @@ export class NodeDaemon {
       onEnded: (process) => router.processGone(process),
     });
     const drain = (...asked: NodeCommands["drain"]): void => this.#drainFor(...asked);
-    this.#head = options.createHead(nodeServices(options, { peers, refs, workers, leases, router, drain }));
+    // A head in this process may tell something before the extensions here have begun.
+    const tellExtension = (told: ExtensionHeader): void => queueMicrotask(() => this.#extensions.toldByHead(told));
+    this.#head = options.createHead(nodeServices(options, { peers, refs, workers, leases, router, drain, tellExtension }));
     this.#extensions = new NodeExtensions(options, { head: this.#head, warn: peers.warn });
     this.#handlers = this.#allHandlers();
   }
@@ -217,7 +220,8 @@ export class NodeDaemon {
     if (this.#drain !== undefined) connection.send(MESSAGE.NODE_DRAINING, this.#drain.notice);
     this.#objects.store.joined(peer.id);
     this.#state.joined(peer);
-    if (peer.kind === "driver" || peer.kind === "worker") this.#extensions.processJoined(peer.id, peer.kind, peer.jobId);
+    if (peer.kind === "driver" || peer.kind === "worker")
+      this.#extensions.processJoined(peer.id, peer.kind, { job: peer.jobId, pid: peer.pid });
     if (peer.kind === "worker") this.#workers.joined(peer.id);
   }
 

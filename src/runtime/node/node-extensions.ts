@@ -21,9 +21,12 @@ const TELLS_ONLY: PeerConnection = {
   replyError: () => {},
 };
 
+/** The sender of the head's messages. */
+const HEAD: HeadPeer = { id: "head" as ProcessId, holderId: "head" as ProcessId, connection: TELLS_ONLY };
+
 export class NodeExtensions extends ExtensionHost<NodeParts> {
   constructor(
-    { extensions = [], nodeId, processId: id, nowMs }: NodeDaemonOptions,
+    { extensions = [], extensionFolders: folders, nodeId, processId: id, nowMs }: NodeDaemonOptions,
     { head, warn }: { head: HeadService; warn: (text: string) => void },
   ) {
     super("the node");
@@ -34,11 +37,16 @@ export class NodeExtensions extends ExtensionHost<NodeParts> {
         const told: ExtensionHeader = { extension: name, message, header };
         head.receive(daemon, { type: MESSAGE.EXTENSION, callId: 0, flags: 0, body: NO_BYTES }, told);
       };
-      if (node !== undefined) this.begin(name, () => node({ nodeId, nowMs, every, warn, tellHead }));
+      if (node !== undefined) this.begin(name, () => node({ nodeId, folders, nowMs, every, warn, tellHead }));
     }
   }
 
-  processJoined(process: ProcessId, kind: "driver" | "worker", job: JobId): void {
-    for (const parts of this.parts) parts.processJoined?.(process, kind, job);
+  /** Handles a message of the head's extension of the same name. */
+  toldByHead(told: ExtensionHeader): void {
+    this.receive(told, HEAD, { type: MESSAGE.NODE_EXTENSION, callId: 0, flags: 0, body: NO_BYTES });
+  }
+
+  processJoined(process: ProcessId, kind: "driver" | "worker", facts: { job: JobId; pid: number }): void {
+    for (const parts of this.parts) parts.processJoined?.(process, kind, facts);
   }
 }

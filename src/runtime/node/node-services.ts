@@ -4,6 +4,7 @@
  * The same object serves a head inside the daemon and the head of a cluster, whose commands `remote-head.ts` turns into these calls.
  */
 import { resourceVector } from "../base/resources.ts";
+import type { ExtensionHeader } from "../wire/extension-messages.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
@@ -22,9 +23,13 @@ interface ServingParts {
   readonly leases: NodeLeases;
   readonly router: ClusterRouter;
   readonly drain: NodeServices["drain"];
+  readonly tellExtension: (told: ExtensionHeader) => void;
 }
 
-export function nodeServices(options: NodeDaemonOptions, { peers, refs, workers, leases, router, drain }: ServingParts): NodeServices {
+export function nodeServices(
+  options: NodeDaemonOptions,
+  { peers, refs, workers, leases, router, drain, tellExtension }: ServingParts,
+): NodeServices {
   const { nodeId, processId: daemonId, nowMs, hostname, address, resources, labels, objectStoreMemoryBytes } = options;
   const lease = (event: LeaseEvent): void => leases.handle(event);
   const specs = (bundles: readonly { index: number; resources: Record<string, number> }[]) =>
@@ -59,5 +64,6 @@ export function nodeServices(options: NodeDaemonOptions, { peers, refs, workers,
     drain,
     processGone: (process) => router.processGone(process),
     nodesChanged: (nodes) => router.nodesChanged(nodes),
+    tellExtension,
   };
 }

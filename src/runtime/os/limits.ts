@@ -64,3 +64,7 @@ export const OUTBOX_KEPT_ELSEWHERE = 2;
 export const OUTBOX_BYTES_MAX = 32 * 1024 * 1024;
 /** A worker marks the last call that has begun of so many connections. After as many others the place of one is used again: its answers have long left. */
 export const BEGUN_MAX = 64;
+/** Time between two looks at a stopped job's process group. */
+export const JOB_GROUP_LOOK_EVERY_MS = 50;
+/** Processes whose environments are read in one turn of the event loop. */
+export const PROCESSES_LOOKED_AT_ONCE = 32;

@@ -4,6 +4,7 @@
  * Requests between the two (HEAD_EVENT, NODE_COMMAND) name methods of `runtime/rpc/head-service.ts`. Messages between a process and the
  * head travel inside ROUTED. The tables of these messages are in `messages-of-nodes.ts`.
  */
+import { extensionHeader } from "./extension-messages.ts";
 import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import {
   actorId,
@@ -351,6 +352,8 @@ export const NODE_COMMANDS = {
   processGone: list(processId),
   /** The nodes of the cluster; those that are not alive have ended for good. */
   nodesChanged: tuple(readonlyList(nodeInfo)),
+  /** Tells an extension of the node. The extension of the head sends it after its changes are kept. */
+  tellExtension: tuple(extensionHeader),
 };
 export type NodeCommands = HeadersOf<typeof NODE_COMMANDS>;
 export type NodeCommandHeader = CallOf<NodeCommands>;

@@ -4,7 +4,8 @@
  * A file is sent as it is read, so its size does not matter. Texts are `text/plain` to be saved, never a page. A log that is not there is a
  * 404 with the reason.
  */
-import { kindOfLog } from "../../../runtime/os/logs/log-names.ts";
+import { jobLogName, kindOfLog } from "../../../runtime/os/logs/log-names.ts";
+import { isSubmissionId } from "../../jobs/job-request.ts";
 import { GAP_TEXT, logTexts, withoutEscapes } from "../../state/log-lines.ts";
 import { type FoundLog, type LogReader, type LogSource } from "../../state/log-reader.ts";
 import { LOG_LINES_DEFAULT } from "../../state/limits.ts";
@@ -23,6 +24,7 @@ const OF_SOURCE = {
   task_id: "A task: what it printed.",
   worker_id: "A worker.",
   pid: "A worker, by its process.",
+  submission_id: "A submitted job: output of its entry point.",
   ...OF_NODE,
   suffix: "`out` (default) or `err`, of a worker.",
   lines: "Lines from the end (default: 1000); -1 is all.",
@@ -138,13 +140,14 @@ function sourceOf(query: URLSearchParams): LogSource {
   const stream = textOf(query, "suffix") ?? "out";
   if (stream !== "out" && stream !== "err")
     throw new HttpError(400, `Cannot read a log: suffix is out or err: received ${JSON.stringify(stream.slice(0, 100))}`);
-  if (textOf(query, "submission_id") !== undefined)
-    throw new HttpError(400, "Cannot read a log: this cluster runs no submitted jobs, so there is no submission_id");
+  const job = textOf(query, "submission_id");
+  if (job !== undefined && !isSubmissionId(job))
+    throw new HttpError(400, `Cannot read a log: submission_id is the id of a job: received ${JSON.stringify(job.slice(0, 100))}`);
   const pid = textOf(query, "pid");
   if (pid !== undefined && !/^[1-9]\d{0,9}$/.test(pid))
     throw new HttpError(400, `Cannot read a log: pid is the id of a process: received ${JSON.stringify(pid.slice(0, 100))}`);
   return {
-    filename: textOf(query, "filename"),
+    filename: job === undefined ? textOf(query, "filename") : jobLogName(job),
     actorId: textOf(query, "actor_id"),
     taskId: textOf(query, "task_id"),
     workerId: textOf(query, "worker_id"),

@@ -13,7 +13,9 @@ import type { LoginCodes } from "../access/login-codes.ts";
 import type { SessionKey } from "../access/session-cookie.ts";
 import { jsonAnswer } from "../http-answers.ts";
 import { openApiDocument } from "../open-api.ts";
+import type { JobService } from "../job-service.ts";
 import type { Route } from "../router.ts";
+import { jobRoutes } from "./job-routes.ts";
 import { accessRoutes } from "./access-routes.ts";
 import type { PageFiles } from "../page-files.ts";
 import { clusterRoutes } from "./cluster-routes.ts";
@@ -31,6 +33,7 @@ interface RouteParts {
   readonly logs: LogReader;
   readonly metrics: MetricReader;
   readonly overview: OverviewReader;
+  readonly jobs: JobService;
   readonly page: PageFiles;
 }
 
@@ -42,6 +45,7 @@ export function routeTable(parts: RouteParts): Route[] {
     ...stateRoutes(parts.reader, parts.overview),
     ...logRoutes(parts.logs),
     ...metricRoutes(parts.metrics),
+    ...jobRoutes(parts),
   ]);
 }
 

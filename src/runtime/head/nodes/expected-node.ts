@@ -72,6 +72,7 @@ export class ExpectedNode implements NodeServices {
   tellAll(): void {}
   processGone(): void {}
   nodesChanged(): void {}
+  tellExtension(): void {}
 
   #tell(tell: (node: Told) => void): void {
     if (this.#node === undefined) this.#waiting.push(tell);

@@ -39,6 +39,7 @@ export class RemoteNode implements NodeServices {
   readonly endActor = this.#command("endActor");
   readonly processGone = this.#command("processGone");
   readonly nodesChanged = this.#command("nodesChanged");
+  readonly tellExtension = this.#command("tellExtension");
   readonly #link: Pick<NodeLink, "send" | "sendWhole">;
   #view: NodeView;
 

@@ -29,6 +29,15 @@ export function joinPath(...parts: string[]): string {
   return join(...parts);
 }
 
+/** @throws RangeError for a file that cannot be read */
+export function readTextFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new RangeError(`Cannot read ${path}: ${(error as Error).message}. Name a file that you may read.`, { cause: error });
+  }
+}
+
 export function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

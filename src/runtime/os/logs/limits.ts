@@ -30,3 +30,6 @@ export const LOG_ANSWER_MARKS_MAX = 4_096;
 export const LOG_STEP_BYTES: number = 256 * 1024;
 /** Names and patterns that a question may give. */
 export const LOG_NAME_CHARACTERS_MAX = 255;
+/** Output of a job's entry point that its message shows, if it failed. */
+export const JOB_TAIL_BYTES = 16_384;
+export const JOB_TAIL_LINES = 20;

@@ -26,6 +26,11 @@ export function workerOfLog(name: string): WorkerOfLog | undefined {
   return { workerId, pid: Number(pid), stream: stream as OutputStream };
 }
 
+/** The log of a job's entry point. */
+export function jobLogName(submissionId: string): string {
+  return `job-driver-${submissionId}.log`;
+}
+
 /** The name of the file behind which older ones stand: `head.log` for `head.log.2`. */
 export function withoutNumber(name: string): string {
   return name.replace(/\.\d+$/, "");
@@ -40,6 +45,7 @@ export function isLogName(name: string): boolean {
 export function kindOfLog(name: string): string {
   const worker = workerOfLog(name);
   if (worker !== undefined) return `worker_${worker.stream}`;
+  if (name.startsWith("job-driver-")) return "driver";
   const [, kind] = /^(head|node|dashboard|supervisor)\.log/.exec(name) ?? [];
   return { head: "gcs_server", node: "raylet", dashboard: "dashboard" }[kind as string] ?? "internal";
 }

@@ -1,5 +1,5 @@
 /**
- * Finds the HTTP server of this machine's cluster with its token, and asks it: for commands.
+ * Finds the HTTP server of this machine's cluster with its token, and asks it: for commands and clients.
  *
  * The supervisor's file names the address and the file of the token, which this user alone may read. A cluster elsewhere is named by its
  * URL, with a token from the environment or a file.
@@ -9,9 +9,10 @@ import { clustersOfRuns } from "../../runtime/os/files/local-clusters.ts";
 import { readPrivateFile } from "../../runtime/os/files/private-files.ts";
 import { readRunFiles, type RunFile } from "../../runtime/os/files/run-file.ts";
 import { readNetworkAddresses } from "../../runtime/os/network/network-address.ts";
-import type { Terminal } from "../../runtime/os/terminal.ts";
 
-interface HttpPlace {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface HttpPlace {
   readonly url: string;
   readonly token: string;
 }
@@ -38,7 +39,7 @@ export function historyOfCluster(clusterAddress: string): string | undefined {
  * @param address `http(s)://HOST:PORT`, or that of a head of this machine; undefined: the cluster of this machine
  * @throws ShoalError where there is none, or no token
  */
-export function httpPlaceOf({ environment }: Terminal, address: string | undefined): HttpPlace {
+export function httpPlaceOf(environment: Environment, address: string | undefined): HttpPlace {
   const action = "find the dashboard";
   if (address !== undefined && /^https?:\/\//.test(address)) {
     const file = environment["SHOAL_AUTH_TOKEN_FILE"];

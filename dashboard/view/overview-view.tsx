@@ -95,7 +95,7 @@ function Panels({ overview }: { overview: Overview }): ComponentChildren {
         {longest.length === 0 ? <p class="empty">Nothing runs.</p> : <Longest rows={longest} />}
       </Section>
       <Section title="Use of the machines" href={addressOf(firstRowsOf("nodes"))}>
-        <Machines nodes={nodes} />
+        {nodes.length === 0 ? <p class="empty">No node lives.</p> : <Machines nodes={nodes} />}
       </Section>
     </>
   );

@@ -1,6 +1,7 @@
 /** The dashboard's page in a real Chromium (Debian's `chromium`): login, each page, both themes, a phone, and names that attack. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import axe from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { unless } from "../integration/python-places.ts";
@@ -247,6 +248,26 @@ console.log("[]");
     await page.goto(`${origin}/ui/logs?by=filename&filter=..%2fhttp-token`);
     await page.getByText("no log has the name").waitFor();
     expect(faults.splice(0)).toEqual([expect.stringContaining("status of 404")]);
+    await page.context().close();
+  });
+
+  test.each(["light", "dark"] as const)("axe finds no fault of accessibility on any page of the %s theme", async (colorScheme) => {
+    const page = await loggedIn({ colorScheme });
+    const failed = (await page.request.get(`${origin}/api/v0/tasks?filter_keys=state&filter_predicates==&filter_values=FAILED`)).json();
+    const { data } = (await failed) as { data: { result: { result: { task_id: string }[] } } };
+    const details = `tasks?id=${data.result.result[0]?.task_id}`;
+    const names = ["overview", "nodes", "actors", "tasks", "workers", "placement_groups", "logs", "logs?by=filename&filter=supervisor.log"];
+    for (const name of [...names, details]) {
+      await page.goto(`${origin}/ui/${name}`);
+      await page.locator("main :is(table, .plain, .empty, .facts, pre)").first().waitFor();
+      await page.evaluate(axe.source);
+      const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
+      expect([name, violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" ")}`)]).toEqual([
+        name,
+        [],
+      ]);
+    }
+    expect(faults).toEqual([]);
     await page.context().close();
   });
 

@@ -3,7 +3,8 @@
  *
  * It maps a part of a file as an ArrayBuffer, unmaps it when V8 has really let go of the memory (a finalizer of the
  * backing store, so it stays right after `ArrayBuffer.prototype.transfer`), and copies with stores that bypass the
- * cache, makes named pipes, waits on words, and reaps children of ended threads. Everything works without it, by copying. Called only by src/runtime/os/shared-memory.ts.
+ * cache, tells the end of objects that die young, makes named pipes, waits on words, and reaps children of ended threads. Everything works without it, by
+ * copying. Called only by src/runtime/os/shared-memory.ts.
  *
  * Invariants: every argument is checked before the system sees it, a mapping never reaches beyond the end of its file
  * (that would be a SIGBUS at the first touch), and no call leaves a mapping behind when it throws. Plain Node-API,
@@ -67,6 +68,12 @@ typedef struct {
   double token;
 } Mapping;
 
+/* An object whose end is told. */
+typedef struct {
+  State *state;
+  double token;
+} Watched;
+
 static void state_release(State *state) {
   state->holders -= 1;
   if (state->holders > 0) return;
@@ -125,14 +132,7 @@ static bool read_arguments(napi_env env, napi_callback_info info, size_t count, 
   return true;
 }
 
-/* Runs on the environment's thread once V8 has dropped the last reference to the memory. */
-static void mapping_finalize(napi_env env, void *data, void *hint) {
-  (void)env;
-  (void)data;
-  Mapping *mapping = hint;
-  State *state = mapping->state;
-  munmap(mapping->base, mapping->length);
-  __atomic_sub_fetch(&live_mappings, 1, __ATOMIC_RELAXED);
+static void note_released(State *state, double token) {
   if (state->released_length == state->released_capacity) {
     size_t capacity = state->released_capacity == 0 ? 64 : state->released_capacity * 2;
     double *grown = realloc(state->released, capacity * sizeof(double));
@@ -142,7 +142,18 @@ static void mapping_finalize(napi_env env, void *data, void *hint) {
     }
   }
   /* Without memory for the list the token is lost: its object stays in the store until the process ends. */
-  if (state->released_length < state->released_capacity) state->released[state->released_length++] = mapping->token;
+  if (state->released_length < state->released_capacity) state->released[state->released_length++] = token;
+}
+
+/* Runs on the environment's thread once V8 has dropped the last reference to the memory. */
+static void mapping_finalize(napi_env env, void *data, void *hint) {
+  (void)env;
+  (void)data;
+  Mapping *mapping = hint;
+  State *state = mapping->state;
+  munmap(mapping->base, mapping->length);
+  __atomic_sub_fetch(&live_mappings, 1, __ATOMIC_RELAXED);
+  note_released(state, mapping->token);
   free(mapping);
   state_release(state);
 }
@@ -196,7 +207,48 @@ static napi_value map(napi_env env, napi_callback_info info) {
   return buffer;
 }
 
-/* drainReleased() -> the tokens of the mappings that ended since the last call. */
+/* Runs on the environment's thread once V8 has dropped the object, after a collection of young objects, too. */
+static void watched_finalize(napi_env env, void *data, void *hint) {
+  (void)env;
+  (void)hint;
+  Watched *watched = data;
+  note_released(watched->state, watched->token);
+  state_release(watched->state);
+  free(watched);
+}
+
+/* watch(object, token) -> whether the token will be among those of drainReleased() once the object is unreachable. False where something else is attached to it. */
+static napi_value watch(napi_env env, napi_callback_info info) {
+  napi_value arguments[2], value = NULL;
+  if (!read_arguments(env, info, 2, arguments)) return NULL;
+  double token = 0;
+  if (napi_get_value_double(env, arguments[1], &token) != napi_ok) return throw_type_error(env, "Cannot watch: the token must be a number");
+  State *state = NULL;
+  if (napi_get_instance_data(env, (void **)&state) != napi_ok || state == NULL) return throw_type_error(env, "Cannot watch: the environment is closing");
+  Watched *watched = malloc(sizeof(Watched));
+  if (watched == NULL) return throw_system_error(env, "malloc", ENOMEM);
+  watched->state = state;
+  watched->token = token;
+  bool is_watched = napi_wrap(env, arguments[0], watched, watched_finalize, NULL, NULL) == napi_ok;
+  if (is_watched) state->holders += 1;
+  else free(watched);
+  napi_get_boolean(env, is_watched, &value);
+  return value;
+}
+
+/* unwatch(object) -> the token with which the object was watched; -1 where it was not. */
+static napi_value unwatch(napi_env env, napi_callback_info info) {
+  napi_value arguments[1];
+  if (!read_arguments(env, info, 1, arguments)) return NULL;
+  Watched *watched = NULL;
+  if (napi_remove_wrap(env, arguments[0], (void **)&watched) != napi_ok || watched == NULL) return number_value(env, -1);
+  double token = watched->token;
+  state_release(watched->state);
+  free(watched);
+  return number_value(env, token);
+}
+
+/* drainReleased() -> the tokens of the mappings and watched objects that ended since the last call. */
 static napi_value drain_released(napi_env env, napi_callback_info info) {
   (void)info;
   State *state = NULL;
@@ -446,6 +498,8 @@ NAPI_MODULE_INIT() {
     napi_callback callback;
   } functions[] = {
       {"map", map},
+      {"watch", watch},
+      {"unwatch", unwatch},
       {"drainReleased", drain_released},
       {"copy", copy},
       {"liveMaps", live_maps},

@@ -8,6 +8,7 @@ import struct
 import sys
 from array import array
 
+from ._limits import OUT_OF_BAND_BYTES
 from ._tags import BYTES_KINDS, DTYPE_OF_KIND
 
 _TYPECODES = {"b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "f": "float32", "d": "float64"}
@@ -45,10 +46,16 @@ def item_size(kind):
     return 1 if dtype is None else _ITEM_SIZES[dtype]
 
 
+def own_bytes(view):
+    """A copy, in the type that so many bytes have wherever they travelled: bytes below the size from which they may lie beside a value, else a memoryview."""
+    copy = bytes(view)
+    return copy if len(copy) < OUT_OF_BAND_BYTES else memoryview(copy)
+
+
 def array_of(kind, view, own):
     """What a buffer of some kind is in Python. ``own``: the bytes may go on changing behind the view, so that the array takes a copy."""
     if kind in BYTES_KINDS:
-        return bytes(view) if own else view
+        return own_bytes(view) if own else view
     dtype = DTYPE_OF_KIND[kind]
     numpy = numpy_or_none()
     if numpy is not None:

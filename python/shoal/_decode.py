@@ -8,7 +8,7 @@ import struct
 from datetime import datetime, timedelta, timezone
 
 from . import _tags as tags
-from ._arrays import array_of, item_size
+from ._arrays import array_of, item_size, own_bytes
 from ._limits import CUSTOM_KINDS_MAX, DECODE_DEPTH_MAX
 from .errors import SerializationError
 from .values import (
@@ -144,7 +144,7 @@ class Reader:
         if tag in (0xD9, 0xDA, 0xDB):
             return self._text(self._length(tag - 0xD9))
         if tag in (0xC4, 0xC5, 0xC6):
-            return self._shareable(bytes(self._bytes(self._length(tag - 0xC4))), shared)
+            return self._shareable(own_bytes(self._bytes(self._length(tag - 0xC4))), shared)
         if tag in (0xDC, 0xDD):
             return self._array(self._length(tag - 0xDC + 1), depth, shared)
         if tag in (0xDE, 0xDF):

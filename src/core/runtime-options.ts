@@ -52,6 +52,8 @@ export interface RuntimeOptions {
   onDaemonLost: (reason: string) => void;
   /** @returns the bytes of the heap that are in use afterwards */
   collectGarbage: () => number;
+  /** Collects young objects alone; absent where nothing depends on it. */
+  collectYoungGarbage?: () => void;
 }
 
 /** How this process introduces itself to its daemon and to workers. */

@@ -22,7 +22,7 @@ import {
 import { captureDefinition, captureValue, captureWhole, definitionOf } from "../runtime/closure/capture.ts";
 import { reviveValue } from "../runtime/closure/revive.ts";
 import type { DefinitionCache } from "../runtime/objects/definition-cache.ts";
-import { STORE_FROM_BYTES } from "../runtime/objects/limits.ts";
+import { IN_FRAME_BYTES_MAX, STORE_FROM_BYTES } from "../runtime/objects/limits.ts";
 import type { LocalStore } from "../runtime/objects/local-store.ts";
 import type { ObjectEntry } from "../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../runtime/objects/object-table.ts";
@@ -157,6 +157,7 @@ export class Serializer implements ValueCodec {
   };
   readonly hooks: EncodeHooks & DecodeHooks = {
     reduce: (value) => this.#reduce(value),
+    inBandMax: IN_FRAME_BYTES_MAX,
     // Set once something has come from Python: until then no object is looked up.
     origin: undefined,
     revive: (kind, payload) => this.#revive(kind, payload),

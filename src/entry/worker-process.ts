@@ -10,7 +10,7 @@ import { loadExtensions } from "../runtime/extension/load-extensions.ts";
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import { saveCodeCache } from "../runtime/os/files/code-cache.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
-import { collectGarbage } from "../runtime/os/garbage.ts";
+import { collectGarbage, collectYoungGarbage } from "../runtime/os/garbage.ts";
 import { OutboxSlots, outboxMemory } from "../runtime/os/processes/outbox.ts";
 import { WorkerInterruptSlot } from "../runtime/os/processes/interrupt-slot.ts";
 import { leasedTransport, WorkerExecutionLease } from "../runtime/os/processes/execution-lease.ts";
@@ -80,6 +80,7 @@ const host = startWorkerRuntime({
   daemonTransport,
   busyPoll: newBusyPoll(),
   collectGarbage,
+  collectYoungGarbage,
   showActor: (className) => {
     process.title = `shoal worker: ${className}`;
   },

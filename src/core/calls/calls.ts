@@ -373,7 +373,8 @@ export class Calls {
       const handle = entry.returned;
       if (contained.length > 0 || payload.stored !== undefined) {
         table.contain(entry, contained);
-        if (!entry.tracked || entry.handles === 0) table.track(entry, handle === undefined || isDisposed(handle) ? undefined : handle);
+        if (!entry.tracked || entry.handles === 0)
+          table.track(entry, handle === undefined || isDisposed(handle) ? undefined : handle, payload.stored);
       }
       entry.settlePayload(payload);
     });

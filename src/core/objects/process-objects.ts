@@ -61,6 +61,10 @@ export class ProcessObjects {
         busy.added(handles);
         onTouched();
       },
+      storedHandles: {
+        watch: (handle, sizeBytes, onGone) => this.store.handles.watch(handle, sizeBytes, onGone),
+        unwatch: (handle) => this.store.handles.unwatch(handle),
+      },
       onHandedOver: (location) => this.store.handedOver(location),
     });
     const lineage = new Lineage({ table, processId, storedBytesMax: quotaBytes * LINEAGE_PART_OF_STORE });
@@ -78,6 +82,10 @@ export class ProcessObjects {
         lineage.dropStored();
         options.collectGarbage();
       },
+      earlyCollections:
+        options.collectYoungGarbage === undefined
+          ? undefined
+          : { collectYoung: options.collectYoungGarbage, collect: options.collectGarbage },
       onMapped: onTouched,
     });
   }

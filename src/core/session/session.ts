@@ -11,7 +11,7 @@ import { IdSource, newJobId, newNodeId, newProcessId, programNamespace } from ".
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { registeredExtensions } from "../../runtime/extension/load-extensions.ts";
 import { resolveRuntimeEnv } from "../../runtime/environment/runtime-env.ts";
-import { collectGarbage } from "../../runtime/os/garbage.ts";
+import { collectGarbage, collectYoungGarbage } from "../../runtime/os/garbage.ts";
 import { memoryRootNote } from "../../runtime/os/files/session-sweep.ts";
 import { isBundled, requireOwnFiles } from "../../runtime/os/own-files.ts";
 import { nativeUnavailableReason } from "../../runtime/os/shared-memory.ts";
@@ -112,6 +112,7 @@ export class Session {
       checkLocal: options.mode === "inProcess" && options.checkCaptures && !isBundled() ? newCaptureCheck(printWarning) : undefined,
       onDaemonLost: (reason) => this.#daemonLost(reason),
       collectGarbage,
+      collectYoungGarbage,
     });
     setCurrentRuntime(this.runtime);
     session = this;

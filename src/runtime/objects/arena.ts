@@ -8,6 +8,7 @@ import type { SharedMemory } from "../os/shared-memory.ts";
 import type { StoreFile } from "../os/files/store-file.ts";
 import { ArenaExtents, extentBytesOf } from "./arena-extents.ts";
 import { type ObjectLayout, type Part, writeHeader } from "./layout.ts";
+import { STORE_FROM_BYTES } from "./limits.ts";
 
 /** The parts of a stored object: a value's in-band bytes and its out-of-band buffers. */
 export interface ObjectParts {
@@ -16,8 +17,8 @@ export interface ObjectParts {
   buffers: readonly Uint8Array[];
 }
 
-/** Below this a system call copies as fast as the mapping, whose pages must be faulted in first. */
-const MAPPED_WRITE_MIN_BYTES = 1_048_576;
+/** From here on a copy into the mapping costs a third of a system call once its pages have been touched, and no more than one at the first touch. */
+const MAPPED_WRITE_MIN_BYTES = STORE_FROM_BYTES;
 
 /** In-band bytes up to this are joined with the header, to make one piece of two. */
 const JOIN_MAX_BYTES = 65_536;
@@ -35,6 +36,8 @@ export class Arena {
   emptySinceMs: number | undefined;
   readonly #file: StoreFile;
   #mapping: ArrayBuffer | undefined;
+  /** Where the bytes end that were written to fresh pages: the file is as long. */
+  #fileBytes = 0;
   /** Extents that are being written piece by piece; the file stays open for them. */
   #openExtents = 0;
   #closesWithLast = false;
@@ -55,6 +58,7 @@ export class Arena {
     if (offset === undefined) return undefined;
     try {
       this.#file.write(offset, piecesOf(parts));
+      this.#fileBytes = offset + parts.layout.sizeBytes;
     } catch (error) {
       this.extents.returnFresh(offset);
       this.#file.truncate(offset);
@@ -147,12 +151,12 @@ export class Arena {
     return true;
   }
 
-  /** A kept mapping spares 660 ns a page on every write; it is made anew only when the file has grown beyond it. */
+  /** A kept mapping spares 660 ns a page on every write; it is of the whole file, and made anew only when that has grown. */
   #mappingOf(endBytes: number, memory: SharedMemory): ArrayBuffer | undefined {
     if (this.#mapping !== undefined && this.#mapping.byteLength >= endBytes) return this.#mapping;
     this.#unmap();
     try {
-      this.#mapping = memory.map({ fd: this.#file.fd, offset: 0, sizeBytes: endBytes, mode: "shared" });
+      this.#mapping = memory.map({ fd: this.#file.fd, offset: 0, sizeBytes: Math.max(endBytes, this.#fileBytes), mode: "shared" });
     } catch {
       // Out of mappings or address space: the system call needs neither.
       return undefined;

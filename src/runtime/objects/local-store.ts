@@ -15,6 +15,8 @@ import type { ObjectTable } from "./object-table.ts";
 import { RemoteCopies } from "./remote-copies.ts";
 import type { Handlers } from "../wire/message-table.ts";
 import type { MessagesToProcess } from "../wire/messages-to-process.ts";
+import { sharedMemory } from "../os/shared-memory.ts";
+import { WatchedHandles } from "./watched-handles.ts";
 import { fromWire, placeOf, toWire } from "./wire-location.ts";
 
 interface LocalStoreOptions {
@@ -25,6 +27,8 @@ interface LocalStoreOptions {
   quotaBytes: number;
   channel: DaemonChannel;
   collectGarbage: () => void;
+  /** Collections that find the ends of handles and views early. Where they are absent, V8's own collections find them. */
+  earlyCollections?: Pick<ConstructorParameters<typeof WatchedHandles>[0], "collectYoung" | "collect"> | undefined;
   /** A view was mapped that nobody is told the end of. */
   onMapped: () => void;
 }
@@ -34,6 +38,7 @@ interface Mapped {
   keeper: ObjectEntry;
   /** The arena of the object's pages; undefined for an object on disk. */
   arena: string | undefined;
+  sizeBytes: number;
 }
 
 /** How the names of a process' files begin: with its node, so that a location tells where its bytes lie, and then with itself. */
@@ -45,6 +50,8 @@ export function storeTagOf(process: ProcessId): string {
 const FINALIZED_WITHIN_MS = 5;
 /** How often a process looks for mapped memory that its user dropped. */
 const RELEASE_EVERY_MS = 100;
+/** The same for handles alone, as a program may keep some for hours. */
+const RELEASE_HANDLES_EVERY_MS = 1000;
 
 /** The process that frees an object, and the link by which it hears of the object if it does not know it. */
 interface StoredFor {
@@ -63,6 +70,8 @@ export class LocalStore {
   readonly #options: LocalStoreOptions;
   /** Objects of other nodes. */
   readonly copies: RemoteCopies;
+  /** Handles of stored objects. */
+  readonly handles: WatchedHandles;
   readonly #processTag: string;
   readonly #reader: ArenaReader;
   #writer: ArenaWriter | undefined;
@@ -95,6 +104,13 @@ export class LocalStore {
       release: (location) => channel.copyReleased(location),
     });
     this.#reader = new ArenaReader({ memoryDirectory: options.memoryDirectory, spillDirectory: options.spillDirectory });
+    this.handles = new WatchedHandles({
+      memory: options.earlyCollections === undefined ? undefined : sharedMemory(),
+      collectYoung: () => options.earlyCollections?.collectYoung(),
+      collect: () => options.earlyCollections?.collect() ?? 0,
+      later: (run) => void setImmediate(run),
+      onWatched: () => this.#watchUnreachable(),
+    });
   }
 
   /** Views that are mapped, as far as is known. */
@@ -141,9 +157,10 @@ export class LocalStore {
     if (object.mapped && keeper !== undefined) {
       this.#options.table.pin(keeper);
       const arena = location[3] === "memory" && !object.restored ? location[0] : undefined;
-      this.#mapped.set(token, { keeper, arena });
+      this.#mapped.set(token, { keeper, arena, sizeBytes: location[2] });
       this.#countMapped(arena, 1);
-      this.#watchMapped();
+      this.handles.mapped(location[2]);
+      this.#watchUnreachable();
       this.#options.onMapped();
     }
     return object;
@@ -227,17 +244,19 @@ export class LocalStore {
     };
   }
 
-  /** Lets go of mapped views that the user has dropped. */
+  /** Lets go of mapped views and of handles that the user has dropped. */
   releaseUnreachable(): void {
-    if (this.#mapped.size === 0) return;
+    if (this.#mapped.size === 0 && this.handles.count === 0) return;
     for (const token of this.#reader.drainReleased()) {
       const mapped = this.#mapped.get(token);
       this.#mapped.delete(token);
       if (mapped === undefined) continue;
       this.#countMapped(mapped.arena, -1);
+      this.handles.unmapped(mapped.sizeBytes);
       this.#options.table.unpin(mapped.keeper);
     }
-    if (this.#mapped.size === 0) this.#stopWatching();
+    this.handles.release();
+    if (this.#mapped.size === 0 && this.handles.count === 0) this.#stopWatching();
   }
 
   /** Waits for the finalizers, which run some milliseconds after a collection. */
@@ -301,17 +320,20 @@ export class LocalStore {
     });
   }
 
-  #watchMapped(): void {
-    if (this.#timer !== undefined) return;
-    this.#timer = setInterval(() => {
+  #watchUnreachable(): void {
+    if (this.#timer !== undefined || this.#isClosed) return;
+    const look = (): void => {
+      this.#timer = undefined;
       this.releaseUnreachable();
       this.#writer?.trim();
-    }, RELEASE_EVERY_MS);
+      if (this.#mapped.size > 0 || this.handles.count > 0) this.#watchUnreachable();
+    };
+    this.#timer = setTimeout(look, this.#mapped.size > 0 ? RELEASE_EVERY_MS : RELEASE_HANDLES_EVERY_MS);
     this.#timer.unref();
   }
 
   #stopWatching(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 }

@@ -66,6 +66,8 @@ interface ObjectTableOptions {
   onReleased?: (entry: ObjectEntry) => void;
   /** Called when only other processes need an object of this process. */
   onUnkept?: (entry: ObjectEntry) => void;
+  /** Watches handles of stored objects, whose end is found earlier than the garbage collector tells of others. */
+  storedHandles?: { watch(handle: object, sizeBytes: number, onGone: () => void): boolean; unwatch(handle: object): boolean } | undefined;
   /** A handle is counted of which only the garbage collector knows the end; so many there are now. */
   onHandle?: ((handles: number) => void) | undefined;
 }
@@ -82,6 +84,7 @@ export class ObjectTable {
   readonly #onHandedOver: ((location: WireLocation) => void) | undefined;
   readonly #onUnkept: ((entry: ObjectEntry) => void) | undefined;
   readonly #onHandle: ((handles: number) => void) | undefined;
+  readonly #storedHandles: ObjectTableOptions["storedHandles"];
   #handles = 0;
   #watchesEnded: Error | undefined;
   /** Everything that has an owner: sent to others or received from them. */
@@ -105,6 +108,7 @@ export class ObjectTable {
     this.#onHandedOver = options.onHandedOver;
     this.#onUnkept = options.onUnkept;
     this.#onHandle = options.onHandle;
+    this.#storedHandles = options.storedHandles;
   }
 
   /** Handles that are counted and have not ended. */
@@ -143,12 +147,13 @@ export class ObjectTable {
     });
   }
 
-  /** From now on the entry's end matters: its handle is watched. A handle that was disposed of does not count. */
-  track(entry: ObjectEntry, handle: object | undefined): void {
+  /** From now on the entry's end matters: its handle is watched. A handle that was disposed of does not count. `stored`: where its bytes lie in the store. */
+  track(entry: ObjectEntry, handle: object | undefined, stored: StoredHeader | undefined = entry.payload?.stored): void {
     entry.tracked = true;
     if (handle === undefined) return;
     // A handle that is watched for its failure counts already. Unregistering it ends all registrations.
-    if (entry.handles === 0 || !this.#finalizers.unregister(handle)) this.#addHandle(entry);
+    if (entry.handles === 0 || !this.#unwatch(handle)) this.#addHandle(entry);
+    if (stored !== undefined && this.#storedHandles?.watch(handle, stored.location[2], () => this.#handleGone(entry)) === true) return;
     this.#finalizers.register(handle, entry, handle);
   }
 
@@ -161,8 +166,12 @@ export class ObjectTable {
 
   /** A handle's explicit end (`using`). */
   disposeHandle(entry: ObjectEntry, handle: object): void {
-    if (this.#finalizers.unregister(handle)) this.#handleGone(entry);
+    if (this.#unwatch(handle)) this.#handleGone(entry);
     else if (entry.isSettled) this.#reportUnseen(entry);
+  }
+
+  #unwatch(handle: object): boolean {
+    return this.#finalizers.unregister(handle) || this.#storedHandles?.unwatch(handle) === true;
   }
 
   watchToken(token: HandleToken): void {

@@ -21,7 +21,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { collectGarbage } from "./garbage.ts";
+import { collectGarbage, collectYoungGarbage } from "./garbage.ts";
 import { dieWithParent, loadNativePart, nativeUnavailableReason, type SharedMemory, sharedMemory } from "./shared-memory.ts";
 
 const PREBUILDS = new URL("../../../prebuilds/", import.meta.url);
@@ -173,6 +173,31 @@ describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
     memory.drainReleased();
     expect(ended.size).toBe(1);
     expect(memory.liveMaps()).toBe(before - 1);
+  });
+
+  test("a watched object is told of after a collection of young objects, once, and not when the watch was taken back", async () => {
+    const ended: string[] = [];
+    let kept: object[] | undefined = [{}, {}];
+    (() => {
+      memory.watch({}, () => ended.push("dropped"));
+      for (const object of kept) memory.watch(object, () => ended.push("kept"));
+      expect(memory.watch(kept[0] as object, () => ended.push("twice"))).toBe(false);
+    })();
+    for (let attempt = 0; attempt < 50 && ended.length === 0; attempt += 1) {
+      collectYoungGarbage();
+      await nextTurn();
+      memory.drainReleased();
+    }
+    expect(ended).toEqual(["dropped"]);
+    memory.unwatch(kept[0] as object)?.();
+    expect([memory.unwatch(kept[0] as object), ended]).toEqual([undefined, ["dropped", "kept"]]);
+    kept = undefined;
+    for (let attempt = 0; attempt < 50 && ended.length < 3; attempt += 1) {
+      collectGarbage();
+      await nextTurn();
+      memory.drainReleased();
+    }
+    expect(ended).toEqual(["dropped", "kept", "kept"]);
   });
 
   test("copies any length to any place", () => {

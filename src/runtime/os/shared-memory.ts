@@ -27,7 +27,16 @@ export interface SharedMemory {
   map(range: MappedRange): ArrayBuffer;
   /** Copies bytes into a mapping, bypassing the cache when they are many. */
   copy(target: ArrayBuffer, offset: number, source: Uint8Array): void;
-  /** Tells owners of mappings that ended since the last call; their finalizers ran in an earlier turn of the event loop. */
+  /**
+   * Watches an object without keeping it. A `FinalizationRegistry` keeps its targets until a collection of the whole heap; this does not.
+   *
+   * @param onReleased called from {@link SharedMemory.drainReleased} once the object is unreachable
+   * @returns whether it is watched: an object is at most once
+   */
+  watch(object: object, onReleased: () => void): boolean;
+  /** Ends a watch. @returns its callback, which is not called any more; undefined where there was no watch */
+  unwatch(object: object): (() => void) | undefined;
+  /** Tells owners of mappings and watched objects that ended since the last call; their finalizers ran in an earlier turn of the event loop. */
   drainReleased(): void;
   /** Mappings alive in this process, over all its threads. */
   liveMaps(): number;
@@ -44,6 +53,8 @@ export interface SharedMemory {
 interface NativePart {
   map(fd: number, offset: number, length: number, mode: 0 | 1, token: number): ArrayBuffer;
   copy(target: ArrayBuffer, offset: number, source: Uint8Array): void;
+  watch(object: object, token: number): boolean;
+  unwatch(object: object): number;
   drainReleased(): number[];
   liveMaps(): number;
   dieWithParent(): boolean;
@@ -162,6 +173,19 @@ function memoryOf(part: NativePart): SharedMemory {
       }
     },
     copy: (target, offset, source) => part.copy(target, offset, source),
+    watch: (object, onReleased) => {
+      const token = nextToken;
+      if (!part.watch(object, token)) return false;
+      nextToken += 1;
+      listeners.set(token, onReleased);
+      return true;
+    },
+    unwatch: (object) => {
+      const token = part.unwatch(object);
+      const listener = listeners.get(token);
+      listeners.delete(token);
+      return listener;
+    },
     drainReleased: () => {
       for (const token of part.drainReleased()) {
         const listener = listeners.get(token);

@@ -285,6 +285,14 @@ describe("buffers", () => {
     expect(encodeValue(1, none)).toMatchObject({ buffers: [], buffersSizeBytes: 0 });
   });
 
+  it("lie in place where the caller takes so many bytes along, and read the same", () => {
+    const value = [new Float64Array(1000).fill(2), new Uint8Array(4096).fill(3), new Uint8Array(5000)];
+    const encoded = encodeValue(value, { ...none, inBandMax: 13_000 });
+    expect(encoded.buffers.map((buffer) => buffer.byteLength)).toEqual([5000]);
+    const bytes = Buffer.from(encoded.bytes.subarray(encoded.start, encoded.end));
+    expect(decodeValue(bytes, encoded.buffers, { revive: () => undefined })).toEqual(value);
+  });
+
   it("are read where they lie when they are aligned, and copied when not", () => {
     const { bytes, buffers } = copyOf(new Float64Array(512).fill(3));
     for (const offset of [0, 64, 3]) {

@@ -35,6 +35,8 @@ export interface EncodeHooks {
    * object itself, which is written in its usual form.
    */
   origin?: ((value: object) => Reduced | undefined) | undefined;
+  /** Up to this many bytes the value's large buffers lie in place, too: for values that are copied along with messages. Default: 0. */
+  inBandMax?: number;
 }
 
 /** The same object for all calls: valid until the next `encodeValue`. */
@@ -79,6 +81,7 @@ class ValueEncoder extends ByteWriter implements BuiltInEncoder {
   readonly #result: EncodedValue = { bytes: this.bytes, start: 0, end: 0, buffers: NO_BUFFERS, buffersSizeBytes: 0 };
   readonly #shapes = new ShapeTable();
   #hooks: EncodeHooks = NO_HOOKS;
+  #inBandMax = 0;
   #depth = 0;
   #buffers: Uint8Array[] = NO_BUFFERS;
   #buffersSizeBytes = 0;
@@ -96,6 +99,7 @@ class ValueEncoder extends ByteWriter implements BuiltInEncoder {
   encode(value: unknown, hooks: EncodeHooks): EncodedValue {
     this.rewind();
     this.#hooks = hooks;
+    this.#inBandMax = hooks.inBandMax ?? 0;
     this.#depth = 0;
     this.#buffers = NO_BUFFERS;
     this.#buffersSizeBytes = 0;
@@ -279,7 +283,7 @@ class ValueEncoder extends ByteWriter implements BuiltInEncoder {
   /** Bytes of a kind: in place when they are few, else as a number into `buffers`. */
   writeBuffer(kind: number, bytes: Uint8Array): void {
     const size = bytes.length;
-    if (size >= OUT_OF_BAND_BYTES) {
+    if (size >= OUT_OF_BAND_BYTES && this.position + size > this.#inBandMax) {
       if (this.#buffers === NO_BUFFERS) this.#buffers = [];
       this.writeExtensionHeader(EXTENSION.OUT_OF_BAND_BUFFER, 5);
       this.writeByte(kind);

@@ -8,6 +8,10 @@ import "./well-known-exports.ts";
 
 export { A2C, A2CConfig, A2CLearner, type A2CTraining } from "./algorithms/a2c.ts";
 export { Algorithm, type PolicyChoice } from "./algorithms/algorithm.ts";
+export { A3C, A3CConfig, A3CLearner, type A3CTraining } from "./asynchronous/a3c.ts";
+export { ApexDQN, ApexDQNConfig, ApexDQNLearner, type ApexDQNTraining } from "./asynchronous/apex-dqn.ts";
+export { APPO, APPOConfig, APPOLearner, type APPOTraining } from "./asynchronous/appo.ts";
+export { IMPALA, IMPALAConfig, IMPALALearner, type IMPALATraining } from "./asynchronous/impala.ts";
 export { type ActionWithState, type ComputeActionOptions, Policy, type PolicyOptions, type PreviousStep } from "./algorithms/policy.ts";
 export { PPO, PPOConfig, PPOLearner, type PPOTraining } from "./algorithms/ppo.ts";
 export type { EnvRunnerResult, EpisodeStatistics, EvaluationResult, TrainResult } from "./algorithms/train-result.ts";

@@ -21,6 +21,9 @@ export const FAILURES_IN_A_ROW_MAX = 3;
 /** For a runner to close its environments, before its process is killed. */
 export const LEAVE_WITHIN_MS = 3000;
 
+/** Calls of each runner whose samples may wait for the learner of A3C or ApexDQN. A learner that falls further behind would learn from old policies. */
+export const WAITING_CALLS_MAX = 4;
+
 /** Updates in a row that may be skipped because of a gradient that is not finite. */
 export const SKIPPED_UPDATES_MAX = 10;
 

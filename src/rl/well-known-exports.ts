@@ -1,9 +1,17 @@
-/** Everything of `shoal/rl` that travels by name: the imports of environments, and the parts of runners. */
+/**
+ * Everything of `shoal/rl` that travels by name: the imports of environments, and the parts of runners.
+ *
+ * Configurations and learners travel to trials and runners, where a class of a user may extend them.
+ * Captures refuse any other function or class of Shoal.
+ */
 import { registerExports } from "../core/internal.ts";
-import { madeConnectors } from "./connectors/built-in-connectors.ts";
 import { DDPGConfig, DDPGLearner, TD3Config, TD3Learner } from "./off-policy/td3.ts";
 import { DQNConfig, DQNLearner } from "./off-policy/dqn.ts";
 import { A2CConfig, A2CLearner } from "./algorithms/a2c.ts";
+import { A3CConfig, A3CLearner } from "./asynchronous/a3c.ts";
+import { ApexDQNConfig, ApexDQNLearner } from "./asynchronous/apex-dqn.ts";
+import { APPOConfig, APPOLearner } from "./asynchronous/appo.ts";
+import { IMPALAConfig, IMPALALearner } from "./asynchronous/impala.ts";
 import { EvaluationActor } from "./algorithms/evaluation-actor.ts";
 import { PPOConfig, PPOLearner } from "./algorithms/ppo.ts";
 import { AlgorithmTrial } from "./config/algorithm-trial.ts";
@@ -31,6 +39,12 @@ registerExports("shoal/rl", {
   A2CConfig,
   A2CLearner,
   AlgorithmTrial,
+  A3CConfig,
+  A3CLearner,
+  ApexDQNConfig,
+  ApexDQNLearner,
+  APPOConfig,
+  APPOLearner,
   Box,
   ClipRewards,
   Connector,
@@ -44,9 +58,10 @@ registerExports("shoal/rl", {
   DQNLearner,
   EvaluationActor,
   FrameStack,
+  IMPALAConfig,
+  IMPALALearner,
   MADDPGConfig,
   MADDPGLearner,
-  madeConnectors,
   makeEnv,
   makeVectorEnv,
   MeanStdFilter,

@@ -5,10 +5,14 @@
  */
 import {
   A2CConfig,
+  A3CConfig,
   type Algorithm,
+  ApexDQNConfig,
+  APPOConfig,
   DDPGConfig,
   DQNConfig,
   MADDPGConfig,
+  IMPALAConfig,
   makeMultiAgent,
   MeanStdFilter,
   PPOConfig,
@@ -34,7 +38,7 @@ interface LearningRun {
   build(seed: number): Promise<Algorithm>;
   /** Takes the number of episodes that counts. Default: the mean return. */
   measure?(episodes: Episodes): number | undefined;
-  readonly quick?: Goal;
+  readonly quick?: Goal | undefined;
   readonly full: Goal;
 }
 
@@ -78,6 +82,50 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     quick: { evaluation: 150, envSteps: 250_000 },
     full: { evaluation: 450, envSteps: 1_000_000 },
   },
+  asynchronous("IMPALA", 2_000_000, new IMPALAConfig().training({ lr: 1e-3, gradClip: 0.5, gamma: 0.98 })),
+  asynchronous(
+    "A3C",
+    1_000_000,
+    new A3CConfig().envRunners({ rolloutFragmentLength: 20 }).training({
+      lr: [
+        [0, 2e-3],
+        [600_000, 1e-5],
+      ],
+      lambda: 0.95,
+      gradClip: 0.5,
+      gamma: 0.98,
+    }),
+  ),
+  {
+    // A smaller buffer and network than the defaults, and more updates a step, for a shorter test.
+    ...asynchronous(
+      "ApexDQN",
+      250_000,
+      new ApexDQNConfig().training({
+        lr: 1e-3,
+        trainBatchSizePerLearner: 64,
+        numStepsSampledBeforeLearningStarts: 1000,
+        targetNetworkUpdateFreq: 500,
+        trainingIntensity: 16,
+        replayBufferConfig: { capacity: 50_000 },
+      }),
+    ),
+    quick: undefined,
+    full: { evaluation: 195, envSteps: 250_000 },
+  },
+  asynchronous(
+    "APPO",
+    1_000_000,
+    new APPOConfig().training({
+      lr: 1e-3,
+      gradClip: 0.5,
+      gamma: 0.98,
+      clipParam: 0.3,
+      entropyCoeff: 0.005,
+      circularBufferNumBatches: 4,
+      targetNetworkUpdateFreq: 1,
+    }),
+  ),
   {
     title: "PPO two-agent CartPole",
     build: (seed) =>
@@ -281,6 +329,25 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     full: { evaluation: -5.1, envSteps: 30_000 },
   },
 ];
+
+/** CartPole with two runners. The rate is higher than Ray's, the clip tighter, and the network smaller, for a shorter test. */
+function asynchronous(name: string, envSteps: number, config: A3CConfig | ApexDQNConfig | APPOConfig | IMPALAConfig): LearningRun {
+  return {
+    title: `${name} CartPole-v1`,
+    build: async (seed) =>
+      await config
+        .copy()
+        .environment("CartPole-v1")
+        .envRunners({ numEnvRunners: 2, numCpusPerEnvRunner: 0.5, numEnvsPerEnvRunner: 5 })
+        .rlModule({ modelConfig: { fcnetHiddens: [64, 64], vfShareLayers: false } })
+        .reporting({ minTimeMsPerIteration: 300 })
+        .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    quick: { evaluation: 200, envSteps: 500_000 },
+    full: { evaluation: 450, envSteps },
+  };
+}
 
 /** Chooses a move when an episode begins, and repeats it: a policy that learns nothing. */
 class Repeater extends RLModule {

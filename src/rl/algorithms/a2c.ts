@@ -1,18 +1,15 @@
 /**
  * Advantage actor-critic: arXiv:1602.01783, in its synchronous form. Ray has dropped A2C. The defaults are the last ones there, except for the size of a batch.
  *
- * `loss = -mean(log p(a) A) + vfLossCoeff mean((V - R)^2) / 2 - entropyCoeff mean(H)`
- *
- * Advantages are GAE's and are not standardized. Ray's version summed over the batch; means differ from that by a factor, which `gradClip` sees alone.
+ * The loss is that of `ActorCriticLearner`. Advantages are GAE's and are not standardized. Ray's version summed over the batch; means differ from that by a factor, which `gradClip` sees alone.
  */
 import type { OptionSet } from "../../core/internal.ts";
-import type { Tensor } from "../../tensor/index.ts";
 import { AlgorithmConfig, type PartDefaults } from "../config/algorithm-config.ts";
 import { registerAlgorithm } from "../config/algorithm-registry.ts";
 import { atLeastZero, isAtLeastZero, TRAINING_OPTIONS, upToOne, type ValuesOf } from "../config/option-tables.ts";
-import { RLError } from "../errors.ts";
 import type { LearnerClass } from "../learners/learner.ts";
-import { checkMinibatches, type LossContext, OnPolicyLearner } from "../learners/on-policy-learner.ts";
+import { ActorCriticLearner } from "../learners/actor-critic-learner.ts";
+import { checkMinibatches } from "../learners/on-policy-learner.ts";
 import { schedule } from "../learners/schedule.ts";
 import { OnPolicyAlgorithm } from "./on-policy-algorithm.ts";
 
@@ -38,18 +35,7 @@ const TRAINING = {
 /** The values of `training()`. */
 export type A2CTraining = ValuesOf<typeof TRAINING>;
 
-export class A2CLearner extends OnPolicyLearner<A2CTraining> {
-  computeLoss({ batch, output, distribution, config, log }: LossContext<A2CTraining>): Tensor {
-    if (output.vfPreds === undefined) throw new RLError("Cannot learn: forward() of the module returned no vfPreds, which A2C needs");
-    const policyLoss = distribution.logp(batch.actions).mul(batch.advantages).mean().neg();
-    const vfLoss = output.vfPreds.reshape([batch.rows]).sub(batch.valueTargets).square().mean().mul(0.5);
-    const entropy = distribution.entropy().mean();
-    log("policyLoss", policyLoss);
-    log("vfLoss", vfLoss);
-    log("entropy", entropy);
-    return policyLoss.add(vfLoss.mul(config.vfLossCoeff)).sub(entropy.mul(this.entropyCoeff));
-  }
-}
+export class A2CLearner extends ActorCriticLearner<A2CTraining> {}
 
 export class A2CConfig extends AlgorithmConfig<A2CTraining> {
   readonly name = "A2C";

@@ -7,6 +7,8 @@ import { type BuiltModule, buildModule } from "../modules/module-spec.ts";
 import { type Fragment, SEQUENCE_END } from "../sequences/fragment.ts";
 import { Box } from "../spaces/box.ts";
 import { Discrete } from "../spaces/discrete.ts";
+import { APPOConfig, APPOLearner } from "../asynchronous/appo.ts";
+import { IMPALAConfig, IMPALALearner } from "../asynchronous/impala.ts";
 import { A2CConfig, A2CLearner } from "./a2c.ts";
 
 type Numbers = readonly number[];
@@ -20,6 +22,8 @@ interface Recorded {
 const recorded = JSON.parse(readFileSync(new URL("../../../test/vectors/rl/vtrace-losses.json", import.meta.url), "utf8")) as {
   readonly batch: Readonly<Record<"obs" | "actions" | "rewards" | "actionLogp" | "actionDistInputs", Numbers>>;
   readonly a2c: Recorded;
+  readonly impala: Recorded;
+  readonly appo: Recorded & { readonly target: Numbers };
 };
 
 /** The batch, with the `SEQUENCES` of the script. */
@@ -66,4 +70,17 @@ const common = { lr: 0, gamma: 0.9, vfLossCoeff: 0.5, entropyCoeff: 0.01 };
 test("A2C", async () => {
   const { training } = new A2CConfig().training({ ...common, lambda: 0.8 }).values;
   await expectLosses(new A2CLearner(setupOf(recorded.a2c, training)), recorded.a2c);
+});
+
+test("IMPALA", async () => {
+  const { training } = new IMPALAConfig().training({ ...common, vtraceClipPgRhoThreshold: 0.8 }).values;
+  await expectLosses(new IMPALALearner(setupOf(recorded.impala, training)), recorded.impala);
+});
+
+test("APPO, with an old policy", async () => {
+  const { training } = new APPOConfig().training({ ...common, useKlLoss: true, klCoeff: 0.3 }).values;
+  const learner = new APPOLearner(setupOf(recorded.appo, training));
+  const { data, arrays } = learner.getState();
+  learner.setState({ data, arrays: { ...arrays, target: Float32Array.from(recorded.appo.target) } });
+  await expectLosses(learner, recorded.appo);
 });

@@ -30,11 +30,12 @@ import { LoggedMetrics, ValueLog } from "../callbacks/metrics-logger.ts";
 import { callbacksOf, RUNNER_CALLBACKS, type RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
 import type { Callbacks } from "../config/callbacks.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
-import type { Learner, LearnerClass, LearnerConfig } from "../learners/learner.ts";
+import type { Learner, LearnerClass, LearnerConfig, RunnerLearning } from "../learners/learner.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import { DEFAULT_MODULE_ID, type ModuleRecipe, moduleSeed, onlyOf, type PolicyTable, resolvePolicies } from "../modules/policy-mapping.ts";
-import type { RunnerSpec, Sample } from "../runners/env-runner.ts";
-import { RunnerGroup } from "../runners/runner-group.ts";
+import type { RunnerSpec, Sample, SampleRequest } from "../runners/env-runner.ts";
+import { cutOff, RunnerGroup } from "../runners/runner-group.ts";
+import { SampleStream } from "../runners/sample-stream.ts";
 import { type Fragment, joinFragments } from "../sequences/fragment.ts";
 import { EpisodeWindow } from "./episode-window.ts";
 import { checkedResult, EvaluationRunners, evaluationResult, sharesOf } from "./evaluation.ts";
@@ -58,6 +59,13 @@ interface LearningModule {
   readonly policy: Policy;
 }
 
+interface Streaming {
+  /** Steps of a call of all runners where `rolloutFragmentLength` is "auto". */
+  readonly steps: number;
+  /** Steps that may wait for the learner. */
+  readonly waitingStepsMax: number;
+}
+
 /** The policy of a call, where there are several. */
 export interface PolicyChoice {
   /** Default: `"default_policy"`, or the only one. */
@@ -77,7 +85,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   protected readonly modules: ReadonlyMap<string, LearningModule>;
   /** The policies of several agents; `undefined` where the environment has one. */
   protected readonly policies: PolicyTable | undefined;
-  readonly #runners: RunnerGroup;
+  protected readonly runners: RunnerGroup;
   #progress = { trainingIteration: 0, timeTotalMs: 0, envSteps: 0, episodes: 0 };
   readonly #episodes: EpisodeWindow;
   readonly #callbacks: Callbacks;
@@ -87,6 +95,9 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   readonly #evaluators: EvaluationRunners | undefined;
   /** Milliseconds spent in the current iteration. */
   #timers = { sample: 0, learn: 0 };
+  #stream: SampleStream<Sample> | undefined;
+  /** Steps of this iteration that nobody learnt from. */
+  #dropped = 0;
   #working: string | undefined;
   #isStopped = false;
 
@@ -101,7 +112,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     this.#evaluationSpec = this.#specOfEvaluation(recipes);
     this.#evaluators = this.#startEvaluators();
     this.#episodes = new EpisodeWindow(reporting.metricsNumEpisodesForSmoothing);
-    this.#runners = new RunnerGroup({ ...envRunners, ...faultTolerance, specOf: (place) => this.#runnerSpec(place) });
+    this.runners = new RunnerGroup({ ...envRunners, ...faultTolerance, specOf: (place) => this.#runnerSpec(place) });
   }
 
   #learning(moduleId: string, built: BuiltModule): LearningModule {
@@ -139,7 +150,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     if (Array.from(built.values()).some(({ memory }) => memory.size > 0)) config.refuseMemory();
     const algorithm = new this({ config, built, policies, recipes: recipes ?? {}, seed });
     try {
-      await algorithm.#runners.ready();
+      await algorithm.runners.ready();
       await algorithm.#evaluators?.ready();
       await algorithm.#callbacks.onAlgorithmInit?.(algorithm.#event);
     } catch (error) {
@@ -168,6 +179,56 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   /** Goes on from the numbers and files of a checkpoint. */
   protected async restoreState(_path: string, _save: string, _state: object): Promise<void> {}
 
+  /** How samples arrive while the learner works; `undefined` where the algorithm samples and learns in turn. */
+  protected get streaming(): Streaming | undefined {
+    return undefined;
+  }
+
+  /** The learner that works in the processes of runners; `undefined` where runners only sample. */
+  protected get runnerLearning(): RunnerLearning | undefined {
+    return undefined;
+  }
+
+  /** The learner class of the algorithm, with the modules that are trained. */
+  protected learningInRunners(): RunnerLearning {
+    const { config, values } = this;
+    const trained = Array.from(this.modules.keys()).filter((id) => values.multiAgent.policiesToTrain?.includes(id) !== false);
+    const configs = Object.fromEntries(trained.map((id) => [id, config.trainingOf(id) as object]));
+    return { learnerClass: values.learners.learnerClass ?? config.defaultLearner, configs };
+  }
+
+  /** The samples of runners in processes. */
+  get #samples(): SampleStream<Sample> | undefined {
+    const { runners, streaming } = this;
+    if (streaming === undefined || runners.places.length === 0) return undefined;
+    this.#stream ??= new SampleStream({
+      runners: {
+        places: runners.places,
+        waitFor: async (place) => await runners.waitFor(place),
+        sampleAt: async (place, weights) => await runners.sampleAt(place, weights, this.request(streaming.steps)),
+      },
+      inFlightMax: this.values.envRunners.maxRequestsInFlightPerEnvRunner,
+      waitingStepsMax: streaming.waitingStepsMax,
+      drop: (sample) => {
+        this.#dropped += sample.steps;
+        this.count(sample);
+      },
+    });
+    return this.#stream;
+  }
+
+  /** The next sample of a runner, whichever has one. Without runners in processes this process samples now. */
+  protected async arrivals(signal: AbortSignal | undefined): Promise<readonly Sample[]> {
+    const samples = this.#samples;
+    if (samples !== undefined) return [await samples.next(async (waiting) => await cutOff(waiting, signal))];
+    return await this.runners.sample(this.getWeights(), this.request(this.streaming?.steps ?? 1), signal);
+  }
+
+  /** Gives the runners the weights of today, for the calls that begin from now on. */
+  protected broadcast(): void {
+    this.#samples?.setWeights(this.getWeights());
+  }
+
   /** Environment steps that were sampled since the beginning. */
   protected get envSteps(): number {
     return this.#progress.envSteps;
@@ -188,13 +249,16 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       // Awaited below; the error of training comes first.
       evaluating?.catch(() => {});
       this.#timers = { sample: 0, learn: 0 };
+      this.#dropped = 0;
       for (const { learner } of this.modules.values()) learner.clear();
       const isLongEnough = (): boolean =>
         performance.now() - begunAt >= reporting.minTimeMsPerIteration &&
         this.#progress.envSteps - before.envSteps >= reporting.minSampleTimestepsPerIteration;
       try {
+        this.#samples?.resume(this.getWeights());
         await this.#trainUntil(isLongEnough, signal);
       } finally {
+        this.#samples?.pause();
         await evaluating?.catch(() => {});
       }
       this.#progress.trainingIteration += 1;
@@ -225,7 +289,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   }
 
   get #restarts(): number {
-    return this.#runners.restarts + (this.#evaluators?.restarts ?? 0);
+    return this.runners.restarts + (this.#evaluators?.restarts ?? 0);
   }
 
   #result(
@@ -248,6 +312,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
         numEpisodesLifetime: episodes,
         numEnvStepsSampled: envSteps - before.envSteps,
         numEnvStepsSampledLifetime: envSteps,
+        ...(this.#stream === undefined ? {} : { numEnvStepsDropped: this.#dropped }),
       },
       learners: Object.fromEntries(learned) as TrainResult["learners"],
       ...(evaluated === undefined ? {} : { evaluation: evaluated }),
@@ -258,41 +323,64 @@ export abstract class Algorithm<Training extends object = object> implements Alg
 
   /** Samples with all runners: about so many steps. @returns a fragment for each module that has acted */
   protected async sample(steps: number, signal: AbortSignal | undefined): Promise<Map<string, Fragment>> {
-    const { numEnvRunners, numEnvsPerEnvRunner, rolloutFragmentLength, explore } = this.values.envRunners;
-    const begunAt = performance.now();
     const weights = this.getWeights();
+    const request = this.request(steps);
+    // With "auto", one round is a batch, also where a runner was lost.
+    const wanted = this.values.envRunners.rolloutFragmentLength === "auto" ? 1 : steps;
+    return await this.gather(wanted, async () => await this.runners.sample(weights, request, signal));
+  }
+
+  /** Runs a wait for samples, whose time is counted. */
+  protected async waitFor<R>(sampling: () => Promise<R>): Promise<R> {
+    const begunAt = performance.now();
+    try {
+      return await sampling();
+    } finally {
+      this.#timers.sample += performance.now() - begunAt;
+    }
+  }
+
+  /** Takes samples until there are as many steps as wanted, and joins them. */
+  protected async gather(wanted: number, next: () => Promise<readonly Sample[]>): Promise<Map<string, Fragment>> {
+    const isByAgent = this.values.multiAgent.countStepsBy === "agent_steps";
+    const fragments = new Map<string, Fragment[]>();
+    for (let counted = 0; counted < wanted; )
+      for (const sample of await this.waitFor(next)) {
+        this.count(sample);
+        for (const [id, { fragment }] of Object.entries(sample.modules)) {
+          if (isByAgent) counted += fragment.rows;
+          if (fragment.rows > 0) fragments.set(id, [...(fragments.get(id) ?? []), fragment]);
+        }
+        if (!isByAgent) counted += sample.steps;
+      }
+    return new Map(Array.from(fragments, ([id, parts]) => [id, joinFragments(parts)]));
+  }
+
+  /** The call with which a runner samples its share of so many steps. */
+  protected request(steps: number): SampleRequest {
+    const { numEnvRunners, numEnvsPerEnvRunner, rolloutFragmentLength, explore } = this.values.envRunners;
     const isAuto = rolloutFragmentLength === "auto";
     const length = isAuto ? Math.ceil(steps / (Math.max(1, numEnvRunners) * numEnvsPerEnvRunner)) : rolloutFragmentLength;
     const countsAgentSteps = this.values.multiAgent.countStepsBy === "agent_steps";
     const connected = Array.from(this.modules).filter(([, { built }]) => built.encoder.connectors.length > 0);
     const connectors = Object.fromEntries(connected.map(([id, { built }]) => [id, built.encoder.getStates()]));
-    const request = { steps: length * numEnvsPerEnvRunner, explore, exploration: this.exploration, connectors, countsAgentSteps };
-    const fragments = new Map<string, Fragment[]>();
-    // With "auto", one round is a batch, also where a runner was lost.
-    const wanted = isAuto ? 1 : steps;
-    for (let counted = 0; counted < wanted; ) {
-      for (const sample of await this.#runners.sample(weights, request, signal)) {
-        const rows = this.#take(sample, fragments);
-        counted += countsAgentSteps ? rows : sample.steps;
-      }
-    }
-    this.#timers.sample += performance.now() - begunAt;
-    return new Map(Array.from(fragments, ([id, parts]) => [id, joinFragments(parts)]));
+    return {
+      steps: length * numEnvsPerEnvRunner,
+      explore,
+      exploration: this.exploration,
+      envSteps: this.envSteps,
+      connectors,
+      countsAgentSteps,
+    };
   }
 
-  /** Counts a sample, and sorts its fragments by module. @returns the number of rows */
-  #take({ modules, steps, logged = [], ...episodes }: Sample, fragments: Map<string, Fragment[]>): number {
-    let rows = 0;
-    for (const [id, { fragment, increments }] of Object.entries(modules)) {
-      this.modules.get(id)?.built.encoder.merge(increments);
-      rows += fragment.rows;
-      if (fragment.rows > 0) fragments.set(id, [...(fragments.get(id) ?? []), fragment]);
-    }
+  /** Counts the steps and episodes of a sample, and merges the increments of connectors. */
+  protected count({ modules, steps, logged = [], ...episodes }: Sample): void {
+    for (const [id, { increments }] of Object.entries(modules)) this.modules.get(id)?.built.encoder.merge(increments);
     this.#logged.add(logged);
     this.#progress.envSteps += steps;
     this.#progress.episodes += episodes.returns.length;
     this.#episodes.add(episodes);
-    return rows;
   }
 
   /** The modules that learn, with the fragments of a sample. */
@@ -418,7 +506,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
             training: this.getState(),
           },
           modules: Array.from(this.modules, ([moduleId, { built, learner }]) => ({ moduleId, built, learner: learner.getState() })),
-          runners: await this.#runners.getStates(),
+          runners: await this.runners.getStates(),
           saveFiles: async (folder, save) => await this.saveFiles(folder, save),
         }),
     );
@@ -440,8 +528,9 @@ export abstract class Algorithm<Training extends object = object> implements Alg
         }
         built.encoder.fromSaved(file.modules[moduleId]?.connectors ?? []);
       }
+      await this.#stream?.clear();
       await this.restoreState(path, file.save, file.training ?? {});
-      await this.#runners.setStates(runners);
+      await this.runners.setStates(runners);
       const { returns, lengths, agents, logged = [], ...progress } = file.progress;
       this.#logged.setState(logged);
       this.#progress = progress;
@@ -487,7 +576,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   async stop(): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    await Promise.all([this.#runners.stop(), this.#evaluators?.stop()]);
+    this.#stream?.stop();
+    await Promise.all([this.runners.stop(), this.#evaluators?.stop()]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -518,6 +608,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       isChecked: !environment.disableEnvChecking,
       module: this.config.moduleSpec,
       policies: this.policies,
+      learning: this.runnerLearning,
       callbacks: envRunners.numEnvRunners === 0 ? this.#callbacks : this.#runnerCallbacks,
     };
   }

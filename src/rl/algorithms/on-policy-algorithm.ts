@@ -4,12 +4,12 @@ import type { Fragment } from "../sequences/fragment.ts";
 import { Algorithm } from "./algorithm.ts";
 
 /** Values of `training()` that the step needs. */
-interface OnPolicyTraining extends OnPolicyConfig {
+export interface OnPolicyTraining extends OnPolicyConfig {
   readonly trainBatchSizePerLearner: number;
 }
 
 /** Algorithms whose learners take whole fragments. */
-abstract class FragmentAlgorithm<Training extends OnPolicyTraining> extends Algorithm<Training> {
+export abstract class FragmentAlgorithm<Training extends OnPolicyTraining> extends Algorithm<Training> {
   /** Lets the modules that are trained learn from the fragments of a batch. */
   protected async learnFrom(fragments: ReadonlyMap<string, Fragment>, signal: AbortSignal | undefined): Promise<void> {
     await this.learn(async () => {

@@ -38,6 +38,7 @@ const TAKEN: readonly string[] = [
   "episodeReturnMax",
   "episodeLenMean",
   "numEpisodes",
+  "numEnvStepsDropped",
   "numEpisodesLifetime",
   "numEnvStepsSampled",
   "numEnvStepsSampledLifetime",

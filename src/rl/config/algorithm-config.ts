@@ -6,6 +6,7 @@
  */
 import { describeValue, isPlainObject, nearNames, type OptionSet, readOptions } from "../../core/internal.ts";
 import { type ClassDefinition, TRAINABLE } from "../../runs/trainable.ts";
+import { travelling } from "../connectors/built-in-connectors.ts";
 import { prepared } from "../environments/make-env.ts";
 import type { GymnasiumSource, PettingZooSource } from "../environments/python/python-source.ts";
 import {
@@ -290,7 +291,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     const { environment, envRunners, rlModule } = this.values;
     const { normalizeActions, clipActions, clipRewards } = environment;
     const modelConfig = { ...this.modelOptions, ...rlModule.modelConfig };
-    const ways = { normalizeActions, clipActions, clipRewards, connectors: envRunners.envToModuleConnector };
+    const ways = { normalizeActions, clipActions, clipRewards, connectors: travelling(envRunners.envToModuleConnector) };
     return { moduleClass: rlModule.moduleClass, modelConfig, ...ways, policyKind: this.policyKind };
   }
 
@@ -368,7 +369,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   refuseMemory(): void {
     if (this.policyKind === "stochastic") return;
     throw new TypeError(
-      `Cannot build ${this.name}: useLstm, and modules with an initialState, go with PPO and A2C: ${this.name} learns from single steps of its buffer. Leave useLstm out and stack observations: envToModuleConnector: () => new FrameStack({ numFrames: 4 })`,
+      `Cannot build ${this.name}: useLstm, and modules with an initialState, go with PPO, A2C, A3C, IMPALA and APPO: ${this.name} learns from single steps of its buffer. Leave useLstm out and stack observations: envToModuleConnector: () => new FrameStack({ numFrames: 4 })`,
     );
   }
 

@@ -88,6 +88,8 @@ export const ENV_RUNNERS = {
           : "wrong type",
     ),
     sampleTimeoutMs: milliseconds(60_000),
+    /** Calls of a runner that may be under way at once. Only asynchronous algorithms have more than one. */
+    maxRequestsInFlightPerEnvRunner: whole(1, 1),
     explore: flag(true),
     /** Makes the connectors between observations and the module. */
     envToModuleConnector: callable<ConnectorMaker>("a function that returns connectors is needed"),

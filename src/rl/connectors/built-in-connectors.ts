@@ -11,13 +11,24 @@ import { PreviousActions } from "./previous-actions.ts";
 
 const BUILT_IN: Readonly<Record<string, new (options: never) => Connector>> = { ClipRewards, FrameStack, MeanStdFilter, PreviousActions };
 
+type Maker = () => Connector | readonly Connector[];
+
+/** The connectors behind makers of `builtInConnectors`. */
+const recipes = new WeakMap<Maker, readonly SavedConnector[]>();
+
 /** @returns a maker of the connectors, or `undefined` where some are not built in */
-export function builtInConnectors(saved: readonly SavedConnector[]): (() => Connector[]) | undefined {
+export function builtInConnectors(saved: readonly SavedConnector[]): Maker | undefined {
   if (!saved.every(({ name }) => Object.hasOwn(BUILT_IN, name))) return undefined;
-  return () => madeConnectors(saved);
+  const maker = (): Connector[] => madeConnectors(saved);
+  recipes.set(maker, saved);
+  return maker;
 }
 
-/** Registered for runners, in which the maker runs. */
+/** A maker in the form that travels to runners: a user's function, or the data of built-in connectors. */
+export function travelling(maker: Maker | undefined): Maker | readonly SavedConnector[] | undefined {
+  return maker === undefined ? undefined : (recipes.get(maker) ?? maker);
+}
+
 export function madeConnectors(saved: readonly SavedConnector[]): Connector[] {
   return saved.map(({ name, options }) => new (BUILT_IN[name] as new (options: unknown) => Connector)(options));
 }

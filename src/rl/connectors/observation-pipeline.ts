@@ -13,6 +13,7 @@ import type { NumericArray } from "../spaces/dtype.ts";
 import { MultiDiscrete } from "../spaces/multi-discrete.ts";
 import { isBytePicture, ObservationEncoder, type PicturePlace } from "../spaces/observation-encoder.ts";
 import type { Space } from "../spaces/space.ts";
+import { madeConnectors } from "./built-in-connectors.ts";
 import { ClipRewards } from "./clip-rewards.ts";
 import { Connector, type ConnectorColumns, type ConnectorContext, type SavedConnector } from "./connector.ts";
 
@@ -20,7 +21,8 @@ import { Connector, type ConnectorColumns, type ConnectorContext, type SavedConn
 export type ConnectorMaker = () => Connector | readonly Connector[];
 
 export interface PipelineOptions {
-  readonly connectors?: ConnectorMaker | undefined;
+  /** A maker, or the data of built-in connectors. */
+  readonly connectors?: ConnectorMaker | readonly SavedConnector[] | undefined;
   readonly clipRewards?: boolean | number | undefined;
 }
 
@@ -53,7 +55,7 @@ export class ObservationPipeline {
 
   #make(): { connectors: readonly Connector[]; space: Box } {
     const { connectors: make, clipRewards = false } = this.#options;
-    const given = make?.() ?? [];
+    const given = typeof make === "function" ? make() : madeConnectors(make ?? []);
     const own = (Array.isArray(given) ? given : [given]) as readonly Connector[];
     for (const connector of own)
       if (!(connector instanceof Connector))

@@ -29,6 +29,8 @@ export interface Draw {
 export interface Exploration {
   /** The probability of any action instead of the best. Default: 0. */
   readonly epsilon?: number;
+  /** Gives each environment an epsilon: that of place `i` among `count` is `base ** (1 + exponent * i / (count - 1))`. */
+  readonly epsilons?: { readonly base: number; readonly exponent: number; readonly count: number };
   /** Whether all actions of the space are equally likely. Default: false. */
   readonly isRandom?: boolean;
   /** The correlation of the noise of a squashed policy with that of the step before. Default: 0. */
@@ -42,6 +44,13 @@ export interface Exploration {
     readonly ouTheta: number;
     readonly ouSigma: number;
   };
+}
+
+/** The exploration of the environment at a place among all of the algorithm. */
+export function explorationAt(exploration: Exploration | undefined, place: number): Exploration | undefined {
+  if (exploration?.epsilons === undefined) return exploration;
+  const { base, exponent, count } = exploration.epsilons;
+  return { ...exploration, epsilon: base ** (1 + (exponent * place) / Math.max(1, count - 1)) };
 }
 
 export interface ActionDistribution {

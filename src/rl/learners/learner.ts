@@ -8,6 +8,7 @@ import { backward, type Optimizer, type RandomState, type Tensor } from "../../t
 import { RLError } from "../errors.ts";
 import { SKIPPED_UPDATES_MAX } from "../limits.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
+import type { Fragment } from "../sequences/fragment.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 
 /** Values of the configuration that every learner uses. */
@@ -28,6 +29,21 @@ type LearnerDatum = number | RandomState | Readonly<Record<string, number>> | re
 
 /** Means over the updates of an iteration, by name. */
 export type LearnerResult = Readonly<Record<string, number>>;
+
+/** A gradient that a runner has computed. */
+export interface ModuleGradient {
+  /** In the order of the parameters: a mean over the rows. */
+  readonly gradient: Float32Array;
+  /** The loss and its parts. */
+  readonly result: LearnerResult;
+}
+
+/** The work of a learner in the process of a runner. */
+export interface Digest {
+  readonly gradient?: ModuleGradient;
+  /** By row of the fragment. */
+  readonly priorities?: Float32Array;
+}
 
 export interface LearnerSetup<Config> {
   readonly moduleId: string;
@@ -54,6 +70,11 @@ export abstract class Learner<Config extends LearnerConfig = LearnerConfig> {
   abstract getState(): LearnerState;
   /** @throws RangeError where the state is of another network */
   abstract setState(state: LearnerState): void;
+
+  /** Works on a fragment in the process of the runner that sampled it. The result replaces the members of the sample that it names. */
+  digest(_fragment: Fragment, _envSteps: number): Digest & { readonly fragment?: Fragment } {
+    return {};
+  }
 
   /** The means since the last `clear`; `undefined` where nothing was learnt. */
   get result(): LearnerResult | undefined {
@@ -86,6 +107,11 @@ export abstract class Learner<Config extends LearnerConfig = LearnerConfig> {
   protected descend(loss: Tensor, optimizer: Optimizer): number {
     optimizer.zeroGrad();
     backward(loss);
+    return this.follow(optimizer);
+  }
+
+  /** Lets an optimizer step by the gradients that stand in the parameters. */
+  protected follow(optimizer: Optimizer): number {
     const norm = optimizer.step();
     this.#skipped = Number.isFinite(norm) ? 0 : this.#skipped + 1;
     if (this.#skipped >= SKIPPED_UPDATES_MAX)
@@ -105,3 +131,10 @@ export function gather(from: NumericArray, chosen: Int32Array, { into, width }: 
 /** A class of learners, of one's own or an algorithm's. */
 // oxlint-disable-next-line no-explicit-any -- each algorithm has values of its own
 export type LearnerClass = new (setup: LearnerSetup<any>) => Learner<any>;
+
+/** The learner that works in the processes of runners, in a form that travels. */
+export interface RunnerLearning {
+  readonly learnerClass: LearnerClass;
+  /** Values of `training()` for each module that learns. */
+  readonly configs: Readonly<Record<string, object>>;
+}

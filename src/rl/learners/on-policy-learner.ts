@@ -4,7 +4,7 @@
  * Adds advantages to the batch, cuts it into minibatches in a random order, and lets the optimizer step; a last minibatch that is short begins again at the front. A subclass
  * says the loss, and how advantages are estimated. Minibatches of a recurrent module are chunks of sequences (`Chunks`), and the loss sees their real steps alone.
  */
-import { Adam, noGrad, Random, type RandomState, scope, type Tensor, tensor } from "../../tensor/index.ts";
+import { Adam, backward, noGrad, Random, type RandomState, scope, type Tensor, tensor } from "../../tensor/index.ts";
 import type { BatchDistribution, LikelihoodDistribution } from "../distributions/action-distribution.ts";
 import { RLError } from "../errors.ts";
 import { BREATH_MS, FORWARD_ROWS_MAX } from "../limits.ts";
@@ -15,7 +15,15 @@ import { estimateAdvantages, standardize } from "../sequences/advantages.ts";
 import type { Fragment } from "../sequences/fragment.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 import { type Schedule, scheduled } from "./schedule.ts";
-import { gather, Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, type LearnerState } from "./learner.ts";
+import {
+  gather,
+  Learner,
+  type LearnerConfig,
+  type LearnerResult,
+  type LearnerSetup,
+  type LearnerState,
+  type ModuleGradient,
+} from "./learner.ts";
 
 /** Values of the configuration that these learners use. */
 export interface OnPolicyConfig extends LearnerConfig {
@@ -23,8 +31,10 @@ export interface OnPolicyConfig extends LearnerConfig {
   readonly entropyCoeff: Schedule;
   /** Only where advantages are GAE's. */
   readonly lambda?: number;
-  readonly minibatchSize: number | undefined;
-  readonly numEpochs: number;
+  /** Default: the whole batch. */
+  readonly minibatchSize?: number | undefined;
+  /** Default: 1. */
+  readonly numEpochs?: number;
 }
 
 /** @throws RangeError where a minibatch would be larger than the batch */
@@ -39,7 +49,7 @@ export function checkMinibatches(
 }
 
 /** Columns of a batch that a learner computes before its first update. */
-interface Estimates {
+export interface Estimates {
   readonly advantages: Float32Array;
   readonly valueTargets: Float32Array;
   /** In place of those with which the actions were drawn. */
@@ -145,7 +155,7 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
     const chosen = new Int32Array(size);
     this.clear();
     let breathedAt = performance.now();
-    for (let epoch = 0; epoch < this.config.numEpochs; epoch += 1) {
+    for (let epoch = 0; epoch < (this.config.numEpochs ?? 1); epoch += 1) {
       this.#shuffle.shuffle(order);
       for (let index = 0; index < minibatches; index += 1) {
         for (let at = 0; at < size; at += 1) chosen[at] = order[(index * size + at) % count] as number;
@@ -166,14 +176,50 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
     return memory.size === 0 ? undefined : new Chunks(fragment, { obsSize: encoder.size, memory });
   }
 
+  /** The gradient of a whole fragment, with the coefficients that hold after so many environment steps. */
+  gradientOf(fragment: Fragment, envSteps: number): ModuleGradient {
+    const batch = this.#prepare(fragment);
+    const chunks = this.#chunksOf(fragment);
+    const all = Int32Array.from({ length: chunks?.count ?? batch.rows }, (_, index) => index);
+    this.clear();
+    this.beginAt(envSteps);
+    scope(() => {
+      const loss = this.#lossOf(batch, all, chunks);
+      this.optimizer.zeroGrad();
+      backward(loss);
+      this.log("totalLoss", loss);
+    });
+    return { gradient: this.optimizer.parameters.gradients.slice(), result: this.result ?? {} };
+  }
+
+  /** Makes a step by a gradient that a runner has computed. @throws RangeError where it is of another network */
+  apply({ gradient, result }: ModuleGradient): void {
+    const { parameters } = this.optimizer;
+    if (gradient.length !== parameters.size)
+      throw new RangeError(`Cannot learn: the module has ${parameters.size} numbers: received a gradient of ${gradient.length}`);
+    parameters.gradients.set(gradient);
+    const norm = this.follow(this.optimizer);
+    for (const [name, value] of Object.entries(result)) this.log(name, value);
+    if (Number.isFinite(norm)) this.log("gradientsNorm", norm);
+    this.note("learningRate", this.optimizer.lr);
+  }
+
   /** @param chosen - rows of the batch, or chunks */
   #step(batch: TrainBatch, chosen: Int32Array, chunks: Chunks | undefined): void {
+    const loss = this.#lossOf(batch, chosen, chunks);
+    const norm = this.descend(loss, this.optimizer);
+    if (!Number.isFinite(norm)) return;
+    this.log("totalLoss", loss);
+    this.log("gradientsNorm", norm);
+  }
+
+  #lossOf(batch: TrainBatch, chosen: Int32Array, chunks: Chunks | undefined): Tensor {
     const { module, distribution } = this.built;
     const pass = chunks?.minibatch(chosen);
     const rows = minibatch(batch, pass?.rows ?? chosen, this.built);
     const output = pass === undefined ? module.forwardTrain({ obs: rows.obs }) : pass.run((input) => module.forwardTrain(input));
     const { actionDistInputs } = checkedOutput(output);
-    const loss = this.computeLoss({
+    return this.computeLoss({
       moduleId: this.moduleId,
       batch: rows,
       output,
@@ -181,10 +227,6 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
       config: this.config,
       log: (name, value) => this.log(name, value),
     });
-    const norm = this.descend(loss, this.optimizer);
-    if (!Number.isFinite(norm)) return;
-    this.log("totalLoss", loss);
-    this.log("gradientsNorm", norm);
   }
 
   #prepare(fragment: Fragment): TrainBatch {

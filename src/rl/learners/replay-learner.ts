@@ -119,7 +119,8 @@ function follow({ target, source }: { target: Parameters; source: Parameters }, 
   for (let at = 0; at < to.length; at += 1) to[at] = (to[at] as number) + tau * ((from[at] as number) - (to[at] as number));
 }
 
-function tensorsOf(batch: ReplayBatch): ReplayLossBatch {
+/** The columns of a batch as tensors. */
+export function tensorsOf(batch: ReplayBatch): ReplayLossBatch {
   const { rows, actions } = batch;
   const column = (data: Float32Array): Tensor => tensor(data, { shape: [rows] });
   const matrix = (data: Float32Array): Tensor => tensor(data, { shape: [rows, data.length / rows] });

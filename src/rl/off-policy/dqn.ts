@@ -7,7 +7,7 @@
  * With atoms the target is the distribution of that return, projected onto the support, and the loss its cross-entropy. The priority of a row is its error.
  */
 import { flag, number, oneOf, type OptionSet, count } from "../../core/internal.ts";
-import { type Adam, noGrad, type Random, type RandomState, type Tensor, tensor } from "../../tensor/index.ts";
+import { type Adam, noGrad, type Random, type RandomState, scope, type Tensor, tensor } from "../../tensor/index.ts";
 import { AlgorithmConfig, type PartDefaults } from "../config/algorithm-config.ts";
 import { registerAlgorithm } from "../config/algorithm-registry.ts";
 import { atLeastZero, isAtLeastZero, type ValuesOf } from "../config/option-tables.ts";
@@ -15,8 +15,9 @@ import type { Exploration } from "../distributions/action-distribution.ts";
 import type { PolicyKind } from "../distributions/choose-distribution.ts";
 import { RLError } from "../errors.ts";
 import type { LearnerClass, LearnerSetup, LearnerState } from "../learners/learner.ts";
-import { ReplayLearner, type ReplayLossBatch } from "../learners/replay-learner.ts";
+import { ReplayLearner, type ReplayLossBatch, tensorsOf } from "../learners/replay-learner.ts";
 import { schedule, scheduled } from "../learners/schedule.ts";
+import type { ReplayBatch } from "../replay/episode-replay.ts";
 import { supportOf } from "../modules/q-module.ts";
 import type { ModuleOutput, RLModule } from "../modules/rl-module.ts";
 import { project } from "./distributional.ts";
@@ -25,7 +26,8 @@ import { REPLAY_OTHER_NAMES, replayOptions } from "./replay-options.ts";
 
 const finite = (fallback: number) => number("a finite number is needed", fallback, Number.isFinite);
 
-const TRAINING = {
+/** The table of DQN. */
+export const DQN_TRAINING = {
   of: "training() of DQN",
   otherNames: { ...REPLAY_OTHER_NAMES, hiddens: "it is headFcnetHiddens of modelConfig" },
   options: {
@@ -59,7 +61,10 @@ const TRAINING = {
 };
 
 /** The values of `training()`. */
-export type DQNTraining = ValuesOf<typeof TRAINING>;
+export type DQNTraining = ValuesOf<typeof DQN_TRAINING>;
+
+/** The values that the learner needs, which ApexDQN has too. */
+type DQNLearning = Omit<DQNTraining, "epsilon">;
 
 export interface DQNLossContext {
   readonly moduleId: string;
@@ -68,16 +73,16 @@ export interface DQNLossContext {
   readonly output: ModuleOutput;
   /** For each row the value that its action should have, or with atoms the distribution of returns: `[rows, atoms]`. */
   readonly targets: Float32Array;
-  readonly config: DQNTraining;
+  readonly config: DQNLearning;
   /** Adds a number to `result.learners`; the mean over the updates of an iteration is shown. */
   log(name: string, value: Tensor | number): void;
 }
 
-export class DQNLearner extends ReplayLearner<DQNTraining> {
+export class DQNLearner<Config extends DQNLearning = DQNLearning> extends ReplayLearner<Config> {
   readonly optimizer: Adam;
   readonly #target: RLModule;
 
-  constructor(setup: LearnerSetup<DQNTraining>) {
+  constructor(setup: LearnerSetup<Config>) {
     super(setup);
     this.optimizer = this.optimizerOf("optimizer", this.built.module, { eps: setup.config.adamEpsilon });
     this.#target = setup.buildTwin().module;
@@ -98,6 +103,20 @@ export class DQNLearner extends ReplayLearner<DQNTraining> {
     const priorities = errors.priorities.toArray();
     this.log("tdErrorMean", priorities.reduce((sum, value) => sum + value, 0) / batch.rows);
     return priorities;
+  }
+
+  /** Errors by row, for which the module is its own target. A runner gives them as first priorities. */
+  protected errorsOf(batch: ReplayBatch): Float32Array {
+    const { config, moduleId } = this;
+    this.#target.parameters.data.set(this.built.module.parameters.data);
+    return scope(() =>
+      noGrad(() => {
+        const tensors = tensorsOf(batch);
+        const targets = this.#targets(tensors);
+        const output = this.built.module.forwardTrain({ obs: tensors.obs });
+        return this.computeErrors({ moduleId, batch: tensors, output, targets, config, log: () => {} }).priorities.toArray();
+      }),
+    );
   }
 
   /** The loss of each row before it is weighted, and the size of the error. */
@@ -168,25 +187,33 @@ export function bestOf(values: Tensor): Int32Array {
   });
 }
 
+/** The options of the training that shape the network. */
+export function valueOptions({ dueling, numAtoms, vMin, vMax, noisy, sigma0 }: DQNLearning): object {
+  return { dueling, numAtoms, vMin, vMax, noisy, sigma0 };
+}
+
+/** @throws RangeError where the support of the atoms is empty */
+export function checkAtoms(name: string, { numAtoms, vMin, vMax }: DQNLearning): void {
+  if (numAtoms > 1 && vMin >= vMax) throw new RangeError(`Cannot build ${name}: vMin is below vMax: received ${vMin} and ${vMax}`);
+}
+
 export class DQNConfig extends AlgorithmConfig<DQNTraining> {
   readonly name = "DQN";
   readonly defaultLearner: LearnerClass = DQNLearner;
   override readonly policyKind: PolicyKind = "values";
-  protected readonly trainingTable: OptionSet<DQNTraining> = TRAINING;
+  protected readonly trainingTable: OptionSet<DQNTraining> = DQN_TRAINING;
 
   protected override get defaults(): PartDefaults {
     return { reporting: { minSampleTimestepsPerIteration: 1000 } };
   }
 
   protected override get modelOptions(): object {
-    const { dueling, numAtoms, vMin, vMax, noisy, sigma0 } = this.values.training;
-    return { dueling, numAtoms, vMin, vMax, noisy, sigma0 };
+    return valueOptions(this.values.training);
   }
 
   override validate(): void {
     super.validate();
-    const { numAtoms, vMin, vMax } = this.values.training;
-    if (numAtoms > 1 && vMin >= vMax) throw new RangeError(`Cannot build DQN: vMin is below vMax: received ${vMin} and ${vMax}`);
+    checkAtoms(this.name, this.values.training);
   }
 
   override async buildAlgo(): Promise<DQN> {

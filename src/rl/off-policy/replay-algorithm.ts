@@ -13,6 +13,7 @@ import type { ReplayConfig, ReplayLearner } from "../learners/replay-learner.ts"
 import { EpisodeReplay } from "../replay/episode-replay.ts";
 import { PriorityChoice, UniformChoice } from "../replay/slot-choice.ts";
 import { moduleSeed } from "../modules/policy-mapping.ts";
+import type { Fragment } from "../sequences/fragment.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 import { isPrioritized, type ReplayBufferConfig, type ReplayBufferValues } from "./replay-options.ts";
 
@@ -86,12 +87,16 @@ export abstract class ReplayAlgorithm<Training extends ReplayTraining> extends A
   }
 
   protected async trainingStep(signal: AbortSignal | undefined): Promise<void> {
-    const fragments = await this.sample(1, signal);
+    await this.learnFrom(await this.sample(1, signal));
+  }
+
+  /** Stores the fragments of a round, and learns from draws. @param priorities - by module and row, where runners have computed them */
+  protected async learnFrom(fragments: ReadonlyMap<string, Fragment>, priorities?: ReadonlyMap<string, Float32Array>): Promise<void> {
     const { beta } = this.#bufferValues;
     for (const { id, module, fragment } of this.learningFrom(fragments)) {
       const replay = this.#bufferOf(id);
       const { buffer } = replay;
-      buffer.add(fragment);
+      buffer.add(fragment, priorities?.get(id));
       const learner = module.learner as unknown as ReplayLearner<ReplayTraining>;
       const { trainBatchSizePerLearner: rows, numStepsSampledBeforeLearningStarts, trainingIntensity, gamma, nStep } = learner.config;
       if (buffer.steps < numStepsSampledBeforeLearningStarts || buffer.size === 0) continue;

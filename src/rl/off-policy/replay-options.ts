@@ -100,7 +100,7 @@ export function replayOptions({ type, capacity, rows, learnsFrom, targetEvery, t
   };
 }
 
-interface ReplayOptions {
+export interface ReplayOptions {
   readonly gamma: Option<number>;
   readonly gradClip: Option<number | undefined>;
   readonly trainBatchSizePerLearner: Option<number>;

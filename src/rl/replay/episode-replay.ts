@@ -96,7 +96,8 @@ export class EpisodeReplay {
     return this.#steps;
   }
 
-  add(fragment: Fragment): void {
+  /** @param priorities - by row. Default: the largest so far */
+  add(fragment: Fragment, priorities?: Float32Array): void {
     const { obs, rewards, sequences, environments } = fragment;
     const size = this.#sizes.obs;
     for (let index = 0; index < environments.length; index += 1) {
@@ -108,8 +109,10 @@ export class EpisodeReplay {
       for (let row = start; row < end; row += 1) {
         const next = this.#write(obs, (row + index + 1) * size);
         // A ring of a single slot, or an observation that was overwritten just now: no step begins there.
-        if (this.#isStored(at))
+        if (this.#isStored(at)) {
           this.#step(at, next, { fragment, row, reward: rewards[row] as number, isLast: isTerminated && row === end - 1 });
+          if (priorities !== undefined) this.#choice.update(this.#slotOf(at), priorities[row] as number);
+        }
         at = next;
       }
       if (sequences[3 * index + 2] === SEQUENCE_END.CUT) this.#open.set(environment, at);

@@ -16,7 +16,8 @@ import type { VectorChecks } from "../environments/check-vector-env.ts";
 import { vectorChecks, vectorEnvOf } from "../environments/make-env.ts";
 import type { EnvSpec } from "../environments/registry.ts";
 import { BREATH_MS } from "../limits.ts";
-import type { Exploration } from "../distributions/action-distribution.ts";
+import { type Exploration, explorationAt } from "../distributions/action-distribution.ts";
+import type { Digest, RunnerLearning } from "../learners/learner.ts";
 import { checkMasks } from "../modules/masked-module.ts";
 import { type BuiltModule, buildModule, type ModuleSpec } from "../modules/module-spec.ts";
 import { DEFAULT_MODULE_ID, type PolicyTable } from "../modules/policy-mapping.ts";
@@ -39,6 +40,8 @@ export interface RunnerSpec {
   /** The policies of several agents; `undefined` where the environment has one. */
   readonly policies?: PolicyTable | undefined;
   readonly callbacks?: RunnerCallbackSource | undefined;
+  /** The learner that works on samples here; `undefined` where the runner only samples. */
+  readonly learning?: RunnerLearning | undefined;
 }
 
 /** The weights of modules, by id. */
@@ -46,6 +49,7 @@ export type Weights = Readonly<Record<string, Float32Array>>;
 
 /** A process, or a part of one, that samples. */
 export interface Runner {
+  readonly modules: ReadonlyMap<string, BuiltModule>;
   setWeights(weights: Weights): void;
   sample(request: SampleRequest, signal?: AbortSignal): Promise<Sample>;
   /** Returns everything from which the runner goes on, in JSON. */
@@ -60,6 +64,8 @@ export interface SampleRequest {
   /** Whether actions are drawn, or the likeliest ones taken. */
   readonly explore: boolean;
   readonly exploration?: Exploration;
+  /** Steps that the algorithm has sampled before, for schedules. */
+  readonly envSteps?: number;
   /** By module: the states of connectors, merged over all runners. */
   readonly connectors?: Readonly<Record<string, readonly unknown[]>>;
   /** Whether `steps` are those of agents. Default: those of environments. */
@@ -67,7 +73,7 @@ export interface SampleRequest {
 }
 
 /** The share of a module in a sample. */
-export interface ModuleSample {
+export interface ModuleSample extends Digest {
   readonly fragment: Fragment;
   /** New numbers of connectors. */
   readonly increments: Increments;
@@ -109,6 +115,7 @@ interface RunnerState {
 }
 
 export class EnvRunner implements Runner {
+  readonly modules: ReadonlyMap<string, BuiltModule>;
   readonly env: VectorEnv;
   readonly built: BuiltModule;
   readonly #spec: RunnerSpec;
@@ -141,6 +148,7 @@ export class EnvRunner implements Runner {
     if (this.env.autoresetMode === "disabled")
       throw new RLError(`Cannot sample from ${spec.env.name}: its autoresetMode is "disabled". Give it "nextStep" or "sameStep"`);
     this.built = buildModule(spec.module, this.env, seed);
+    this.modules = new Map([[DEFAULT_MODULE_ID, this.built]]);
     const { encoder, distribution, memory } = this.built;
     this.#states = memory.allocate(numEnvs);
     this.#statesBefore = this.#states.slice();
@@ -236,7 +244,8 @@ export class EnvRunner implements Runner {
     );
     for (let env = 0; env < numEnvs; env += 1) {
       const draw = { inputs, row: env, actions: this.#actions, noise: this.#noise };
-      if (explore) this.#logp[env] = distribution.sample(draw, this.#streams[env] as Random, exploration);
+      if (explore)
+        this.#logp[env] = distribution.sample(draw, this.#streams[env] as Random, explorationAt(exploration, this.#spec.firstEnv + env));
       else distribution.choose(draw);
     }
     return inputs;

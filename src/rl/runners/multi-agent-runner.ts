@@ -84,6 +84,10 @@ export class MultiAgentRunner implements Runner {
     this.#events = new EpisodeEvents({ ...spec, env: this.#games.map(({ env }) => env) });
   }
 
+  get modules(): ReadonlyMap<string, BuiltModule> {
+    return new Map(Array.from(this.#modules, ([id, { built }]) => [id, built]));
+  }
+
   setWeights(weights: Weights): void {
     for (const [id, { built }] of this.#modules) built.module.parameters.data.set(weights[id] as Float32Array);
   }

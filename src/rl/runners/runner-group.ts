@@ -102,6 +102,29 @@ export class RunnerGroup {
     }
   }
 
+  /** The places of runners in processes; none where this process samples. */
+  get places(): readonly number[] {
+    return this.#slots.map(({ place }) => place);
+  }
+
+  /** Waits until there is a runner at a place. @returns false where there is none for good */
+  async waitFor(place: number): Promise<boolean> {
+    const slot = this.#slotAt(place);
+    while (slot.pause !== undefined) await slot.pause;
+    return slot.handle !== undefined && !this.#isStopped;
+  }
+
+  /** Samples with one runner. @returns nothing where the runner is away */
+  async sampleAt(place: number, weights: ObjectRef<Weights>, request: SampleRequest): Promise<Sample | undefined> {
+    return await this.#sampleWith(this.#slotAt(place), weights, { request, signal: undefined });
+  }
+
+  #slotAt(place: number): Slot {
+    const slot = this.#slots[place];
+    if (slot === undefined) throw new RangeError(`Cannot sample: there is no runner ${place}`);
+    return slot;
+  }
+
   /** @returns nothing where the runner is away */
   async #sampleWith(
     slot: Slot,
@@ -126,6 +149,8 @@ export class RunnerGroup {
   /** Ends a failed runner, and has another started after a pause. @throws where none is started again */
   async #failed(slot: Slot, handle: ActorHandle<RunnerActor>, error: unknown): Promise<void> {
     const { restartFailedEnvRunners, ignoreEnvRunnerFailures, maxNumEnvRunnerRestarts, delayBetweenEnvRunnerRestartsMs } = this.#options;
+    // A call to the same process has failed before this one.
+    if (slot.handle !== handle) return;
     slot.handle = undefined;
     slot.failures += 1;
     await kill(handle).catch(() => {});
@@ -149,7 +174,17 @@ export class RunnerGroup {
   /** The states of all runners, in their order. */
   async getStates(): Promise<(object | undefined)[]> {
     if (this.#local !== undefined) return [this.#local.getState()];
-    return await Promise.all(this.#slots.map(async ({ handle }) => (handle === undefined ? undefined : await handle.getState.remote())));
+    return await Promise.all(
+      this.#slots.map(async ({ handle }) => {
+        try {
+          return await handle?.getState.options({ timeoutMs: this.#options.sampleTimeoutMs }).remote();
+        } catch (error) {
+          // A runner that is lost begins new episodes, in a restored run as in this one.
+          if (isOfProcess(error)) return undefined;
+          throw error;
+        }
+      }),
+    );
   }
 
   async setStates(states: readonly (object | null | undefined)[]): Promise<void> {
@@ -202,7 +237,7 @@ export function userError(error: unknown): unknown {
   return error instanceof TaskError || error instanceof ActorDiedError ? (error.cause ?? error) : error;
 }
 
-async function cutOff(waiting: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+export async function cutOff(waiting: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return await waiting;
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason as Error);

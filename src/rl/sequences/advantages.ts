@@ -6,7 +6,7 @@
  */
 import { type Fragment, SEQUENCE_END } from "./fragment.ts";
 
-interface Advantages {
+export interface Advantages {
   readonly advantages: Float32Array;
   readonly valueTargets: Float32Array;
 }

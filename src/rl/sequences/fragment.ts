@@ -42,6 +42,22 @@ interface WriterParts {
   readonly firstEnv: number;
 }
 
+/** A fragment of the same columns without steps. */
+export function emptyFragment({ actions }: Fragment): Fragment {
+  const none = new Float32Array();
+  return {
+    rows: 0,
+    obs: none,
+    actions: actions.subarray(0, 0),
+    rewards: none,
+    actionLogp: none,
+    actionDistInputs: none,
+    sequences: new Int32Array(),
+    environments: new Int32Array(),
+    states: none,
+  };
+}
+
 /** Collects rows in the order of time, and gives them in the order of environments. */
 export class FragmentWriter {
   readonly #sizes: RowSizes;

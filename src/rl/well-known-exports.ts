@@ -26,6 +26,7 @@ import { SACConfig, SACLearner } from "./off-policy/sac.ts";
 import { MADDPGConfig, MADDPGLearner } from "./teams/maddpg.ts";
 import { QMixConfig, QMixLearner } from "./teams/qmix.ts";
 import { RLModule } from "./modules/rl-module.ts";
+import { LearnerActor } from "./learners/learner-actor.ts";
 import { RunnerActor } from "./runners/runner-actor.ts";
 import { Box } from "./spaces/box.ts";
 import { Dict, Tuple } from "./spaces/composite.ts";
@@ -60,6 +61,7 @@ registerExports("shoal/rl", {
   FrameStack,
   IMPALAConfig,
   IMPALALearner,
+  LearnerActor,
   MADDPGConfig,
   MADDPGLearner,
   makeEnv,

@@ -46,6 +46,10 @@ export class A2CConfig extends AlgorithmConfig<A2CTraining> {
     return { envRunners: { rolloutFragmentLength: 20 } };
   }
 
+  protected override get learnsInGroups(): boolean {
+    return true;
+  }
+
   override validate(): void {
     super.validate();
     checkMinibatches(this.name, this.values.training);

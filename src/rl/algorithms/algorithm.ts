@@ -31,6 +31,8 @@ import { callbacksOf, RUNNER_CALLBACKS, type RunnerCallbackSource } from "../cal
 import type { Callbacks } from "../config/callbacks.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
 import type { Learner, LearnerClass, LearnerConfig, RunnerLearning } from "../learners/learner.ts";
+import type { ModuleLearning } from "../learners/learner-actor.ts";
+import { LearnerGroup } from "../learners/learner-group.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import { DEFAULT_MODULE_ID, type ModuleRecipe, moduleSeed, onlyOf, type PolicyTable, resolvePolicies } from "../modules/policy-mapping.ts";
 import type { RunnerSpec, Sample, SampleRequest } from "../runners/env-runner.ts";
@@ -86,6 +88,10 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   /** The policies of several agents; `undefined` where the environment has one. */
   protected readonly policies: PolicyTable | undefined;
   protected readonly runners: RunnerGroup;
+  /** Learners in processes; `undefined` where this process learns. */
+  protected readonly learners: LearnerGroup | undefined;
+  /** Whether the weights were set since the learners in processes have learnt. */
+  #hasNewWeights = false;
   #progress = { trainingIteration: 0, timeTotalMs: 0, envSteps: 0, episodes: 0 };
   readonly #episodes: EpisodeWindow;
   readonly #callbacks: Callbacks;
@@ -112,6 +118,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     this.#evaluationSpec = this.#specOfEvaluation(recipes);
     this.#evaluators = this.#startEvaluators();
     this.#episodes = new EpisodeWindow(reporting.metricsNumEpisodesForSmoothing);
+    this.learners = this.#startLearners(recipes);
     this.runners = new RunnerGroup({ ...envRunners, ...faultTolerance, specOf: (place) => this.#runnerSpec(place) });
   }
 
@@ -150,7 +157,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     if (Array.from(built.values()).some(({ memory }) => memory.size > 0)) config.refuseMemory();
     const algorithm = new this({ config, built, policies, recipes: recipes ?? {}, seed });
     try {
-      await algorithm.runners.ready();
+      await Promise.all([algorithm.runners.ready(), algorithm.learners?.ready()]);
       await algorithm.#evaluators?.ready();
       await algorithm.#callbacks.onAlgorithmInit?.(algorithm.#event);
     } catch (error) {
@@ -243,6 +250,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       const begunAt = performance.now();
       const before = { ...this.#progress };
       const restarts = this.#restarts;
+      const learnerRestarts = this.learners?.restarts ?? 0;
       const { evaluationInterval, evaluationParallelToTraining } = evaluation;
       const isEvaluated = evaluationInterval !== undefined && (this.#progress.trainingIteration + 1) % evaluationInterval === 0;
       const evaluating = isEvaluated && evaluationParallelToTraining ? this.#evaluate(signal) : undefined;
@@ -255,10 +263,13 @@ export abstract class Algorithm<Training extends object = object> implements Alg
         performance.now() - begunAt >= reporting.minTimeMsPerIteration &&
         this.#progress.envSteps - before.envSteps >= reporting.minSampleTimestepsPerIteration;
       try {
+        if (this.#hasNewWeights) await this.learners?.setState();
+        this.#hasNewWeights = false;
         this.#samples?.resume(this.getWeights());
         await this.#trainUntil(isLongEnough, signal);
       } finally {
         this.#samples?.pause();
+        await this.learners?.keep();
         await evaluating?.catch(() => {});
       }
       this.#progress.trainingIteration += 1;
@@ -267,7 +278,9 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       if (recreated > 0) await callbacks.onEnvRunnersRecreated?.({ ...this.#event, count: recreated });
       const timeThisIterMs = performance.now() - begunAt;
       this.#progress.timeTotalMs += timeThisIterMs;
-      const result = withOldNames(this.#result(before, { timeThisIterMs, recreated, evaluated }));
+      const result = withOldNames(
+        this.#result(before, { timeThisIterMs, recreated, learnersRestarted: (this.learners?.restarts ?? 0) - learnerRestarts, evaluated }),
+      );
       await callbacks.onTrainResult?.({ ...this.#event, result });
       return result;
     });
@@ -294,7 +307,12 @@ export abstract class Algorithm<Training extends object = object> implements Alg
 
   #result(
     before: { envSteps: number; episodes: number },
-    { timeThisIterMs, recreated, evaluated }: { timeThisIterMs: number; recreated: number; evaluated: EvaluationResult | undefined },
+    {
+      timeThisIterMs,
+      recreated,
+      learnersRestarted,
+      evaluated,
+    }: { timeThisIterMs: number; recreated: number; learnersRestarted: number; evaluated: EvaluationResult | undefined },
   ): TrainResult {
     const { trainingIteration, timeTotalMs, envSteps, episodes } = this.#progress;
     this.#logged.add(this.#log.take());
@@ -317,7 +335,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       learners: Object.fromEntries(learned) as TrainResult["learners"],
       ...(evaluated === undefined ? {} : { evaluation: evaluated }),
       timersMs: this.#timers,
-      faults: { numEnvRunnerRestarts: recreated },
+      faults: { numEnvRunnerRestarts: recreated, ...(this.learners === undefined ? {} : { numLearnerRestarts: learnersRestarted }) },
     };
   }
 
@@ -479,6 +497,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       return [data, given] as const;
     });
     for (const [data, given] of pairs) data.set(given);
+    this.#hasNewWeights = true;
   }
 
   /** The module of a call. @throws RLError where it is not said, or unknown */
@@ -494,22 +513,21 @@ export abstract class Algorithm<Training extends object = object> implements Alg
 
   /** Writes a checkpoint into a folder: weights, optimizer, counters, random streams, and environments that have `getState`. */
   async save(path: string): Promise<Checkpoint> {
-    return await this.#alone(
-      "save",
-      async () =>
-        await writeCheckpoint(path, {
-          file: {
-            algorithm: this.config.name,
-            seed: this.seed,
-            config: this.config.toCheckpoint(),
-            progress: { ...this.#progress, ...this.#episodes.getState(), logged: this.#logged.getState() },
-            training: this.getState(),
-          },
-          modules: Array.from(this.modules, ([moduleId, { built, learner }]) => ({ moduleId, built, learner: learner.getState() })),
-          runners: await this.runners.getStates(),
-          saveFiles: async (folder, save) => await this.saveFiles(folder, save),
-        }),
-    );
+    return await this.#alone("save", async () => {
+      await this.#takeLearners();
+      return await writeCheckpoint(path, {
+        file: {
+          algorithm: this.config.name,
+          seed: this.seed,
+          config: this.config.toCheckpoint(),
+          progress: { ...this.#progress, ...this.#episodes.getState(), logged: this.#logged.getState() },
+          training: this.getState(),
+        },
+        modules: Array.from(this.modules, ([moduleId, { built, learner }]) => ({ moduleId, built, learner: learner.getState() })),
+        runners: await this.runners.getStates(),
+        saveFiles: async (folder, save) => await this.saveFiles(folder, save),
+      });
+    });
   }
 
   /** Goes on from a checkpoint. @throws RLError where it is damaged, of a later version, or of another algorithm or environment */
@@ -528,6 +546,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
         }
         built.encoder.fromSaved(file.modules[moduleId]?.connectors ?? []);
       }
+      await this.learners?.setState();
+      this.#hasNewWeights = false;
       await this.#stream?.clear();
       await this.restoreState(path, file.save, file.training ?? {});
       await this.runners.setStates(runners);
@@ -577,7 +597,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#stream?.stop();
-    await Promise.all([this.runners.stop(), this.#evaluators?.stop()]);
+    await Promise.all([this.learners?.stop(), this.runners.stop(), this.#evaluators?.stop()]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -632,6 +652,28 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       module: this.config.moduleSpec,
       callbacks: evaluationNumEnvRunners === 0 ? this.#callbacks : this.#runnerCallbacks,
     };
+  }
+
+  #startLearners(recipes: Readonly<Record<string, ModuleRecipe>>): LearnerGroup | undefined {
+    const { numLearners, numCpusPerLearner } = this.values.learners;
+    if (numLearners === 0) return undefined;
+    const ids = Array.from(this.modules.keys());
+    const configs = Object.fromEntries(ids.map((id) => [id, this.config.trainingOf(id) as object]));
+    const learnerClass = this.values.learners.learnerClass ?? this.config.defaultLearner;
+    return new LearnerGroup({
+      numLearners,
+      numCpusPerLearner,
+      spec: { recipes, configs, learnerClass, seed: this.seed },
+      learners: new Map(Array.from(this.modules, ([id, { learner }]) => [id, learner])),
+    });
+  }
+
+  /** Takes the states of learners in processes into those of this one. */
+  async #takeLearners(): Promise<void> {
+    if (this.learners === undefined) return;
+    if (this.#hasNewWeights) await this.learners.setState();
+    this.#hasNewWeights = false;
+    for (const [id, { learner }] of this.modules) learner.setState((this.learners.kept[id] as ModuleLearning).state);
   }
 
   #startEvaluators(): EvaluationRunners | undefined {

@@ -10,9 +10,18 @@ export interface OnPolicyTraining extends OnPolicyConfig {
 
 /** Algorithms whose learners take whole fragments. */
 export abstract class FragmentAlgorithm<Training extends OnPolicyTraining> extends Algorithm<Training> {
+  /** Steps of a batch of all learners. */
+  protected get batchSize(): number {
+    return this.values.training.trainBatchSizePerLearner * Math.max(1, this.values.learners.numLearners);
+  }
+
   /** Lets the modules that are trained learn from the fragments of a batch. */
   protected async learnFrom(fragments: ReadonlyMap<string, Fragment>, signal: AbortSignal | undefined): Promise<void> {
     await this.learn(async () => {
+      if (this.learners !== undefined) {
+        const batch = new Map(this.learningFrom(fragments).map(({ id, fragment }) => [id, fragment]));
+        return await this.learners.update(batch, { envSteps: this.envSteps, signal });
+      }
       for (const { module, fragment } of this.learningFrom(fragments)) {
         const learner = module.learner as unknown as OnPolicyLearner<Training>;
         learner.beginAt(this.envSteps);
@@ -24,6 +33,6 @@ export abstract class FragmentAlgorithm<Training extends OnPolicyTraining> exten
 
 export abstract class OnPolicyAlgorithm<Training extends OnPolicyTraining> extends FragmentAlgorithm<Training> {
   protected async trainingStep(signal: AbortSignal | undefined): Promise<void> {
-    await this.learnFrom(await this.sample(this.values.training.trainBatchSizePerLearner, signal), signal);
+    await this.learnFrom(await this.sample(this.batchSize, signal), signal);
   }
 }

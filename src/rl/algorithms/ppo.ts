@@ -87,6 +87,10 @@ export class PPOConfig extends AlgorithmConfig<PPOTraining> {
   readonly defaultLearner: LearnerClass = PPOLearner;
   protected readonly trainingTable: OptionSet<PPOTraining> = TRAINING;
 
+  protected override get learnsInGroups(): boolean {
+    return true;
+  }
+
   override validate(): void {
     super.validate();
     checkMinibatches(this.name, this.values.training);

@@ -46,7 +46,11 @@ export interface TrainResult {
   readonly evaluation?: EvaluationResult;
   /** Time that this iteration spent in each phase. */
   readonly timersMs: { readonly sample: number; readonly learn: number };
-  readonly faults: { readonly numEnvRunnerRestarts: number };
+  readonly faults: {
+    readonly numEnvRunnerRestarts: number;
+    /** Times at which all learners in processes were started again; only where there are some. */
+    readonly numLearnerRestarts?: number;
+  };
   /** @deprecated Use `envRunners.episodeReturnMean`. */
   readonly episodeRewardMean?: number | undefined;
 }

@@ -125,6 +125,10 @@ export class APPOConfig extends AlgorithmConfig<APPOTraining> {
     return ASYNCHRONOUS_DEFAULTS;
   }
 
+  protected override get learnsInGroups(): boolean {
+    return true;
+  }
+
   override validate(): void {
     super.validate();
     checkMinibatches(this.name, this.values.training);

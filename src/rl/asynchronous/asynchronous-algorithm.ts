@@ -22,12 +22,11 @@ export abstract class AsynchronousAlgorithm<Training extends AsynchronousTrainin
   #updates = 0;
 
   protected override get streaming(): { readonly steps: number; readonly waitingStepsMax: number } {
-    const { trainBatchSizePerLearner, learnerQueueSize } = this.values.training;
-    return { steps: trainBatchSizePerLearner, waitingStepsMax: learnerQueueSize * trainBatchSizePerLearner };
+    return { steps: this.batchSize, waitingStepsMax: this.values.training.learnerQueueSize * this.batchSize };
   }
 
   protected async trainingStep(signal: AbortSignal | undefined): Promise<void> {
-    const arrived = await this.gather(this.values.training.trainBatchSizePerLearner, async () => await this.arrivals(signal));
+    const arrived = await this.gather(this.batchSize, async () => await this.arrivals(signal));
     for (const batch of this.batchesOf(arrived)) {
       await this.learnFrom(batch, signal);
       this.#updates += 1;

@@ -69,6 +69,10 @@ export class IMPALAConfig extends AlgorithmConfig<IMPALATraining> {
     return ASYNCHRONOUS_DEFAULTS;
   }
 
+  protected override get learnsInGroups(): boolean {
+    return true;
+  }
+
   override validate(): void {
     super.validate();
     checkMinibatches(this.name, this.values.training);

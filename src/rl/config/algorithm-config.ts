@@ -106,6 +106,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The name of the algorithm, as checkpoints have it. */
   abstract readonly name: string;
   protected abstract readonly trainingTable: OptionSet<Training>;
+  /** Whether learners in several processes can share a batch. */
+  protected get learnsInGroups(): boolean {
+    return false;
+  }
+
   /** How actions come of the network's numbers. */
   readonly policyKind: PolicyKind = "stochastic";
   /** The learner of the algorithm. */
@@ -251,10 +256,18 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   /** The process of a trial, its runners and its evaluation runners. */
   get #resources(): { bundles: Record<string, number>[] } {
-    const { envRunners, evaluation } = this.values;
+    const { envRunners, evaluation, learners } = this.values;
     const { numEnvRunners, numCpusPerEnvRunner } = envRunners;
+    const { numLearners, numCpusPerLearner } = learners;
+    const learner = numCpusPerLearner === 0 ? {} : { CPU: numCpusPerLearner };
     const runner = numCpusPerEnvRunner === 0 ? {} : { CPU: numCpusPerEnvRunner };
-    return { bundles: [{ CPU: 1 }, ...Array.from({ length: numEnvRunners + evaluation.evaluationNumEnvRunners }, () => runner)] };
+    return {
+      bundles: [
+        { CPU: 1 },
+        ...Array.from({ length: numEnvRunners + evaluation.evaluationNumEnvRunners }, () => runner),
+        ...Array.from({ length: numLearners }, () => learner),
+      ],
+    };
   }
 
   #tableOf(part: Part): AnyTable {
@@ -343,7 +356,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
         `Cannot build ${this.name}: evaluationParallelToTraining needs runners for evaluation: evaluationNumEnvRunners is 0. Set it to 1 or more`,
       );
     if (rlModule.moduleClass === undefined && rlModule.modelConfig?.useLstm === true) this.refuseMemory();
-    const { learnerClass } = learners;
+    const { learnerClass, numLearners } = learners;
+    if (numLearners > 0 && !this.learnsInGroups)
+      throw new RangeError(
+        `Cannot build ${this.name}: numLearners of learners() goes with PPO, A2C, IMPALA and APPO: received ${numLearners}. Leave it out`,
+      );
     if (learnerClass !== undefined && !(learnerClass.prototype instanceof this.defaultLearner))
       throw new TypeError(
         `Cannot build ${this.name}: learnerClass extends ${this.defaultLearner.name}: received ${describeValue(learnerClass)}`,

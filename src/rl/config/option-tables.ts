@@ -209,7 +209,16 @@ export const MULTI_AGENT = {
 
 export const LEARNERS = {
   of: "learners()",
-  options: { learnerClass: classOption<LearnerClass>("a class that extends the algorithm's learner is needed") },
+  otherNames: {
+    numAggregatorActorsPerLearner: "there are none: fragments are joined in the algorithm's process",
+    numGpusPerLearner: "learners compute without GPUs until they have PyTorch",
+  },
+  options: {
+    learnerClass: classOption<LearnerClass>("a class that extends the algorithm's learner is needed"),
+    /** Processes that share each batch. 0: the algorithm's process learns. */
+    numLearners: whole(0, 0),
+    numCpusPerLearner: atLeastZero(1),
+  },
 };
 
 export const RESOURCES = { of: "resources()", options: { numGpus: atLeastZero(0) } };

@@ -82,6 +82,12 @@ export abstract class Learner<Config extends LearnerConfig = LearnerConfig> {
     return Object.fromEntries(Array.from(this.#logged, ([name, { sum, count }]) => [name, sum / count]));
   }
 
+  /** Shows the means over the results of other learners from now on. */
+  take(results: readonly LearnerResult[]): void {
+    this.clear();
+    for (const result of results) for (const [name, value] of Object.entries(result)) this.log(name, value);
+  }
+
   clear(): void {
     this.#logged.clear();
   }

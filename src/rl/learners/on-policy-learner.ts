@@ -11,7 +11,7 @@ import { BREATH_MS, FORWARD_ROWS_MAX } from "../limits.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
 import type { ModuleInput, ModuleOutput, RLModule } from "../modules/rl-module.ts";
 import { Chunks } from "../sequences/chunks.ts";
-import { estimateAdvantages, standardize } from "../sequences/advantages.ts";
+import { estimateAdvantages, joinMoments, momentsOf, standardize } from "../sequences/advantages.ts";
 import type { Fragment } from "../sequences/fragment.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 import { type Schedule, scheduled } from "./schedule.ts";
@@ -46,6 +46,14 @@ export function checkMinibatches(
     throw new RangeError(
       `Cannot build ${name}: minibatchSize is at most trainBatchSizePerLearner, ${trainBatchSizePerLearner}: received ${minibatchSize}`,
     );
+}
+
+/** The learners of a group, which make the same calls in the same order. */
+export interface Partners {
+  /** Adds up the numbers of all, in place. */
+  allreduce(numbers: Float32Array): Promise<unknown>;
+  /** The numbers of each. */
+  allgather(numbers: Float64Array): Promise<Float64Array[]>;
 }
 
 /** Columns of a batch that a learner computes before its first update. */
@@ -104,6 +112,8 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
   readonly optimizer: Adam;
   /** The coefficient of this iteration. */
   entropyCoeff = 0;
+  /** Learners of other processes that learn from other shards of the same batches. */
+  partners: Partners | undefined;
   readonly #shuffle: Random;
 
   constructor(setup: LearnerSetup<Config>) {
@@ -144,13 +154,17 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
 
   /** Learns from a batch. */
   async update(fragment: Fragment, signal?: AbortSignal): Promise<void> {
+    const { partners } = this;
     const batch = this.#prepare(fragment);
+    if (this.standardizesAdvantages) await standardizeTogether(batch.estimates.advantages, partners);
     const chunks = this.#chunksOf(fragment);
     const count = chunks?.count ?? batch.rows;
     const wanted = this.config.minibatchSize ?? batch.rows;
     // As many chunks as have the wanted steps on average.
     const size = Math.max(1, Math.min(chunks === undefined ? wanted : Math.round((wanted * count) / batch.rows), count));
-    const minibatches = Math.ceil(count / size);
+    // All learners make equally many steps; the short shards begin again at the front.
+    const own = Float64Array.of(Math.ceil(count / size));
+    const minibatches = Math.max(...(partners === undefined ? [own] : await partners.allgather(own)).map((each) => each[0] as number));
     const order = Int32Array.from({ length: count }, (_, index) => index);
     const chosen = new Int32Array(size);
     this.clear();
@@ -159,14 +173,15 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
       this.#shuffle.shuffle(order);
       for (let index = 0; index < minibatches; index += 1) {
         for (let at = 0; at < size; at += 1) chosen[at] = order[(index * size + at) % count] as number;
-        scope(() => this.#step(batch, chosen, chunks));
+        if (partners === undefined) scope(() => this.#step(batch, chosen, chunks));
+        else await this.#stepTogether(batch, chosen, { chunks, partners });
         if (performance.now() - breathedAt < BREATH_MS) continue;
         await new Promise((resolve) => void setImmediate(resolve));
         signal?.throwIfAborted();
         breathedAt = performance.now();
       }
     }
-    this.adapt(this.result ?? {});
+    this.adapt(await this.#agreedResult());
     this.note("learningRate", this.optimizer.lr);
   }
 
@@ -213,6 +228,42 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
     this.log("gradientsNorm", norm);
   }
 
+  /** Steps by the mean gradient over the rows of all learners. */
+  async #stepTogether(
+    batch: TrainBatch,
+    chosen: Int32Array,
+    { chunks, partners }: { chunks: Chunks | undefined; partners: Partners },
+  ): Promise<void> {
+    const { parameters } = this.optimizer;
+    const rows = chunks?.minibatch(chosen).rows.length ?? chosen.length;
+    const shared = new Float32Array(parameters.size + 1);
+    const loss = scope(() => {
+      const made = this.#lossOf(batch, chosen, chunks);
+      this.optimizer.zeroGrad();
+      backward(made);
+      return made.item();
+    });
+    for (const [at, gradient] of parameters.gradients.entries()) shared[at] = gradient * rows;
+    shared[parameters.size] = rows;
+    await partners.allreduce(shared);
+    const all = shared[parameters.size] as number;
+    const { gradients } = parameters;
+    for (let at = 0; at < parameters.size; at += 1) gradients[at] = (shared[at] as number) / all;
+    const norm = this.follow(this.optimizer);
+    if (!Number.isFinite(norm)) return;
+    this.log("totalLoss", loss);
+    this.log("gradientsNorm", norm);
+  }
+
+  /** The result of an update, with the means over all learners of the numbers by which coefficients are adapted. */
+  async #agreedResult(): Promise<LearnerResult> {
+    const { partners, result = {} } = this;
+    if (partners === undefined) return result;
+    const all = await partners.allgather(Float64Array.of(result["meanKl"] ?? Number.NaN));
+    const known = all.map((each) => each[0] as number).filter(Number.isFinite);
+    return { ...result, ...(known.length === 0 ? {} : { meanKl: known.reduce((sum, value) => sum + value, 0) / known.length }) };
+  }
+
   #lossOf(batch: TrainBatch, chosen: Int32Array, chunks: Chunks | undefined): Tensor {
     const { module, distribution } = this.built;
     const pass = chunks?.minibatch(chosen);
@@ -232,7 +283,6 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
   #prepare(fragment: Fragment): TrainBatch {
     const { actionLogp, actionDistInputs, rows } = fragment;
     const estimates = { actionLogp, actionDistInputs, ...this.estimate(fragment) };
-    if (this.standardizesAdvantages) standardize(estimates.advantages);
     return { rows, obs: observationsOfSteps(fragment, this.built.encoder.size), fragment, estimates };
   }
 
@@ -278,6 +328,12 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
     this.adapted = adapted;
     this.optimizer.setState({ step, ...arrays } as ReturnType<Adam["getState"]>);
   }
+}
+
+/** Gives the advantages of all learners together mean 0 and deviation 1. */
+async function standardizeTogether(advantages: Float32Array, partners: Partners | undefined): Promise<void> {
+  const own = momentsOf(advantages);
+  standardize(advantages, partners === undefined ? own : joinMoments(await partners.allgather(own)));
 }
 
 /** @throws RLError where a class of one's own has left an output out */

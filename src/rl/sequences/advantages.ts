@@ -38,13 +38,30 @@ export function estimateAdvantages(
 /** The divisor is at least this, as in Ray: advantages that hardly differ are not blown up. */
 const DEVIATION_MIN = 1e-4;
 
-/** Gives a column mean 0 and deviation 1, in place. Sums are float64. */
-export function standardize(column: Float32Array): void {
+/** The count, the mean and the sum of squared differences of a column. Sums are float64. */
+export function momentsOf(column: Float32Array): Float64Array {
   let sum = 0;
   for (const value of column) sum += value;
   const mean = sum / column.length;
   let squares = 0;
   for (const value of column) squares += (value - mean) ** 2;
-  const deviation = Math.max(DEVIATION_MIN, Math.sqrt(squares / column.length));
+  return Float64Array.of(column.length, mean, squares);
+}
+
+/** The moments of columns together. */
+export function joinMoments(all: readonly Float64Array[]): Float64Array {
+  const joined = new Float64Array(3);
+  for (const [count = 0, mean = 0, squares = 0] of all) {
+    const [before = 0, oldMean = 0, oldSquares = 0] = joined;
+    const together = before + count;
+    const difference = mean - oldMean;
+    joined.set([together, oldMean + (difference * count) / together, oldSquares + squares + (difference ** 2 * before * count) / together]);
+  }
+  return joined;
+}
+
+/** Gives a column mean 0 and deviation 1, in place. Default: by its own moments. */
+export function standardize(column: Float32Array, [count = 1, mean = 0, squares = 0]: Float64Array = momentsOf(column)): void {
+  const deviation = Math.max(DEVIATION_MIN, Math.sqrt(squares / count));
   for (let row = 0; row < column.length; row += 1) column[row] = ((column[row] as number) - mean) / deviation;
 }

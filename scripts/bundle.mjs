@@ -23,6 +23,8 @@ const processes = [
   "src/ops/supervisor/supervisor-process.ts",
   "src/ops/http/dashboard-process.ts",
   "src/ops/jobs/jobs-extension.ts",
+  "src/ops/autoscaler/autoscaler-process.ts",
+  "src/ops/autoscaler/head-extension.ts",
 ];
 
 /**

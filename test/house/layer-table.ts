@@ -82,9 +82,11 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // The processes of a cluster, wherever they are started. They name the entry points of these processes.
   "ops/providers": { layer: 11, mayImport: [...RUNTIME, "entry"] },
   // The process that keeps those of one machine running after `shoal start` has ended.
-  "ops/supervisor": { layer: 14, mayImport: [...RUNTIME, "entry", "ops/providers", "ops/connection", "ops/http"] },
+  "ops/supervisor": { layer: 14, mayImport: [...RUNTIME, "entry", "ops/providers", "ops/connection", "ops/http", "ops/autoscaler"] },
   // Submitted jobs: the parts of the head and of nodes, and the client. Published as `shoal/jobs`.
   "ops/jobs": { layer: 12, mayImport: [...RUNTIME, "ops/connection"] },
+  // The autoscaler: the plan, instances, and providers of nodes. Published as `shoal/autoscaler`.
+  "ops/autoscaler": { layer: 12, mayImport: [...RUNTIME, "ops/providers", "ops/connection"] },
   // A connection to a cluster as commands and the HTTP server have it, without the programming model.
   "ops/connection": { layer: 11, mayImport: RUNTIME },
   // The HTTP server of a cluster: REST and the page.
@@ -95,7 +97,18 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Commands of libraries read files that those have left; they load the libraries by `import()`, so that no other command does.
   "ops/cli": {
     layer: 15,
-    mayImport: [...RUNTIME, "ops/connection", "ops/http", "ops/jobs", "ops/providers", "ops/state", "ops/supervisor", "runs", "tune"],
+    mayImport: [
+      ...RUNTIME,
+      "ops/autoscaler",
+      "ops/connection",
+      "ops/http",
+      "ops/jobs",
+      "ops/providers",
+      "ops/state",
+      "ops/supervisor",
+      "runs",
+      "tune",
+    ],
   },
   // Published as `shoal/tensor`. It runs in browsers, too.
   tensor: { layer: 0, mayImport: [] },
@@ -134,7 +147,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@grpc/grpc-js": ["serve"],
   "@grpc/proto-loader": ["serve"],
   ws: ["serve", "ops/http", "ops/jobs"],
-  yaml: ["serve"],
+  yaml: ["serve", "ops/autoscaler"],
   "@huggingface/transformers": ["serve"],
   "node-llama-cpp": ["serve"],
 };

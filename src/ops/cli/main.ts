@@ -2,6 +2,7 @@
 /** The program `shoal`: its commands, and the exit code of the requested one. */
 import { processTerminal } from "../../runtime/os/terminal.ts";
 import type { Command } from "./command.ts";
+import { clusterCommands } from "./cluster-commands.ts";
 import { dashboardCommands } from "./dashboard-commands.ts";
 import { drainCommand } from "./drain-command.ts";
 import { jobCommands } from "./job-commands.ts";
@@ -23,6 +24,7 @@ const COMMANDS: readonly Command[] = [
   statusCommand,
   drainCommand,
   stopCommand,
+  ...clusterCommands,
   ...dashboardCommands,
   tokenCreateCommand,
   tokenListCommand,

@@ -30,6 +30,7 @@ import { ownModule } from "../../runtime/os/own-files.ts";
 import { newLogFolder, stateFolder } from "../../runtime/os/files/state-folder.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { type Command, defineCommand, type OptionSpecs, type OptionValues, UsageError } from "./command.ts";
+import { headNodeOptions, readClusterFile } from "./cluster-file.ts";
 import { natsOf, refuseUnsafeNats } from "./nats-options.ts";
 import { DASHBOARD_OPTIONS, dashboardOf } from "./dashboard-options.ts";
 import { HISTORY_OPTIONS, historyOf } from "./history-options.ts";
@@ -56,11 +57,8 @@ const DESCRIPTION = `Starts a node that goes on until \`shoal stop\`, and that a
 Who may join has to show the token that \`shoal start --head\` prints; it may also be in SHOAL_TOKEN or in
 the file of --token-file, where other users of this machine do not see it. Everything between machines is encrypted.`;
 
-const OPTIONS = {
-  head: { help: "be the head of a cluster" },
-  address: { short: "a", valueName: "HOST:PORT", help: "address of the cluster's head; separate several heads by commas" },
-  token: { valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN, or a file)" },
-  "token-file": { valueName: "FILE", help: "a file of this user alone that has the join token" },
+/** Options of a head and its node. */
+export const HEAD_OPTIONS = {
   host: { valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
   port: { valueName: "PORT", help: `of the head; 0 is any that is free (default: ${DEFAULT_PORT})` },
   ha: { help: "with --head: other heads on the same NATS take over when this one is gone; needs --nats-url" },
@@ -80,6 +78,15 @@ const OPTIONS = {
   json: { help: "print the started processes as JSON" },
 } as const satisfies OptionSpecs;
 
+const OPTIONS = {
+  head: { help: "be the head of a cluster" },
+  address: { short: "a", valueName: "HOST:PORT", help: "address of the cluster's head; separate several heads by commas" },
+  token: { valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN, or a file)" },
+  "token-file": { valueName: "FILE", help: "a file of this user alone that has the join token" },
+  "autoscaling-config": { valueName: "FILE", help: "with --head: launch and end nodes as this cluster file says; see docs/autoscaler.md" },
+  ...HEAD_OPTIONS,
+} as const satisfies OptionSpecs;
+
 type Values = OptionValues<typeof OPTIONS>;
 
 export const startCommand: Command = defineCommand({
@@ -87,37 +94,42 @@ export const startCommand: Command = defineCommand({
   summary: "start a head and a node, or a node that joins a head",
   description: DESCRIPTION,
   options: OPTIONS,
-  run: async ({ options, terminal }) => {
-    const plan = await planOf(options, terminal);
-    const isContinued = plan.head?.nats?.kind === "own" && isDirectory(joinPath(plan.head.directory, "nats"));
-    const { started, supervisor, ended } = await start(plan);
-    const facts = {
-      ...started,
-      isHead: plan.head !== undefined,
-      hasRivals: plan.head?.hasRivals === true,
-      hasNats: plan.head?.nats !== undefined,
-      isContinued,
-      logs: plan.logs,
-      history: plan.history?.folder,
-      otherAddresses: ownAddresses(),
-      openFilesMax: openFilesMax(),
-    };
-    // Before anything is printed: a reader may end the process at once.
-    if (plan.isForeground)
-      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill("SIGTERM"));
-    if (options.json) terminal.print(JSON.stringify(facts));
-    else terminal.print(startedText(facts, { isForeground: plan.isForeground }));
-    if (!plan.isForeground) return supervisor.release();
-    const how = await ended;
-    if (how === "exit code 0") return;
-    throw new ShoalError(`The supervisor ended unexpectedly (${how}), and with it the node.`, { reason: how, hint: `See ${plan.logs}.` });
-  },
+  run: async ({ options, terminal }) => await startCluster(options, terminal),
 });
+
+/** Starts the processes of a head or a node, and tells the user. @throws UsageError, RangeError for wrong input; ShoalError where it does not start */
+export async function startCluster(options: Values, terminal: Terminal): Promise<void> {
+  const plan = await planOf(options, terminal);
+  const isContinued = plan.head?.nats?.kind === "own" && isDirectory(joinPath(plan.head.directory, "nats"));
+  const { started, supervisor, ended } = await start(plan);
+  const facts = {
+    ...started,
+    isHead: plan.head !== undefined,
+    hasRivals: plan.head?.hasRivals === true,
+    hasNats: plan.head?.nats !== undefined,
+    isContinued,
+    logs: plan.logs,
+    history: plan.history?.folder,
+    otherAddresses: ownAddresses(),
+    openFilesMax: openFilesMax(),
+  };
+  // Before anything is printed: a reader may end the process at once.
+  if (plan.isForeground)
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill("SIGTERM"));
+  if (options.json) terminal.print(JSON.stringify(facts));
+  else terminal.print(startedText(facts, { isForeground: plan.isForeground }));
+  if (!plan.isForeground) return supervisor.release();
+  const how = await ended;
+  if (how === "exit code 0") return;
+  throw new ShoalError(`The supervisor ended unexpectedly (${how}), and with it the node.`, { reason: how, hint: `See ${plan.logs}.` });
+}
 
 /** @throws UsageError, RangeError for wrong input; ShoalError when the head is not reached */
 async function planOf(values: Values, terminal: Terminal): Promise<SupervisorConfiguration> {
   const { environment } = terminal;
-  const { head: isHead, address, name = "default" } = values;
+  const { head: isHead, address, "autoscaling-config": clusterFile } = values;
+  const file = clusterFile === undefined || !isHead ? undefined : await readClusterFile("start", clusterFile);
+  const name = values.name ?? file?.config.clusterName ?? "default";
   const host = values.host?.replace(/^\[(.*)\]$/, "$1").replace(/^localhost$/i, "127.0.0.1");
   if (isHead === (address !== undefined)) {
     const problem = isHead
@@ -126,7 +138,9 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     throw new UsageError(`Cannot run shoal start: ${problem}. See \`shoal start --help\`.`);
   }
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw misused("name", 'takes 1 to 64 letters, digits, "_" and "-"', name);
-  const node = nodeOptions(values);
+  if (file !== undefined && file.config.clusterName !== name)
+    throw misused("name", `is ${file.config.clusterName} in the cluster file`, name);
+  const node = file === undefined ? nodeOptions(values) : headNodeOptions(nodeOptions(values), file.config.head);
   const id = randomHex(6);
   if (address === undefined) {
     refuse(values, ["token", "token-file"], "is for --address; a head makes its own token");
@@ -139,12 +153,12 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     const nats = await natsFor(values, { terminal, headAddress });
     await assertOwnHost(headHost, "--host");
     const dashboard = await dashboardOf(values);
-    const head = { name, address: headAddress, directory, hasRivals: values.ha, nats, dashboard };
+    const head = { name, address: headAddress, directory, hasRivals: values.ha, nats, dashboard, autoscaler: file?.options };
     const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
     const logs = newLogFolder(environment, id);
     return { id, logs, history: historyOf(values, logs), head, join: undefined, listenAddress, node, isForeground: values.block };
   }
-  const ofHead = ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"] as const;
+  const ofHead = ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats", "autoscaling-config"] as const;
   refuse(values, [...ofHead, ...(Object.keys(DASHBOARD_OPTIONS) as (keyof typeof DASHBOARD_OPTIONS)[])], "is for --head");
   const token = joinTokenOf(values, environment);
   if (host !== undefined) await assertOwnHost(host, "--host");

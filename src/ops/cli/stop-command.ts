@@ -80,6 +80,16 @@ function runsToEnd(running: RunFile[], { address, all }: { address: string | und
   });
 }
 
+/** Ends runs in order, by force where one takes too long. @throws ShoalError when one does not end even so */
+export async function endRuns(runs: readonly RunFile[]): Promise<{ address: string; role: string; how: "in order" | "killed" }[]> {
+  return await Promise.all(
+    runs.map(async (run) => {
+      const how = await end(run, { force: false, timeoutMs: STOPS_WITHIN_MS });
+      return { address: formatAddress(run.address), role: run.role, how };
+    }),
+  );
+}
+
 function tellLeftover(terminal: Terminal, run: RunFile): void {
   terminal.tell(`Removed what a killed supervisor of the cluster at ${formatAddress(run.address)} had left.`);
 }

@@ -11,6 +11,7 @@ import { messageOf } from "../../runtime/base/describe.ts";
 import type { HistoryPlace, LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
 import { type LocalProcess, startBeside, startHead, startNode } from "../providers/local-processes.ts";
 import type { DashboardConfiguration, DashboardOptions, DashboardStart } from "../http/dashboard-process.ts";
+import type { AutoscalerConfiguration, AutoscalerOptions } from "../autoscaler/autoscaler-process.ts";
 import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
 import { Supervisor } from "./supervisor.ts";
 import { httpTokenFileName } from "../connection/http-token-record.ts";
@@ -50,6 +51,8 @@ export interface SupervisedHead {
   readonly hasRivals: boolean;
   /** Undefined: no HTTP server (`--no-dashboard`). */
   readonly dashboard: DashboardOptions | undefined;
+  /** Undefined: no nodes are launched. */
+  readonly autoscaler?: AutoscalerOptions | undefined;
   /** Undefined: it keeps its tables in its memory. */
   readonly nats: OwnNats | OtherNats | undefined;
 }
@@ -96,6 +99,7 @@ const { id, logs, history, head, join: joins, listenAddress, node: offer } = con
 const log = new RotatingLog(join(logs, "supervisor.log"));
 const headLog = new RotatingLog(join(logs, "head.log"));
 const nodeLog = new RotatingLog(join(logs, "node.log"));
+const autoscalerLog = new RotatingLog(join(logs, "autoscaler.log"));
 const dashboardLog = new RotatingLog(join(logs, "dashboard.log"));
 const startedMs = Date.now();
 // A head that is started again has to be where nodes look for it, also when the system chose the port.
@@ -119,7 +123,7 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess, LocalDashboard>({
             nats: nats?.access,
             controlPlane: otherPlane(head),
             hasRivals: head.hasRivals,
-            extensions: [JOBS, ...(offer.extensions ?? [])],
+            extensions: extensionsOfHead(head),
             history,
             onLine: (line) => headLog.write(line),
             onChange: ({ leads, reason }) => log.write(leads ? `The head leads: ${reason}.` : `The head stands by: ${reason}.`),
@@ -141,6 +145,10 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess, LocalDashboard>({
       onLine: (line) => nodeLog.write(line),
     }),
   startDashboard: head?.dashboard === undefined ? undefined : (signal) => startDashboard(head, head.dashboard as DashboardOptions, signal),
+  startAutoscaler:
+    head?.autoscaler === undefined
+      ? undefined
+      : (ownHead, signal) => startAutoscaler(head, head.autoscaler as AutoscalerOptions, { ownHead, signal }),
   log: (text) => log.write(text),
   onChange: writeFile,
   onLeft: () => stop("its node has left the cluster"),
@@ -179,6 +187,44 @@ async function startDashboard(
   const facts = JSON.parse(started.message) as DashboardStart;
   dashboardPort = facts.port;
   return { ...started.process, ...facts };
+}
+
+function extensionsOfHead({ autoscaler }: SupervisedHead): readonly string[] {
+  const always = [JOBS, ...(offer.extensions ?? [])];
+  if (autoscaler === undefined) return always;
+  return [...always, ownModule("ops/autoscaler/head-extension")];
+}
+
+let autoscalersStarted = 0;
+
+async function startAutoscaler(
+  { name, hasRivals }: SupervisedHead,
+  options: AutoscalerOptions,
+  { ownHead, signal }: { ownHead: LocalHead | undefined; signal: AbortSignal },
+): Promise<LocalProcess> {
+  autoscalersStarted += 1;
+  const wanted: AutoscalerConfiguration = {
+    ...options,
+    owner: id,
+    isFirst: autoscalersStarted === 1,
+    clusterName: name,
+    headAddress: address,
+    headAddresses: heads,
+    listenAddress,
+    access: accessOf(ownHead),
+    hasRivals,
+    logs,
+    extensions: offer.extensions,
+    ownExtensions: [JOBS],
+  };
+  const started = await startBeside({
+    module: "ops/autoscaler/autoscaler-process",
+    what: "the autoscaler",
+    configuration: wanted,
+    onLine: (line) => autoscalerLog.write(line),
+    signal,
+  });
+  return started.process;
 }
 
 function otherPlane({ name, nats: wanted }: SupervisedHead): HeadConfiguration["controlPlane"] {
@@ -227,6 +273,7 @@ function writeFile(): void {
     ...(supervisor.head === undefined ? [] : [runProcess("the head", supervisor.head.pid)]),
     ...(supervisor.node === undefined ? [] : [runProcess(`the node ${supervisor.node.nodeId}`, supervisor.node.pid)]),
     ...(supervisor.dashboard === undefined ? [] : [runProcess("the dashboard", supervisor.dashboard.pid)]),
+    ...(supervisor.autoscaler === undefined ? [] : [runProcess("the autoscaler", supervisor.autoscaler.pid)]),
   ];
   writeRunFile({
     id,

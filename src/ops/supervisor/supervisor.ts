@@ -1,5 +1,5 @@
 /**
- * Keeps the processes of `shoal start` running (the store's server, the head, a node, the dashboard), and ends them in order.
+ * Keeps the processes of `shoal start` running (the store's server, the head, a node, the dashboard, the autoscaler), and ends them in order.
  *
  * A head that ends is started again with growing pauses, for ever, at the same address: nodes look for it there. A node that ends is
  * replaced by a *new* one, under a new id: the cluster may have declared the old one dead, which is never taken back. A node that ended in
@@ -9,7 +9,13 @@
 import { messageOf } from "../../runtime/base/describe.ts";
 import { RestartBackoff } from "../../runtime/os/processes/restart-backoff.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { DASHBOARD_ENDS_WITHIN_MS, HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../providers/limits.ts";
+import {
+  AUTOSCALER_ENDS_WITHIN_MS,
+  DASHBOARD_ENDS_WITHIN_MS,
+  HEAD_ENDS_WITHIN_MS,
+  NODE_ENDS_WITHIN_MS,
+  STARTS_WITHIN_MS,
+} from "../providers/limits.ts";
 import { ENDED_IN_ORDER, type LocalProcess } from "../providers/local-processes.ts";
 
 interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess, Dashboard extends LocalProcess> {
@@ -19,6 +25,8 @@ interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess, 
   readonly startNode: (head: Head | undefined, signal: AbortSignal) => Promise<Node>;
   /** Starts the HTTP server, which needs the head's address and asks the node later. */
   readonly startDashboard?: ((signal: AbortSignal) => Promise<Dashboard>) | undefined;
+  /** Starts the autoscaler, which asks the head through the node. */
+  readonly startAutoscaler?: ((head: Head | undefined, signal: AbortSignal) => Promise<LocalProcess>) | undefined;
   readonly log: (text: string) => void;
   /** Called when the set of running processes has changed. */
   readonly onChange: () => void;
@@ -34,6 +42,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess, Da
   #head: Head | undefined;
   #node: Node | undefined;
   #dashboard: Dashboard | undefined;
+  #autoscaler: LocalProcess | undefined;
   #isStopping = false;
   #stopped: Promise<void> | undefined;
   readonly #ended = new Set<LocalProcess>();
@@ -60,9 +69,13 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess, Da
     return this.#dashboard;
   }
 
+  get autoscaler(): LocalProcess | undefined {
+    return this.#autoscaler;
+  }
+
   /** Resolves when the node has joined. @throws the error of the failed start, after everything else has been ended */
   async start(): Promise<void> {
-    const { startStore, startHead, startNode, startDashboard, sleep } = this.#parts;
+    const { startStore, startHead, startNode, startDashboard, startAutoscaler, sleep } = this.#parts;
     const { signal } = this.#abort;
     let isLate = false;
     void sleep(STARTS_WITHIN_MS).then(() => {
@@ -75,13 +88,25 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess, Da
       this.#awaited = "the nats-server";
       this.#store = startStore === undefined ? undefined : await this.#track(startStore(signal));
       this.#awaited = "the head";
-      if (startHead !== undefined) this.#keepHead(await this.#track(startHead(signal)), () => startHead(signal));
+      if (startHead !== undefined)
+        this.#keep("head", await this.#track(startHead(signal)), { start: () => startHead(signal), set: (head) => (this.#head = head) });
       this.#awaited = "the node";
       signal.throwIfAborted();
       this.#keepNode(await this.#track(startNode(this.#head, signal)));
       signal.throwIfAborted();
       this.#awaited = "the dashboard";
-      if (startDashboard !== undefined) this.#keepDashboard(await this.#track(startDashboard(signal)), () => startDashboard(signal));
+      if (startDashboard !== undefined)
+        this.#keep("dashboard", await this.#track(startDashboard(signal)), {
+          start: () => startDashboard(signal),
+          set: (dashboard) => (this.#dashboard = dashboard),
+        });
+      signal.throwIfAborted();
+      this.#awaited = "the autoscaler";
+      if (startAutoscaler !== undefined)
+        this.#keep("autoscaler", await this.#track(startAutoscaler(this.#head, signal)), {
+          start: () => startAutoscaler(this.#head, signal),
+          set: (autoscaler) => (this.#autoscaler = autoscaler),
+        });
       signal.throwIfAborted();
       this.#awaited = "";
     } catch (error) {
@@ -94,7 +119,7 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess, Da
     }
   }
 
-  /** Ends the node, then the head, then the store's server. Always the same promise. */
+  /** Ends the launched nodes, then the node, the head and the store's server. Always the same promise. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -103,17 +128,21 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess, Da
   async #stop(): Promise<void> {
     this.#isStopping = true;
     this.#abort.abort();
-    await this.#end(this.#dashboard, DASHBOARD_ENDS_WITHIN_MS);
-    await this.#end(this.#node, NODE_ENDS_WITHIN_MS);
-    await this.#end(this.#head, HEAD_ENDS_WITHIN_MS);
+    await this.#endAll();
     // A start that was under way when this began.
     while (this.#starting.size > 0) {
       await Promise.allSettled(this.#starting);
-      await this.#end(this.#dashboard, DASHBOARD_ENDS_WITHIN_MS);
-      await this.#end(this.#node, NODE_ENDS_WITHIN_MS);
-      await this.#end(this.#head, HEAD_ENDS_WITHIN_MS);
+      await this.#endAll();
     }
     await this.#store?.close();
+  }
+
+  /** Nodes end before the head that they belong to. */
+  async #endAll(): Promise<void> {
+    await this.#end(this.#autoscaler, AUTOSCALER_ENDS_WITHIN_MS);
+    await this.#end(this.#dashboard, DASHBOARD_ENDS_WITHIN_MS);
+    await this.#end(this.#node, NODE_ENDS_WITHIN_MS);
+    await this.#end(this.#head, HEAD_ENDS_WITHIN_MS);
   }
 
   async #end(target: LocalProcess | undefined, withinMs: number): Promise<void> {
@@ -129,32 +158,23 @@ export class Supervisor<Head extends LocalProcess, Node extends LocalProcess, Da
     await target.ended;
   }
 
-  #keepHead(head: Head, start: () => Promise<Head>): void {
-    this.#head = head;
-    this.#parts.onChange();
+  /** Has a process started again for as long as this supervisor lives. */
+  #keep<Process extends LocalProcess>(
+    what: string,
+    process: Process,
+    { start, set }: { start: () => Promise<Process>; set: (process: Process) => void },
+  ): void {
     const backoff = new RestartBackoff();
-    const watch = async (watched: Head): Promise<void> => {
-      const next = await this.#replaced(watched, { what: "head", backoff, start });
-      if (next === undefined) return;
-      this.#head = next;
+    const keep = (kept: Process): void => {
+      set(kept);
       this.#parts.onChange();
-      await watch(next);
+      void watch(kept);
     };
-    void watch(head);
-  }
-
-  #keepDashboard(dashboard: Dashboard, start: () => Promise<Dashboard>): void {
-    this.#dashboard = dashboard;
-    this.#parts.onChange();
-    const backoff = new RestartBackoff();
-    const watch = async (watched: Dashboard): Promise<void> => {
-      const next = await this.#replaced(watched, { what: "dashboard", backoff, start });
-      if (next === undefined) return;
-      this.#dashboard = next;
-      this.#parts.onChange();
-      await watch(next);
+    const watch = async (watched: Process): Promise<void> => {
+      const next = await this.#replaced(watched, { what, backoff, start });
+      if (next !== undefined) keep(next);
     };
-    void watch(dashboard);
+    keep(process);
   }
 
   #keepNode(node: Node): void {

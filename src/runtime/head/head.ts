@@ -208,6 +208,11 @@ export class Head implements HeadService {
     this.#placement.nodeReported(nodeId, report);
   }
 
+  /** Whether unknown nodes of an earlier head may still register. */
+  expectsUnrecordedNodes(): boolean {
+    return this.#placement.expectsUnrecordedNodes();
+  }
+
   /** Returns demands without room, by shape. */
   waiting(): WaitingDemand[] {
     return this.#placement.waiting();

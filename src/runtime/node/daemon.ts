@@ -92,7 +92,8 @@ export class NodeDaemon {
       lease: (event) => this.#leases.handle(event),
       processGone: (worker) => this.#processGone(worker),
     });
-    const leases = new NodeLeases(options, { peers, workers, head });
+    const others = (): { drivers: number; objects: number } => ({ drivers: peers.drivers.length, objects: objects.store.report.objects });
+    const leases = new NodeLeases(options, { peers, workers, head, others });
     const { environments } = workers;
     const router = new ClusterRouter(options, {
       peers,

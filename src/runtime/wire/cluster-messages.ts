@@ -101,7 +101,7 @@ const nodeStatus = fields({ ...nodePlace, pid: number, state: nodeState, total: 
 export type NodeStatusHeader = Of<typeof nodeStatus>;
 
 /** Calls and actors without room, by their resources. */
-const waiting = fields({ resources: numbers, count, isInfeasible: flag });
+const waiting = fields({ resources: numbers, count, isInfeasible: flag, verdict: optional(text) });
 export type WaitingHeader = Of<typeof waiting>;
 
 /** State of the cluster for an operator. */
@@ -118,6 +118,46 @@ export const clusterStatus = fields({
   waiting: list(waiting),
 });
 export type ClusterStatusHeader = Of<typeof clusterStatus>;
+
+/** Calls and actors that wait, by their shapes. */
+const shapesWaiting = list(tuple(leaseSpec, count));
+
+/** Counts of everything that keeps a node from being idle. */
+const nodeHolds = fields({ leases: count, actors: count, bundles: count, drivers: count, objects: count });
+export type NodeHoldsHeader = Of<typeof nodeHolds>;
+
+/** A node for the autoscaler. `idleMs`: time since it held anything; absent while it does, and for a node that is still to register. */
+const nodeDemand = fields({
+  nodeId,
+  state: nodeState,
+  labels: record(text),
+  total: numbers,
+  free: numbers,
+  idleMs: optional(number),
+  holds: optional(nodeHolds),
+});
+
+/** A placement group that misses bundles: those without a node. */
+const groupDemand = fields({
+  id: text,
+  strategy: exactly("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"),
+  bundles: list(numbers),
+  labels: list(record(text)),
+  nodeIds: list(orUndefined(nodeId)),
+});
+
+/** Demand for nodes, and the nodes. */
+export const clusterDemand = fields({
+  nodes: list(nodeDemand),
+  waiting: shapesWaiting,
+  groups: list(groupDemand),
+  /** Whether all nodes of an earlier head have registered or are dead. */
+  isComplete: flag,
+});
+export type ClusterDemandHeader = Of<typeof clusterDemand>;
+
+/** The autoscaler's verdicts on waiting shapes and groups, in place of all earlier ones. */
+export const demandVerdicts = list(tuple(text, text));
 
 /** Reason to drain a node: it is taken away, or nobody needs it, which is refused while something runs there. */
 const drainReason = exactly("preemption", "idle");
@@ -186,6 +226,11 @@ export const nodeReport = fields({
   settled: list(number),
   /** Whether the node is draining, which a head that did not order it does not know. */
   isDraining: optional(flag),
+  /** Demands of this node's processes without a lease, wherever they are sought, and actors that wait here. Large counts are rounded. */
+  waiting: optional(shapesWaiting),
+  holds: optional(nodeHolds),
+  /** Whether the node has granted leases since its last report. */
+  hasWorked: optional(flag),
 });
 export type NodeReportHeader = Of<typeof nodeReport>;
 

@@ -9,6 +9,9 @@ import { exactly, fields, flag, type Of, orUndefined, text } from "./header-shap
 const form = exactly("bytes", "json");
 export type KeyValueForm = Of<typeof form>;
 
+/** The place of the last `requestResources`: a list of bundles as JSON. `kvPut` and its siblings refuse namespaces that begin so. */
+export const RESOURCE_REQUEST: { readonly namespace: string; readonly key: string } = { namespace: "shoal:resources", key: "requested" };
+
 const name = { namespace: text, key: text };
 export const keyValueName = fields(name);
 export type KeyValueNameHeader = Of<typeof keyValueName>;

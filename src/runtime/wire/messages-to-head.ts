@@ -4,7 +4,7 @@
  * Two borders check them: the daemon of the process, before it passes a message on, and the head, which ends the link of a node that sends anything else. Both use this
  * table, so no program can have its node's link ended.
  */
-import { joinTokens, nodeDrain } from "./cluster-messages.ts";
+import { demandVerdicts, joinTokens, nodeDrain } from "./cluster-messages.ts";
 import { definition } from "./definition-messages.ts";
 import { extensionHeader } from "./extension-messages.ts";
 import { count, environmentKey, fields, flag, leaseSpec, nothing, optional, orUndefined, text, unchecked } from "./header-shape.ts";
@@ -48,6 +48,10 @@ export const MESSAGES_TO_HEAD = {
   [MESSAGE.RESOURCES]: fields({ store: unchecked<unknown>() }),
   /** Asks for the nodes with their total and free resources, the nodes that have gone, and the demands that wait for room. */
   [MESSAGE.CLUSTER_STATUS]: nothing,
+  /** From the autoscaler: asks for the nodes with their idle times, and for the demand that waits for nodes. */
+  [MESSAGE.CLUSTER_DEMAND]: nothing,
+  /** From the autoscaler: verdicts on waiting shapes and placement groups, for CLUSTER_STATUS and WHY_PLACE. */
+  [MESSAGE.DEMAND_VERDICTS]: demandVerdicts,
   /** Makes, revokes or lists join tokens. */
   [MESSAGE.JOIN_TOKENS]: joinTokens,
   /**
@@ -93,6 +97,8 @@ export type MessagesToCluster = Pick<
   | typeof MESSAGE.RESOURCES
   | typeof MESSAGE.NODE_DRAIN
   | typeof MESSAGE.CLUSTER_STATUS
+  | typeof MESSAGE.CLUSTER_DEMAND
+  | typeof MESSAGE.DEMAND_VERDICTS
   | typeof MESSAGE.WHY_PLACE
   | typeof MESSAGE.JOIN_TOKENS
 >;

@@ -5,7 +5,7 @@
  * that no caller casts it. A refusal has a `WireErrorHeader` (flag ERROR) for every request. The request explains further parts in the
  * body.
  */
-import { clusterStatus, deathTimes, heartbeatReply, joinTokensReply } from "./cluster-messages.ts";
+import { clusterDemand, clusterStatus, deathTimes, heartbeatReply, joinTokensReply } from "./cluster-messages.ts";
 import { definition } from "./definition-messages.ts";
 import {
   fields,
@@ -64,6 +64,8 @@ export const REPLIES = {
   [MESSAGE.RESOURCES]: fields({ total: numbers, available: numbers, store: storeReport }),
   [MESSAGE.SHUTDOWN]: nothing,
   [MESSAGE.CLUSTER_STATUS]: clusterStatus,
+  [MESSAGE.CLUSTER_DEMAND]: clusterDemand,
+  [MESSAGE.DEMAND_VERDICTS]: nothing,
   [MESSAGE.JOIN_TOKENS]: joinTokensReply,
   [MESSAGE.NODE_DRAIN]: text,
 

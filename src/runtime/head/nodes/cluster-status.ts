@@ -15,6 +15,8 @@ interface StatusParts {
   readonly stateOf: (node: RemoteNode) => NodeState;
   readonly gone: readonly NodeInfoHeader[];
   readonly waiting: readonly WaitingDemand[];
+  /** The autoscaler's verdicts, by shape. */
+  readonly verdicts?: ReadonlyMap<string, string>;
   readonly startedMs: number;
   readonly heads: string[] | undefined;
   readonly stalled: string | undefined;
@@ -23,14 +25,14 @@ interface StatusParts {
 /** Bounds the departed nodes in a report; the newest are shown. */
 const GONE_SHOWN = 20;
 
-export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs, heads, stalled }: StatusParts): ClusterStatusHeader {
+export function clusterStatus({ nodes, stateOf, gone, waiting, verdicts, startedMs, heads, stalled }: StatusParts): ClusterStatusHeader {
   return {
     startedMs,
     heads,
     ...(stalled !== undefined && { stalled }),
     nodes: Array.from(nodes, (node) => nodeStatus(node, stateOf(node))),
     gone: gone.slice(-GONE_SHOWN).map(({ nodeId, hostname, reason, goneMs }) => ({ nodeId, hostname, reason: reason ?? "", goneMs })),
-    waiting: waiting.map(waitingHeader),
+    waiting: waiting.map((demand) => waitingHeader(demand, verdicts?.get(demand.shape))),
   };
 }
 
@@ -40,6 +42,7 @@ function nodeStatus(node: RemoteNode, state: NodeState): NodeStatusHeader {
   return { nodeId, hostname, address, pid, state, labels, total: amountsOf(total), free: amountsOf(free) };
 }
 
-function waitingHeader({ shape, count, isInfeasible }: WaitingDemand): WaitingHeader {
-  return { resources: amountsOf(parseLeaseSpec(shape).resources.amounts), count, isInfeasible };
+function waitingHeader({ shape, count, isInfeasible }: WaitingDemand, verdict: string | undefined): WaitingHeader {
+  const resources = amountsOf(parseLeaseSpec(shape).resources.amounts);
+  return { resources, count, isInfeasible, ...(verdict !== undefined && { verdict }) };
 }

@@ -16,6 +16,7 @@ import { NodeLink } from "../../rpc/node-link.ts";
 import type { PeerConnection } from "../../rpc/peer-connection.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type {
+  ClusterDemandHeader,
   ClusterStatusHeader,
   DeathTimesHeader,
   HeadEventHeader,
@@ -23,6 +24,7 @@ import type {
   HeartbeatReply,
   JoinTokensHeader,
   NodeDrainHeader,
+  NodeHoldsHeader,
   NodeInfoHeader,
   NodeReportHeader,
   RoutedHeader,
@@ -36,6 +38,7 @@ import type { Head } from "../head.ts";
 import type { HeadSecurity } from "../joining/head-security.ts";
 import { MembershipBroadcast } from "./membership-broadcast.ts";
 import { DrainAnswers } from "./drain-answers.ts";
+import { clusterDemand } from "./cluster-demand.ts";
 import { clusterStatus } from "./cluster-status.ts";
 import { placeReport } from "../placement/place-report.ts";
 import type { NodeState } from "../placement/cluster-view.ts";
@@ -92,6 +95,9 @@ interface HeadServerOptions {
   storeProblem?: (() => string | undefined) | undefined;
 }
 
+/** Bounds the autoscaler's verdicts on waiting shapes. */
+const VERDICTS_KEPT_MAX = 4096;
+
 /** Fewer digits of a node's id are refused: they may be a typing mistake. */
 const NODE_NAME_MIN = 4;
 /** Time that a link without a registration is kept without a connection. */
@@ -120,6 +126,8 @@ export class HeadServer {
   readonly #stallWatch = new StallWatch();
   readonly #stallTimer: NodeJS.Timeout;
   #isClosed = false;
+  /** The autoscaler's last verdicts on waiting shapes and groups. */
+  #verdicts: ReadonlyMap<string, string> = new Map();
 
   constructor(options: HeadServerOptions) {
     this.#options = options;
@@ -241,6 +249,7 @@ export class HeadServer {
     this.#broadcast.joined(node, node.info);
     this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: node.info });
     this.#watch.registered(facts);
+    node.reported(report, this.#options.nowMs());
     this.#kept.run(() => {
       // The settled placements were an earlier head's.
       this.#head.nodeReported(facts.nodeId, { ...report, settled: [] });
@@ -257,7 +266,7 @@ export class HeadServer {
     },
     [MESSAGE.NODE_REPORT]: (report, node, { acknowledge }) => {
       this.#kept.run(() => {
-        node.reported(report);
+        node.reported(report, this.#options.nowMs());
         this.#head.nodeReported(node.nodeId, report);
         this.#saysItDrains(node.nodeId, report);
       }, acknowledge);
@@ -405,6 +414,11 @@ export class HeadServer {
     [MESSAGE.RESOURCES]: ({ store }, peer, callId) => peer.connection.reply(callId, { ...this.#resources(), store }),
     [MESSAGE.NODE_DRAIN]: (asked, peer, callId) => this.#drain(peer, callId, asked),
     [MESSAGE.CLUSTER_STATUS]: (_nothing, peer, callId) => peer.connection.reply(callId, this.#status()),
+    [MESSAGE.CLUSTER_DEMAND]: (_nothing, peer, callId) => peer.connection.reply(callId, this.#demand()),
+    [MESSAGE.DEMAND_VERDICTS]: (verdicts, peer, callId) => {
+      this.#verdicts = new Map(verdicts.slice(0, VERDICTS_KEPT_MAX));
+      peer.connection.reply(callId, undefined);
+    },
     [MESSAGE.WHY_PLACE]: (asked, peer, callId) => peer.connection.reply(callId, this.#whyPlace(asked)),
     [MESSAGE.JOIN_TOKENS]: (asked, peer, callId) => this.#joinTokens(peer, callId, asked),
   };
@@ -425,11 +439,8 @@ export class HeadServer {
       peer.connection.replyError(callId, new WireError("notFound", `${which} of the cluster has an id that begins with "${name}"`));
       return;
     }
-    if (kind === "idle" && !this.#head.isIdle(node.nodeId)) {
-      peer.connection.replyError(
-        callId,
-        new WireError("failed", `node ${node.nodeId} is not idle: tasks, actors or placement groups are on it`),
-      );
+    if (kind === "idle" && (!this.#head.isIdle(node.nodeId) || node.idleMs(this.#options.nowMs()) === undefined)) {
+      peer.connection.replyError(callId, new WireError("failed", `node ${node.nodeId} is not idle: ${heldText(node.holds)} there`));
       return;
     }
     this.#beginDrain(node.nodeId);
@@ -484,6 +495,18 @@ export class HeadServer {
     return stalled === undefined ? report : { ...report, stalled };
   }
 
+  #demand(): ClusterDemandHeader {
+    return clusterDemand({
+      nodes: this.#nodes.values(),
+      stateOf: ({ nodeId }) => this.#stateOf(nodeId),
+      isIdle: ({ nodeId }) => this.#head.isIdle(nodeId),
+      waiting: this.#head.waiting(),
+      groups: this.#kept.tables.groups.all(),
+      isComplete: this.#kept.missing.length === 0 && !this.#head.expectsUnrecordedNodes(),
+      nowMs: this.#options.nowMs(),
+    });
+  }
+
   #status(): ClusterStatusHeader {
     return clusterStatus({
       heads: this.#options.heartbeatReply?.().heads,
@@ -491,6 +514,7 @@ export class HeadServer {
       stateOf: ({ nodeId }) => this.#stateOf(nodeId),
       gone: this.#dead,
       waiting: this.#head.waiting(),
+      verdicts: this.#verdicts,
       startedMs: this.#startedMs,
       stalled: this.#stalled(),
     });
@@ -506,4 +530,18 @@ export class HeadServer {
     }
     return { total, available };
   }
+}
+
+/** "2 tasks, 1 object are", to be read before "there". */
+function heldText(holds: NodeHoldsHeader | undefined): string {
+  const { leases = 0, actors = 0, bundles = 0, drivers = 0, objects = 0 } = holds ?? {};
+  const parts = [
+    [leases, "tasks"],
+    [actors, "actors"],
+    [bundles, "bundles of placement groups"],
+    [drivers, "programs"],
+    [objects, "objects"],
+  ] as const;
+  const held = parts.filter(([count]) => count > 0).map(([count, name]) => `${count} ${name}`);
+  return held.length === 0 ? "tasks, actors or placement groups are" : `${held.join(", ")} are`;
 }

@@ -10,7 +10,14 @@ import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import type { NodeLink } from "../../rpc/node-link.ts";
 import type { PeerConnection, SendOptions } from "../../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
-import type { NodeCommands, NodeInfoHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../../wire/cluster-messages.ts";
+import type {
+  NodeCommands,
+  NodeHoldsHeader,
+  NodeInfoHeader,
+  NodeRegisterHeader,
+  NodeReportHeader,
+  RoutedHeader,
+} from "../../wire/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { wireErrorHeader } from "../../wire/wire-error.ts";
 
@@ -42,6 +49,10 @@ export class RemoteNode implements NodeServices {
   readonly tellExtension = this.#command("tellExtension");
   readonly #link: Pick<NodeLink, "send" | "sendWhole">;
   #view: NodeView;
+  #waiting: NonNullable<NodeReportHeader["waiting"]> = [];
+  #holds: NodeHoldsHeader | undefined;
+  /** Undefined while it holds anything. */
+  #idleSinceMs: number | undefined;
 
   constructor(link: Pick<NodeLink, "send" | "sendWhole">, facts: NodeRegisterHeader, report: NodeReportHeader) {
     this.#link = link;
@@ -56,8 +67,28 @@ export class RemoteNode implements NodeServices {
     return { ...info, alive: true };
   }
 
-  reported(report: NodeReportHeader): void {
+  reported(report: NodeReportHeader, nowMs: number): void {
     this.#view = this.#viewOf(report);
+    const { waiting = [], holds, hasWorked = false } = report;
+    this.#waiting = waiting;
+    this.#holds = holds;
+    const isIdle = holds !== undefined && Object.values(holds).every((count) => count === 0);
+    if (!isIdle) this.#idleSinceMs = undefined;
+    else if (hasWorked || this.#idleSinceMs === undefined) this.#idleSinceMs = nowMs;
+  }
+
+  /** Shapes of calls and actors that its processes wait for. */
+  get waiting(): NonNullable<NodeReportHeader["waiting"]> {
+    return this.#waiting;
+  }
+
+  get holds(): NodeHoldsHeader | undefined {
+    return this.#holds;
+  }
+
+  /** Time since it held anything; undefined while it does. */
+  idleMs(nowMs: number): number | undefined {
+    return this.#idleSinceMs === undefined ? undefined : nowMs - this.#idleSinceMs;
   }
 
   peer(id: ProcessId): HeadPeer {

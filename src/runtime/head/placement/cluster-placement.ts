@@ -58,6 +58,10 @@ export class ClusterPlacement implements Placement {
     this.#schedule({ kind: "nodeState", nodeId, state });
   }
 
+  expectsUnrecordedNodes(): boolean {
+    return this.#scheduler.view.expectsUnrecordedNodes;
+  }
+
   waiting(): WaitingDemand[] {
     return this.#scheduler.demands();
   }

@@ -76,7 +76,7 @@ describe("leases", () => {
     expect(countsOf(cluster.ask(cpu, 9, { isFromFull: true }))).toEqual({ b: 3 });
     expect(cluster.ask(cpu, 6, { isFromFull: true })).toEqual({ kind: "wait" });
     expect(cluster.ask(cpu, 6, { isFromFull: true, knows: "wait" })).toBeUndefined();
-    expect(cluster.scheduler.demands()).toEqual([{ shape: cpu, count: 6, sinceMs: 0, isInfeasible: false }]);
+    expect(cluster.scheduler.demands()).toEqual([{ shape: cpu, count: 6, actors: 0, sinceMs: 0, isInfeasible: false }]);
   });
 
   test("are debited until the node's report has settled them, whatever reports cross them", () => {

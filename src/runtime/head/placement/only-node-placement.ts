@@ -71,6 +71,10 @@ export class OnlyNodePlacement implements Placement {
 
   nodeState(): void {}
 
+  expectsUnrecordedNodes(): boolean {
+    return false;
+  }
+
   waiting(): [] {
     return [];
   }

@@ -38,6 +38,8 @@ export interface Waiter {
 export interface WaitingDemand {
   readonly shape: string;
   readonly count: number;
+  /** How many of them are actors. */
+  readonly actors: number;
   readonly sinceMs: number;
   readonly isInfeasible: boolean;
 }
@@ -127,13 +129,15 @@ export class PlacementWaiters {
   }
 
   demands(): WaitingDemand[] {
-    const found = new Map<string, { shape: string; count: number; sinceMs: number; isInfeasible: boolean }>();
+    const found = new Map<string, { shape: string; count: number; actors: number; sinceMs: number; isInfeasible: boolean }>();
     for (const { shapeKey, ask, sinceMs, isInfeasible } of this.#all.values()) {
       const known = found.get(shapeKey);
       const count = ask?.count ?? 1;
-      if (known === undefined) found.set(shapeKey, { shape: shapeKey, count, sinceMs, isInfeasible });
+      const actors = ask === undefined ? 1 : 0;
+      if (known === undefined) found.set(shapeKey, { shape: shapeKey, count, actors, sinceMs, isInfeasible });
       else {
         known.count += count;
+        known.actors += actors;
         known.sinceMs = Math.min(known.sinceMs, sinceMs);
       }
     }

@@ -36,6 +36,8 @@ export interface Placement {
   nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void;
   /** Reports a node's state. Only alive nodes get new work. */
   nodeState(nodeId: NodeId, state: NodeState): void;
+  /** Whether unknown nodes of an earlier head may still register. */
+  expectsUnrecordedNodes(): boolean;
   /** Returns demands without room, by shape. */
   waiting(): WaitingDemand[];
   nodeReported(nodeId: NodeId, report: NodeReportHeader): void;

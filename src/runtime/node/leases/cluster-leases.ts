@@ -26,6 +26,8 @@ interface ClusterLeasesOptions {
   readonly warn: (text: string) => void;
   /** Called when free resources have changed, so that the head is informed. */
   readonly viewChanged: () => void;
+  /** Counts connected programs, and objects in the store. */
+  readonly others: () => { drivers: number; objects: number };
 }
 
 /** The daemons of other nodes. */
@@ -35,6 +37,12 @@ interface LeaseNodes {
 
 /** Delay of reports of free resources, which change with each grant: the head needs some twenty a second. */
 const REPORT_AFTER_MS = 50;
+/** Objects and programs come and go without a lease: the node looks this often whether it has become idle. */
+const LOOKS_AT_HOLDS_EVERY_MS = 1000;
+/** A node reports at most so many waiting shapes. */
+const WAITING_SHAPES_MAX = 512;
+/** A count that changes by less than a tenth or so is not worth a report. */
+const COUNT_STEPS = 8;
 /** Limit on the reports of all nodes together: with more than a thousand nodes each reports less often. */
 const REPORTS_PER_SECOND = 20_000;
 
@@ -45,16 +53,20 @@ export class ClusterLeases implements LeaseRouting {
   #reportTimer: NodeJS.Timeout | undefined;
   /** How many report to the head. */
   nodeCount = 0;
+  readonly #holdsTimer: NodeJS.Timeout;
   #isReviewing = false;
   #isChanged = false;
   #isClosed = false;
   #reportSequence = 0;
   /** The free resources of the last report. */
   #reported = "";
+  /** Leases that had been granted at the last report. */
+  #grantedBefore = 0;
 
   constructor(options: ClusterLeasesOptions) {
     this.#options = options;
     this.#spillback = new Spillback(options.nodeId, options.leases.view().labels);
+    this.#holdsTimer = setInterval(() => this.#reportLater(), LOOKS_AT_HOLDS_EVERY_MS).unref();
   }
 
   /** A process of this node says what it wants. */
@@ -131,8 +143,11 @@ export class ClusterLeases implements LeaseRouting {
   /** Returns this node's free resources, for the head. */
   report(): NodeReportHeader {
     const { nodeId, leases } = this.#options;
-    this.#reported = amountsKey(leases);
+    this.#reported = this.#viewKey();
     const { free, freeOfActors, isDraining } = leases.amounts();
+    const { granted, ...held } = leases.holdings();
+    const hasWorked = granted !== this.#grantedBefore;
+    this.#grantedBefore = granted;
     this.#reportSequence += 1;
     return {
       nodeId,
@@ -142,6 +157,9 @@ export class ClusterLeases implements LeaseRouting {
       freeOfActors: Array.from(freeOfActors),
       settled: leases.takeSettled(),
       isDraining,
+      waiting: Array.from(leases.unmet()).slice(0, WAITING_SHAPES_MAX),
+      holds: { ...held, ...this.#options.others() },
+      hasWorked,
     };
   }
 
@@ -164,6 +182,7 @@ export class ClusterLeases implements LeaseRouting {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#reportTimer);
+    clearInterval(this.#holdsTimer);
   }
 
   /** Reports free resources to the head later, in one message for simultaneous changes. */
@@ -173,7 +192,7 @@ export class ClusterLeases implements LeaseRouting {
     this.#reportTimer = setTimeout(
       () => {
         this.#reportTimer = undefined;
-        if (leases.hasSettled || this.#reported !== amountsKey(leases)) viewChanged();
+        if (leases.hasSettled || this.#reported !== this.#viewKey()) viewChanged();
       },
       Math.max(REPORT_AFTER_MS, (1000 * this.nodeCount) / REPORTS_PER_SECOND),
     );
@@ -221,9 +240,16 @@ export class ClusterLeases implements LeaseRouting {
         return;
     }
   }
-}
 
-function amountsKey(leases: LeaseManager): string {
-  const { free, freeOfActors, isDraining } = leases.amounts();
-  return JSON.stringify([Array.from(free.values()), Array.from(freeOfActors.values()), isDraining]);
+  /** Returns the facts for the head as text: a report is sent when they change. */
+  #viewKey(): string {
+    const { leases, others } = this.#options;
+    const { free, freeOfActors, isDraining } = leases.amounts();
+    const { granted, ...held } = leases.holdings();
+    const isHeld = Object.values({ ...held, ...others() }).some((number) => number > 0);
+    const waiting = Array.from(leases.unmet(), ([shape, count]) => [shape, Math.round(COUNT_STEPS * Math.log2(count))]);
+    // Work between two reports is told once it is over: it ends the time for which the node was idle.
+    const worked = isHeld ? 0 : granted;
+    return JSON.stringify([Array.from(free.values()), Array.from(freeOfActors.values()), isDraining, isHeld, worked, waiting]);
+  }
 }

@@ -36,6 +36,7 @@ import {
   type PoolWorker,
   wantedHere,
   type Waits,
+  unmetShapes,
   whoWaits,
 } from "./lease-records.ts";
 import { ParkedActors } from "./parked-actors.ts";
@@ -130,6 +131,17 @@ export class LeaseManager {
   /** Returns the node's report to the head: resources that are free, and that would be if all tasks ended. */
   amounts(): { free: ReadonlyMap<string, number>; freeOfActors: ReadonlyMap<string, number>; isDraining: boolean } {
     return { free: this.#pool.freeAmounts, freeOfActors: freeOfActors(this.#holders), isDraining: this.#facts.isDraining === true };
+  }
+
+  /** Returns the demands of this node's own processes without a lease, wherever they are sought, and the actors that wait here, by shape. */
+  unmet(): Map<string, number> {
+    return unmetShapes(this.#actorsWaiting, this.#demands.values());
+  }
+
+  /** Counts leases, actors and bundles here, and the leases that were ever granted. */
+  holdings(): { leases: number; actors: number; bundles: number; granted: number } {
+    const bundles = this.#groups.contents().held.length;
+    return { leases: this.#leases.size, actors: this.#actors.size, bundles, granted: this.#nextLeaseId - 1 };
   }
 
   /** The bundles that groups have here, and the attempts of those that wait for them. */

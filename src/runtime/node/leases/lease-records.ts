@@ -155,3 +155,14 @@ export function whoWaits(actors: readonly ActorReservation[], demands: Iterable<
     if (backlog > 0) found.push({ key, actor: undefined, sinceMs: waitsSinceMs, spec });
   return found;
 }
+
+/** Sums demands and waiting actors by the shape that a node must offer. Work in placement groups is left out: the group itself waits. */
+export function unmetShapes(actors: readonly ActorReservation[], demands: Iterable<Demand>): Map<string, number> {
+  const found = new Map<string, number>();
+  const add = (spec: LeaseSpec, count: number): void => {
+    if (count > 0 && spec.bundle === undefined) found.set(spec.key, (found.get(spec.key) ?? 0) + count);
+  };
+  for (const { placement } of actors) add(placement, 1);
+  for (const { remote, backlog, spec } of demands) if (remote === undefined) add(spec, backlog);
+  return found;
+}

@@ -30,6 +30,8 @@ interface LeasePorts {
   readonly peers: NodePeers;
   readonly workers: NodeWorkers;
   readonly head: () => HeadService;
+  /** Counts connected programs, and objects in the store. */
+  readonly others: () => { drivers: number; objects: number };
 }
 
 type LeaseMessage =
@@ -80,7 +82,19 @@ export class NodeLeases {
     this.#watch = new LeaseWatch({ leases: manager, nowMs, tick, trim, warn, nameOf: describe });
     if (!isOfDriver) {
       const { viewChanged } = options.cluster;
-      this.cluster = new ClusterLeases({ nodeId, leases: manager, nowMs, lease, head, send, remote: peers.remote, warn, viewChanged });
+      const { others } = ports;
+      this.cluster = new ClusterLeases({
+        nodeId,
+        leases: manager,
+        nowMs,
+        lease,
+        head,
+        send,
+        remote: peers.remote,
+        warn,
+        viewChanged,
+        others,
+      });
     }
     this.#routing = this.cluster ?? leasesOfOnlyNode(lease);
     if (options.memory !== undefined)

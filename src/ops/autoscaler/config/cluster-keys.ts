@@ -1,0 +1,155 @@
+/**
+ * The keys of a cluster file: one table, from which the check of a file and the JSON Schema for editors are made. Pure.
+ *
+ * Names are Ray's. A key that is not here is refused. `KEYS_ELSEWHERE` has a remedy for keys of Ray that are known and not taken, and
+ * `PROVIDERS_ELSEWHERE` has one for provider types.
+ */
+import { NODE_TYPES_MAX, WORKERS_MAX } from "../limits.ts";
+
+/** The kind of a key's value. */
+export type ValueKind =
+  | { readonly kind: "text" | "any" | "texts" }
+  | { readonly kind: "number"; readonly min: number; readonly max?: number; readonly isWhole?: boolean }
+  | { readonly kind: "choice"; readonly values: readonly string[] }
+  | { readonly kind: "map"; readonly of: ValueKind; readonly entriesMax?: number }
+  /** `isOpen`: further keys belong to the provider, which checks them. */
+  | { readonly kind: "object"; readonly keys: KeyTable; readonly isOpen?: boolean };
+
+interface Key {
+  readonly value: ValueKind;
+  readonly describe: string;
+  readonly isNeeded?: boolean;
+}
+export type KeyTable = Readonly<Record<string, Key>>;
+
+const PROVIDER_TYPES = ["local-processes", "external"] as const;
+
+const COUNT: ValueKind = { kind: "number", min: 0, max: WORKERS_MAX, isWhole: true };
+const AMOUNT: ValueKind = { kind: "number", min: 0 };
+
+const NODE_TYPE: KeyTable = {
+  resources: {
+    value: { kind: "map", of: AMOUNT },
+    describe: "What a node of the type offers: CPU, GPU, memory in bytes, and names of your own. The plan counts with these numbers.",
+    isNeeded: true,
+  },
+  labels: { value: { kind: "map", of: { kind: "text" } }, describe: "Labels of its nodes, for label selectors." },
+  min_workers: { value: COUNT, describe: "So many nodes of the type always run. Default: 0." },
+  max_workers: { value: COUNT, describe: "At most so many nodes of the type. Default: max_workers of the cluster." },
+  idle_timeout_s: { value: AMOUNT, describe: "Seconds after which an idle node of the type goes. Default: idle_timeout_minutes." },
+  priority: { value: { kind: "number", min: -1_000_000 }, describe: "Of types that fit equally well the highest is taken. Default: 0." },
+  node_config: { value: { kind: "any" }, describe: "For the provider." },
+};
+
+export const CLUSTER: KeyTable = {
+  cluster_name: { value: { kind: "text" }, describe: "Name of the cluster: letters, digits and hyphens.", isNeeded: true },
+  max_workers: { value: COUNT, describe: "At most so many launched nodes of all types. Default: the sum of the types." },
+  upscaling_speed: {
+    value: AMOUNT,
+    describe: "At most this many launches under way for each node that runs, and 5 in any case. Default: 1.0.",
+  },
+  idle_timeout_minutes: { value: AMOUNT, describe: "Minutes after which an idle node goes; fractions are taken. Default: 5." },
+  provider: {
+    value: {
+      kind: "object",
+      isOpen: true,
+      keys: {
+        type: { value: { kind: "choice", values: PROVIDER_TYPES }, describe: "What makes the nodes.", isNeeded: true },
+        module: { value: { kind: "text" }, describe: "Of external: a module whose default export makes the provider." },
+      },
+    },
+    describe: "What makes the nodes. Further keys are those of an external provider.",
+    isNeeded: true,
+  },
+  head_node_type: { value: { kind: "text" }, describe: "The type of available_node_types that the head's own node has.", isNeeded: true },
+  available_node_types: {
+    value: { kind: "map", of: { kind: "object", keys: NODE_TYPE }, entriesMax: NODE_TYPES_MAX },
+    describe: "The types of nodes by name.",
+    isNeeded: true,
+  },
+};
+
+const NEEDS_SSH = "belongs to the provider ssh, which this version does not have: prepare the machines beforehand";
+const COMMANDS = "belongs to the providers that run commands on new machines, which this version does not have";
+
+/** Keys of Ray that are not taken, with the reason. */
+export const KEYS_ELSEWHERE: Readonly<Record<string, string>> = {
+  docker: "is not taken: run the nodes as containers with Kubernetes",
+  auth: NEEDS_SSH,
+  file_mounts: NEEDS_SSH,
+  cluster_synced_files: NEEDS_SSH,
+  rsync_exclude: NEEDS_SSH,
+  rsync_filter: NEEDS_SSH,
+  initialization_commands: COMMANDS,
+  setup_commands: COMMANDS,
+  head_setup_commands: COMMANDS,
+  worker_setup_commands: COMMANDS,
+  head_start_ray_commands: "is not taken: `shoal up` starts the head",
+  worker_start_ray_commands: "is not taken: the provider starts the nodes",
+  head_node: "is Ray's former form: give head_node_type and available_node_types",
+  worker_nodes: "is Ray's former form: give available_node_types",
+  min_workers: "is Ray's former form: give min_workers of a type in available_node_types",
+  initial_workers: "is Ray's former form: give min_workers of a type in available_node_types",
+};
+
+/** Provider types of Ray that are not taken, with the remedy. */
+export const PROVIDERS_ELSEWHERE: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ["aws", "gcp", "azure", "aliyun", "vsphere"].map((name) => [name, "no cloud is called directly: give an external provider"]),
+  ),
+  kubernetes: "this version has no provider for Kubernetes: give an external provider",
+  kuberay: "this version has no provider for Kubernetes: give an external provider",
+  ssh: "this version has no provider for ssh: give an external provider",
+  local: "this version has no provider for ssh; nodes of this machine are local-processes",
+  slurm: "this version has no provider for Slurm: give an external provider",
+  ray: "this version has no provider for Ray: give an external provider",
+};
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Returns the schema, as editors read it. */
+export function clusterSchema(): Schema {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Cluster file of Shoal",
+    ...objectSchema(CLUSTER, false),
+  };
+}
+
+function objectSchema(keys: KeyTable, isOpen: boolean): Schema {
+  const entries = Object.entries(keys);
+  const required = entries.filter(([, { isNeeded }]) => isNeeded === true).map(([name]) => name);
+  return {
+    type: "object",
+    properties: Object.fromEntries(entries.map(([name, { value, describe }]) => [name, { description: describe, ...schemaOf(value) }])),
+    ...(required.length > 0 && { required }),
+    additionalProperties: isOpen,
+  };
+}
+
+function schemaOf(value: ValueKind): Schema {
+  switch (value.kind) {
+    case "any":
+      return {};
+    case "text":
+      return { type: "string", minLength: 1 };
+    case "texts":
+      return { type: "array", items: { type: "string" } };
+    case "number":
+      return {
+        type: value.isWhole === true ? "integer" : "number",
+        minimum: value.min,
+        ...(value.max !== undefined && { maximum: value.max }),
+      };
+    case "choice":
+      return { enum: value.values };
+    case "map":
+      return {
+        type: "object",
+        additionalProperties: schemaOf(value.of),
+        ...(value.entriesMax !== undefined && { maxProperties: value.entriesMax }),
+      };
+    case "object":
+      return objectSchema(value.keys, value.isOpen === true);
+  }
+}

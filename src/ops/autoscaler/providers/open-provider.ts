@@ -1,0 +1,57 @@
+/**
+ * Opens the provider of a cluster file, and has it check each type's configuration.
+ *
+ * Errors name the key, and nothing has been launched then. An external module is loaded into the autoscaler's process, never into the head.
+ */
+import { messageOf } from "../../../runtime/base/describe.ts";
+import type { ClusterConfig } from "../config/cluster-config.ts";
+import { ClusterConfigError } from "../config/read-cluster-config.ts";
+import type { ExternalProvider, NodeProvider, ProviderContext } from "../provider.ts";
+
+interface OpenOptions {
+  readonly config: ClusterConfig;
+  readonly context: ProviderContext;
+  /** The cluster file, for messages. */
+  readonly source: string;
+  readonly local: () => NodeProvider;
+  /** The URL of an external provider's module. */
+  readonly moduleUrl: (module: string) => string;
+}
+
+/** @throws ClusterConfigError for a module without a provider, and for a configuration that the provider refuses */
+export async function openProvider({ config, context, source, local, moduleUrl }: OpenOptions): Promise<NodeProvider> {
+  const { type, config: given } = config.provider;
+  const provider = type === "local-processes" ? local() : await external(given, { context, source, moduleUrl });
+  checkTypes(provider, config, source);
+  return provider;
+}
+
+/** @throws ClusterConfigError for a type that the provider refuses */
+export function checkTypes(provider: NodeProvider, config: ClusterConfig, source: string): void {
+  for (const { name, nodeConfig } of config.nodeTypes)
+    provider.check(nodeConfig, (path, text) => {
+      const key = `available_node_types.${name}.node_config${path === "" ? "" : `.${path}`}`;
+      throw new ClusterConfigError(`Cannot read ${source}: ${key}: ${text}.`, { reason: text, details: { source, key } });
+    });
+}
+
+async function external(
+  given: Readonly<Record<string, unknown>>,
+  { context, source, moduleUrl }: Pick<OpenOptions, "context" | "source" | "moduleUrl">,
+): Promise<NodeProvider> {
+  const { module, ...config } = given;
+  try {
+    const loaded = (await import(moduleUrl(String(module)))) as { default?: ExternalProvider };
+    if (typeof loaded.default !== "function") throw new TypeError("its default export is no function");
+    const provider = await loaded.default(config, context);
+    for (const method of ["check", "list", "launch", "terminate", "close"] as const)
+      if (typeof (provider as Partial<NodeProvider>)[method] !== "function") throw new TypeError(`the provider has no method ${method}`);
+    return provider;
+  } catch (error) {
+    const reason = messageOf(error);
+    throw new ClusterConfigError(`Cannot read ${source}: provider.module: ${String(module)} gives no provider: ${reason}.`, {
+      reason,
+      cause: error,
+    });
+  }
+}

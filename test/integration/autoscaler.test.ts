@@ -1,0 +1,85 @@
+/** The autoscaler as a program: `shoal up`, nodes that come for waiting work and go when idle, `shoal down`, and what a second file changes. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { until } from "./session.ts";
+import { useShoal } from "./shoal-program.ts";
+
+const { folder, run: shoal, program, runFiles, pidOf, processes } = useShoal();
+
+function clusterFile(changes: { types?: string; idleMinutes?: number; more?: string } = {}): string {
+  const file = join(folder, "cluster.yaml");
+  const { types = "  telescope: { resources: { CPU: 1, telescope: 1 }, max_workers: 2 }", idleMinutes = 0.01, more = "" } = changes;
+  writeFileSync(
+    file,
+    `cluster_name: sky
+max_workers: 3
+idle_timeout_minutes: ${idleMinutes}
+provider: { type: local-processes }
+head_node_type: head
+available_node_types:
+  head: { resources: { CPU: 1 } }
+${types}
+${more}`,
+  );
+  return file;
+}
+
+interface Status {
+  nodes: { nodeId: string; state: string; labels: Record<string, string>; total: Record<string, number> }[];
+  gone: { nodeId: string; reason: string }[];
+}
+
+async function status(): Promise<Status> {
+  return JSON.parse((await shoal("status", "--json")).stdout) as Status;
+}
+
+async function up(file: string): Promise<void> {
+  const started = await shoal("up", file, "--port", "0", "--no-dashboard", "--json");
+  expect([started.stderr, started.exitCode]).toEqual(["", 0]);
+}
+
+test("a task that no node can run gets a node, and the idle node goes", async () => {
+  const file = clusterFile();
+  await up(file);
+  expect((await status()).nodes.map(({ total }) => total["CPU"])).toEqual([1]);
+  const labels = await program(`
+import { init, nodes, remote, shutdown } from "shoal";
+await init({ address: "auto" });
+const node = await remote(() => process.ppid).options({ resources: { telescope: 1 } }).remote();
+const found = (await nodes()).filter(({ alive }) => alive).map(({ labels }) => labels["shoal.io/node-type"] ?? "none");
+await shutdown();
+console.log(JSON.stringify([typeof node, ...found.sort()]));
+`);
+  expect(labels).toEqual(["number", "none", "telescope"]);
+  await until(async () => (await status()).gone.length === 1, "the idle node to go");
+  expect((await status()).gone[0]?.reason).toBe("it was drained");
+  const ended = await shoal("down", file);
+  expect(ended.stdout).toMatch(/^Ended the cluster sky at 127\.0\.0\.1:\d+ and its nodes\.\n$/);
+  expect([runFiles(), processes()]).toEqual([[], []]);
+});
+
+test("a cluster file with a mistake starts nothing", async () => {
+  const file = clusterFile({ types: "  telescope: { resources: { CPU: 1 }, max_worker: 2 }" });
+  const refused = await shoal("up", file, "--port", "0");
+  expect(refused.exitCode).toBe(1);
+  expect(refused.stderr).toContain(
+    `Cannot read ${file}: line 8: available_node_types.telescope.max_worker: there is no such key: the nearest is max_workers`,
+  );
+  expect([runFiles(), processes()]).toEqual([[], []]);
+});
+
+test("an autoscaler that is killed is started again, and its nodes with it; a second file changes the floors", async () => {
+  const floor = "  worker: { resources: { CPU: 1 }, min_workers: 1, max_workers: 2 }";
+  await up(clusterFile({ types: floor }));
+  const workers = async (): Promise<string[]> =>
+    (await status()).nodes.flatMap(({ nodeId, labels }) => (labels["shoal.io/node-type"] === "worker" ? [nodeId] : []));
+  await until(async () => (await workers()).length === 1, "the floor to be met");
+  const [first] = await workers();
+  process.kill(pidOf("the autoscaler"), "SIGKILL");
+  await until(async () => (await workers()).some((nodeId) => nodeId !== first), "the next autoscaler to launch a node");
+  const changed = await shoal("up", clusterFile({ types: floor.replace("min_workers: 1", "min_workers: 2") }));
+  expect([changed.stderr, changed.exitCode]).toEqual(["", 0]);
+  await until(async () => (await workers()).length === 2, "the second file to be used");
+  expect((await shoal("down", join(folder, "cluster.yaml"))).exitCode).toBe(0);
+});

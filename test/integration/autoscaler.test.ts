@@ -1,4 +1,4 @@
-/** The autoscaler as a program: `shoal up`, nodes that come for waiting work and go when idle, `shoal down`, and what a second file changes. */
+/** `shoal up`, `shoal down`: nodes come for waiting work and go when idle, and a second cluster file changes the floors. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -55,6 +55,11 @@ export { type EnvClass, type EnvSource, makeMultiAgent, type MultiAgentSource, r
 export { Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, type LearnerState } from "./learners/learner.ts";
 export { type LossBatch, type LossContext, OnPolicyLearner } from "./learners/on-policy-learner.ts";
 export { ReplayLearner, type ReplayLossBatch } from "./learners/replay-learner.ts";
+export { BC, BCConfig, MARWIL, MARWILConfig, MARWILLearner, type MARWILLossContext, type MARWILTraining } from "./offline/marwil.ts";
+export { CQL, CQLConfig, CQLLearner, type CQLTraining } from "./offline/cql.ts";
+export { IQL, IQLConfig, IQLLearner, type IQLTraining } from "./offline/iql.ts";
+export { type OfflineAlgorithm, OfflineConfig } from "./offline/offline-algorithm.ts";
+export type { ReturnsBatch } from "./offline/recorded-steps.ts";
 export { DQN, DQNConfig, DQNLearner, type DQNLossContext, type DQNTraining } from "./off-policy/dqn.ts";
 export { SAC, SACConfig, SACLearner, type SACTraining } from "./off-policy/sac.ts";
 export {

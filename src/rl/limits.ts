@@ -42,3 +42,15 @@ export const HEADER_BYTES_MAX = 16_777_216;
 /** Bounds on the logarithm of a standard deviation, as in RLlib: beyond them exp overflows or gradients vanish. */
 export const LOG_DEVIATION_MIN = -20;
 export const LOG_DEVIATION_MAX = 2;
+
+/** Steps of recorded episodes that wait for a file. A file of so many has some hundred kilobytes at least, and a killed process loses no more. */
+export const OUTPUT_STEPS_PER_FILE = 10_000;
+
+/** Numbers of all recorded observations that are read. They stay in memory: 4 GiB of float32. */
+export const INPUT_NUMBERS_MAX = 1_073_741_824;
+
+/** Bound on the exponent of an action's weight: exp of 88 is no float32, and a weight of 485 million says enough. */
+export const EXPONENT_MAX = 20;
+
+/** The most that an action of IQL counts, as in the paper's program: a few large advantages would drown all others. */
+export const ADVANTAGE_WEIGHT_MAX = 100;

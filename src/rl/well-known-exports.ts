@@ -13,6 +13,9 @@ import { ApexDQNConfig, ApexDQNLearner } from "./asynchronous/apex-dqn.ts";
 import { APPOConfig, APPOLearner } from "./asynchronous/appo.ts";
 import { IMPALAConfig, IMPALALearner } from "./asynchronous/impala.ts";
 import { EvaluationActor } from "./algorithms/evaluation-actor.ts";
+import { CQLConfig, CQLLearner } from "./offline/cql.ts";
+import { IQLConfig, IQLLearner } from "./offline/iql.ts";
+import { BCConfig, MARWILConfig, MARWILLearner } from "./offline/marwil.ts";
 import { PPOConfig, PPOLearner } from "./algorithms/ppo.ts";
 import { AlgorithmTrial } from "./config/algorithm-trial.ts";
 import { ClipRewards } from "./connectors/clip-rewards.ts";
@@ -46,9 +49,12 @@ registerExports("shoal/rl", {
   ApexDQNLearner,
   APPOConfig,
   APPOLearner,
+  BCConfig,
   Box,
   ClipRewards,
   Connector,
+  CQLConfig,
+  CQLLearner,
   DDPGConfig,
   DDPGLearner,
   Dict,
@@ -64,8 +70,12 @@ registerExports("shoal/rl", {
   LearnerActor,
   MADDPGConfig,
   MADDPGLearner,
+  IQLConfig,
+  IQLLearner,
   makeEnv,
   makeVectorEnv,
+  MARWILConfig,
+  MARWILLearner,
   MeanStdFilter,
   MultiBinary,
   MultiDiscrete,

@@ -75,7 +75,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   train: { layer: 10, mayImport: ["core", "storage", "python", "util", "progress", "data", "runs"] },
   tune: { layer: 10, mayImport: ["core", "storage", "python", "progress", "runs"] },
   // Published as `shoal/rl`.
-  rl: { layer: 11, mayImport: ["core", "storage", "python", "util", "progress", "runs", "tensor"] },
+  rl: { layer: 11, mayImport: ["core", "storage", "python", "util", "progress", "runs", "tensor", "data"] },
   // Processes begin here. An entry point wires the parts of a process together, so it imports all of them, and the inside of the core, too.
   // It also imports the public modules that user code in the process imports.
   entry: { layer: 10, mayImport: [...RUNTIME, "core", PUBLIC], mayEnter: ["core"] },

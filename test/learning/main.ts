@@ -5,6 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
+import { shutdown } from "shoal";
 import { type RunResult, writeReport } from "./report.ts";
 import { learn, LEARNING_RUNS } from "./runs.ts";
 
@@ -52,4 +53,5 @@ if (report)
     folder: fileURLToPath(new URL("../../docs", import.meta.url)),
   });
 console.log(`${passed} passed, ${failed} failed`);
+await shutdown();
 process.exitCode = failed === 0 ? 0 : 1;

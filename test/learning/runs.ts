@@ -3,17 +3,24 @@
  *
  * `npm test` plays the quick ones with seed 1, `npm run test:learning` the full ones. Settings are Ray's tuned ones where a comment does not say otherwise.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import {
   A2CConfig,
   A3CConfig,
   type Algorithm,
   ApexDQNConfig,
   APPOConfig,
+  BCConfig,
+  CQLConfig,
   DDPGConfig,
   DQNConfig,
-  MADDPGConfig,
   IMPALAConfig,
+  IQLConfig,
+  MADDPGConfig,
   makeMultiAgent,
+  MARWILConfig,
   MeanStdFilter,
   PPOConfig,
   QMixConfig,
@@ -36,6 +43,8 @@ type Episodes = EvaluationResult["envRunners"];
 interface LearningRun {
   readonly title: string;
   build(seed: number): Promise<Algorithm>;
+  /** Whether the run learns from files, whose steps count in place of sampled ones. */
+  readonly isOffline?: boolean;
   /** Takes the number of episodes that counts. Default: the mean return. */
   measure?(episodes: Episodes): number | undefined;
   readonly quick?: Goal | undefined;
@@ -328,6 +337,47 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
     quick: { evaluation: -8.1, envSteps: 30_000 },
     full: { evaluation: -5.1, envSteps: 30_000 },
   },
+  {
+    title: "BC CartPole-v1 from PPO's episodes",
+    build: (seed) => cloning(new BCConfig(), seed),
+    isOffline: true,
+    full: { evaluation: 400, envSteps: 1_000_000 },
+  },
+  {
+    title: "MARWIL CartPole-v1 from PPO's episodes",
+    build: (seed) => cloning(new MARWILConfig(), seed),
+    isOffline: true,
+    full: { evaluation: 400, envSteps: 1_000_000 },
+  },
+  {
+    // Ray's example has 1,250 iterations of five updates; higher learning rates and fewer actions make the run shorter.
+    title: "CQL Pendulum-v1 from SAC's replay",
+    build: (seed) =>
+      fromReplay(
+        new CQLConfig().training({
+          actorLr: 1e-3,
+          criticLr: 1e-3,
+          alphaLr: 1e-3,
+          bcIters: 200,
+          numActions: 4,
+          trainBatchSizePerLearner: 128,
+        }),
+        seed,
+      ),
+    isOffline: true,
+    full: { evaluation: -400, envSteps: 1_000_000 },
+  },
+  {
+    // Returns of several steps, and a nearer horizon than Ray's: values reach the start of an episode sooner.
+    title: "IQL Pendulum-v1 from SAC's replay",
+    build: (seed) =>
+      fromReplay(
+        new IQLConfig().training({ actorLr: 1e-3, criticLr: 1e-3, valueLr: 1e-3, gamma: 0.95, nStep: 3, tau: 0.02, beta: 0.5 }),
+        seed,
+      ),
+    isOffline: true,
+    full: { evaluation: -250, envSteps: 3_000_000 },
+  },
 ];
 
 /** CartPole with two runners. The rate is higher than Ray's, the clip tighter, and the network smaller, for a shorter test. */
@@ -347,6 +397,74 @@ function asynchronous(name: string, envSteps: number, config: A3CConfig | ApexDQ
     quick: { evaluation: 200, envSteps: 500_000 },
     full: { evaluation: 450, envSteps },
   };
+}
+
+/** Folders of recordings, by kind and seed, which runs of one process share. */
+const recordings = new Map<string, Promise<string>>();
+
+/** Records episodes once. @returns the folder, which ends with the process */
+async function recordedOnce(kind: string, seed: number, record: (folder: string, seed: number) => Promise<void>): Promise<string> {
+  const make = async (): Promise<string> => {
+    const folder = mkdtempSync(join(tmpdir(), "shoal-learning-"));
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+    await record(folder, seed);
+    return folder;
+  };
+  const recording = recordings.get(`${kind} ${seed}`) ?? make();
+  recordings.set(`${kind} ${seed}`, recording);
+  return await recording;
+}
+
+/** Records the episodes of PPO while it learns, bad and good ones. */
+async function recordCartPole(output: string, seed: number): Promise<void> {
+  await using algorithm = await new PPOConfig()
+    .environment("CartPole-v1")
+    .envRunners({ numEnvsPerEnvRunner: 8 })
+    .training({ lr: 3e-4, trainBatchSizePerLearner: 4000, minibatchSize: 128, numEpochs: 6 })
+    .rlModule({ modelConfig: { fcnetHiddens: [64, 64], vfShareLayers: false } })
+    .offlineData({ output })
+    .debugging({ seed })
+    .buildAlgo();
+  for (let iteration = 0; iteration < 20; iteration += 1) await algorithm.train();
+}
+
+/** Records all steps of SAC, from the random ones on. */
+async function recordPendulum(output: string, seed: number): Promise<void> {
+  const config = new SACConfig().training({
+    actorLr: 1e-3,
+    criticLr: 1e-3,
+    alphaLr: 1e-3,
+    trainBatchSizePerLearner: 128,
+    numStepsSampledBeforeLearningStarts: 500,
+    replayBufferConfig: { type: "EpisodeReplayBuffer", capacity: 100_000 },
+  });
+  await using algorithm = await pendulum(config.offlineData({ output }), seed);
+  for (let iteration = 0; iteration < 10; iteration += 1) await algorithm.train();
+}
+
+/** CQL or IQL from the recording of Pendulum. */
+async function fromReplay(config: CQLConfig | IQLConfig, seed: number): Promise<Algorithm> {
+  const input = await recordedOnce("Pendulum", seed, recordPendulum);
+  return await config
+    .environment("Pendulum-v1")
+    .rlModule({ modelConfig: { fcnetHiddens: [64, 64] } })
+    .offlineData({ input, datasetNumItersPerLearner: 500 })
+    .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+    .debugging({ seed })
+    .buildAlgo();
+}
+
+/** Behaviour cloning or MARWIL from the recording of CartPole. */
+async function cloning(config: BCConfig | MARWILConfig, seed: number): Promise<Algorithm> {
+  const input = await recordedOnce("CartPole", seed, recordCartPole);
+  return await config
+    .environment("CartPole-v1")
+    .training({ lr: 1e-3, trainBatchSizePerLearner: 512 })
+    .rlModule({ modelConfig: { fcnetHiddens: [64, 64], vfShareLayers: false } })
+    .offlineData({ input, datasetNumItersPerLearner: 100 })
+    .evaluation({ evaluationDuration: 10, evaluationConfig: { explore: false } })
+    .debugging({ seed })
+    .buildAlgo();
 }
 
 /** Chooses a move when an episode begins, and repeats it: a policy that learns nothing. */
@@ -398,7 +516,7 @@ const NEAR = 0.8;
 
 /** Trains until an evaluation reaches the goal, or the steps are used up. */
 export async function learn(
-  { build, measure = ({ episodeReturnMean }) => episodeReturnMean }: LearningRun,
+  { build, isOffline = false, measure = ({ episodeReturnMean }) => episodeReturnMean }: LearningRun,
   { evaluation, envSteps }: Goal,
   seed: number,
 ): Promise<{ evaluated: number; curve: CurvePoint[] }> {
@@ -406,7 +524,14 @@ export async function learn(
   const curve: CurvePoint[] = [];
   let evaluated = Number.NEGATIVE_INFINITY;
   for (;;) {
-    const { envRunners } = await algorithm.train();
+    const { envRunners, learners } = await algorithm.train();
+    if (isOffline) {
+      const { numModuleStepsTrainedLifetime: trained = 0 } = learners["default_policy"] ?? {};
+      evaluated = measure((await algorithm.evaluate()).envRunners) ?? Number.NEGATIVE_INFINITY;
+      curve.push([trained, evaluated]);
+      if (trained >= envSteps || evaluated >= evaluation) return { evaluated, curve };
+      continue;
+    }
     const steps = envRunners.numEnvStepsSampledLifetime;
     const reached = measure(envRunners);
     curve.push([steps, reached]);

@@ -35,6 +35,7 @@ import type { ModuleLearning } from "../learners/learner-actor.ts";
 import { LearnerGroup } from "../learners/learner-group.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import { DEFAULT_MODULE_ID, type ModuleRecipe, moduleSeed, onlyOf, type PolicyTable, resolvePolicies } from "../modules/policy-mapping.ts";
+import { EpisodeFiles } from "../offline/episodes/episode-files.ts";
 import type { RunnerSpec, Sample, SampleRequest } from "../runners/env-runner.ts";
 import { cutOff, RunnerGroup } from "../runners/runner-group.ts";
 import { SampleStream } from "../runners/sample-stream.ts";
@@ -99,6 +100,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   readonly #logged = new LoggedMetrics();
   readonly #evaluationSpec: EvaluationBase;
   readonly #evaluators: EvaluationRunners | undefined;
+  readonly #output: EpisodeFiles | undefined;
   /** Milliseconds spent in the current iteration. */
   #timers = { sample: 0, learn: 0 };
   #stream: SampleStream<Sample> | undefined;
@@ -113,13 +115,16 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     this.seed = seed;
     this.policies = policies;
     this.modules = new Map(Array.from(built, ([id, module]) => [id, this.#learning(id, module)]));
-    const { envRunners, faultTolerance, reporting, callbacks } = this.values;
+    const { envRunners, faultTolerance, reporting, callbacks, offlineData } = this.values;
+    const { output, outputWriteEpisodes: writesEpisodes } = offlineData;
+    if (output !== undefined) this.#output = new EpisodeFiles(output, { writesEpisodes });
     this.#callbacks = callbacksOf<Callbacks>(callbacks);
     this.#evaluationSpec = this.#specOfEvaluation(recipes);
     this.#evaluators = this.#startEvaluators();
     this.#episodes = new EpisodeWindow(reporting.metricsNumEpisodesForSmoothing);
     this.learners = this.#startLearners(recipes);
-    this.runners = new RunnerGroup({ ...envRunners, ...faultTolerance, specOf: (place) => this.#runnerSpec(place) });
+    const { isSampling } = config;
+    this.runners = new RunnerGroup({ ...envRunners, ...faultTolerance, isSampling, specOf: (place) => this.#runnerSpec(place) });
   }
 
   #learning(moduleId: string, built: BuiltModule): LearningModule {
@@ -154,7 +159,9 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       Object.entries(recipes ?? {}).map(([id, { spec, ...spaces }]) => [id, buildModule(spec, spaces, moduleSeed(seed, id))]),
     );
     await shown.close?.();
+    if (isMultiAgent(shown)) refuseAgents(config);
     if (Array.from(built.values()).some(({ memory }) => memory.size > 0)) config.refuseMemory();
+    await config.readInput(built);
     const algorithm = new this({ config, built, policies, recipes: recipes ?? {}, seed });
     try {
       await Promise.all([algorithm.runners.ready(), algorithm.learners?.ready()]);
@@ -272,6 +279,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
         await this.learners?.keep();
         await evaluating?.catch(() => {});
       }
+      await this.#output?.writeFull();
       this.#progress.trainingIteration += 1;
       const evaluated = evaluating === undefined ? (isEvaluated ? await this.#evaluate(signal) : undefined) : await evaluating;
       const recreated = this.#restarts - restarts;
@@ -393,7 +401,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   }
 
   /** Counts the steps and episodes of a sample, and merges the increments of connectors. */
-  protected count({ modules, steps, logged = [], ...episodes }: Sample): void {
+  protected count({ modules, steps, logged = [], recorded = [], ...episodes }: Sample): void {
+    this.#output?.add(recorded);
     for (const [id, { increments }] of Object.entries(modules)) this.modules.get(id)?.built.encoder.merge(increments);
     this.#logged.add(logged);
     this.#progress.envSteps += steps;
@@ -463,11 +472,13 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     };
     const built = new Map(Array.from(this.modules, ([id, module]) => [id, module.built]));
     const spec = { ...this.#evaluationSpec, ...ways };
-    return evaluationResult(
+    const played =
       this.#evaluators === undefined
         ? await Promise.all(shares.map((share) => playShare(spec, built, { share, signal })))
-        : await this.#evaluators.play(state, shares, { ways, signal }),
-    );
+        : await this.#evaluators.play(state, shares, { ways, signal });
+    this.#output?.add(played.flatMap(({ recorded = [] }) => recorded));
+    await this.#output?.write();
+    return evaluationResult(played);
   }
 
   /** The action for an observation: the likeliest, or with `explore` a drawn one. @throws RangeError for an observation outside of the space */
@@ -515,6 +526,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   async save(path: string): Promise<Checkpoint> {
     return await this.#alone("save", async () => {
       await this.#takeLearners();
+      await this.#output?.write();
       return await writeCheckpoint(path, {
         file: {
           algorithm: this.config.name,
@@ -597,7 +609,11 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#stream?.stop();
-    await Promise.all([this.learners?.stop(), this.runners.stop(), this.#evaluators?.stop()]);
+    try {
+      await this.#output?.write();
+    } finally {
+      await Promise.all([this.learners?.stop(), this.runners.stop(), this.#evaluators?.stop()]);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -630,6 +646,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       policies: this.policies,
       learning: this.runnerLearning,
       callbacks: envRunners.numEnvRunners === 0 ? this.#callbacks : this.#runnerCallbacks,
+      isRecorded: this.#output !== undefined,
     };
   }
 
@@ -651,6 +668,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       policies: this.policies,
       module: this.config.moduleSpec,
       callbacks: evaluationNumEnvRunners === 0 ? this.#callbacks : this.#runnerCallbacks,
+      isRecorded: this.#output !== undefined,
     };
   }
 
@@ -682,6 +700,19 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     if (count === 0) return undefined;
     return new EvaluationRunners({ count, numCpus: envRunners.numCpusPerEnvRunner, timeoutMs, spec: this.#evaluationSpec });
   }
+}
+
+/** @throws TypeError where episodes of several agents would be recorded, or learnt from */
+function refuseAgents(config: AnyConfig): void {
+  const { output } = config.values.offlineData;
+  if (!config.isSampling)
+    throw new TypeError(
+      `Cannot build ${config.name}: recorded episodes have one agent, and ${config.env.name} has several. Use PPO, which samples them`,
+    );
+  if (output !== undefined)
+    throw new TypeError(
+      `Cannot build ${config.name}: episodes of ${config.env.name} have several agents, and those of one are recorded: received output ${describeValue(output)}. Leave output out`,
+    );
 }
 
 /** The policies of an environment with several agents. */

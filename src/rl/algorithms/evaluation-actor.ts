@@ -21,6 +21,8 @@ export interface EvaluationBase {
   readonly policies: PolicyTable | undefined;
   readonly module: ModuleSpec;
   readonly callbacks: RunnerCallbackSource | undefined;
+  /** Whether the episodes are wanted for `output`. */
+  readonly isRecorded?: boolean | undefined;
 }
 
 /** Parts of an evaluation that may differ each time. */

@@ -14,6 +14,7 @@ import type { EnvSpec } from "../environments/registry.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
 import type { AgentReturn } from "../runners/env-runner.ts";
 import { columnLayout } from "../spaces/columns.ts";
+import { EpisodeRecorder, type RecordedEpisode } from "../offline/episodes/episode-recorder.ts";
 import { Random } from "../../tensor/index.ts";
 import { Policy } from "./policy.ts";
 
@@ -35,6 +36,8 @@ export interface Played {
   readonly agents?: readonly (readonly AgentReturn[])[] | undefined;
   readonly steps: number;
   readonly logged: readonly LoggedValues[];
+  /** The whole episodes, where they are recorded. */
+  readonly recorded?: readonly RecordedEpisode[] | undefined;
 }
 
 interface EpisodesRequest {
@@ -44,6 +47,8 @@ interface EpisodesRequest {
   readonly built: BuiltModule;
   readonly explore: boolean;
   readonly callbacks: RunnerCallbackSource | undefined;
+  /** Whether the episodes are wanted for `output`. */
+  readonly isRecorded?: boolean | undefined;
   readonly share: Share;
   readonly signal: AbortSignal | undefined;
 }
@@ -66,12 +71,14 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Played> {
   const states = built.memory.allocate(numEnvs);
   const actions = columnLayout(env.actionSpace).allocate(numEnvs);
   const book = new EpisodeBook(env, share, { callbacks: request.callbacks, begin: (index) => built.memory.begin(states, index) });
+  const recorder = request.isRecorded === true ? new EpisodeRecorder(env, built, numEnvs) : undefined;
   let breathedAt = performance.now();
   try {
     await book.events.created();
     const first = await env.reset({ seed: new Random(seed, "evaluation").integer(2 ** 31) + firstEnv });
     checks?.reset(first);
     observer.begin(first.observations, obs);
+    recorder?.begin(first.observations);
     for (let index = 0; index < numEnvs; index += 1) book.events.begin(index, first.infos[index]);
     while (!book.isFull) {
       const isActing = (index: number): boolean => book.ended[index] === 0;
@@ -81,6 +88,8 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Played> {
       const { observations, rewards, terminateds, truncateds } = result;
       const starts = env.autoresetMode === "nextStep" ? book.ended : terminateds.map((flag, index) => flag | (truncateds[index] as number));
       observer.step(observations, { actions: drawn, rewards, starts, finals: [] }, obs);
+      const acted = { actions: drawn, envActions: actions, logp: undefined, explore };
+      recorder?.take(result, acted, { ended: book.ended, isDone: (index) => book.isDone(index) });
       book.take(result);
       if (book.events.isWaiting) await book.events.settle();
       if (performance.now() - breathedAt < BREATH_MS) continue;
@@ -91,7 +100,7 @@ export async function playEpisodes(request: EpisodesRequest): Promise<Played> {
   } finally {
     await env.close?.();
   }
-  return await book.finish();
+  return { ...(await book.finish()), recorded: recorder?.finished() };
 }
 
 /** Keeps account of the episodes of all environments. */
@@ -127,11 +136,17 @@ class EpisodeBook {
     return this.#over.every((own, index) => own.length >= (episodes[index] as number));
   }
 
+  /** Whether an environment has played its share. */
+  isDone(index: number): boolean {
+    const { steps, episodes } = this.#share;
+    return steps === undefined && (this.#over[index] as Episode[]).length >= (episodes[index] as number);
+  }
+
   take({ rewards, terminateds, truncateds, infos }: VectorStepResult): void {
     const { steps, episodes } = this.#share;
     for (let index = 0; index < this.ended.length; index += 1) {
       const over = this.#over[index] as Episode[];
-      const isDone = steps === undefined && over.length >= (episodes[index] as number);
+      const isDone = this.isDone(index);
       // The step that resets an environment is no step of an episode.
       if (this.ended[index] !== 0 || isDone) {
         if (!isDone) this.events.begin(index, infos[index]);

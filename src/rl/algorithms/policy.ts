@@ -107,6 +107,11 @@ export class Policy {
     return new Policy(built);
   }
 
+  /** The module with its encoder and its distribution. */
+  get built(): BuiltModule {
+    return this.#built;
+  }
+
   /** The action for an observation, as the environment takes it; with a module that remembers `{ action, state }`. @throws RangeError for an observation outside of the space */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of the environment's actions, which the caller knows
   computeAction<Action = unknown>(observation: unknown, options: ComputeActionOptions = {}): Action {

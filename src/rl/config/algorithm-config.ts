@@ -19,8 +19,8 @@ import {
 } from "../environments/registry.ts";
 import type { PolicyKind } from "../distributions/choose-distribution.ts";
 import type { LearnerClass } from "../learners/learner.ts";
-import type { ModuleSpec } from "../modules/module-spec.ts";
 import { DEFAULT_MODULE_ID, type PolicySpec, policySpecs, type PolicyTable } from "../modules/policy-mapping.ts";
+import type { BuiltModule, ModuleSpec } from "../modules/module-spec.ts";
 import { type SpaceJson } from "../spaces/space.ts";
 import { spaceFromJson } from "../spaces/space-json.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
@@ -39,6 +39,7 @@ import {
   LEARNERS,
   MODEL_CONFIG,
   MULTI_AGENT,
+  OFFLINE_DATA,
   REPORTING,
   RESOURCES,
   RL_MODULE,
@@ -74,6 +75,7 @@ export interface ConfigValues<Training> {
   readonly reporting: ValuesOf<typeof REPORTING>;
   readonly faultTolerance: ValuesOf<typeof FAULT_TOLERANCE>;
   readonly checkpointing: ValuesOf<typeof CHECKPOINTING>;
+  readonly offlineData: ValuesOf<typeof OFFLINE_DATA>;
 }
 
 type Part = keyof ConfigValues<never>;
@@ -92,6 +94,7 @@ const TABLES: Readonly<Record<Exclude<Part, "training">, AnyTable>> = {
   reporting: REPORTING,
   faultTolerance: FAULT_TOLERANCE,
   checkpointing: CHECKPOINTING,
+  offlineData: OFFLINE_DATA,
 };
 
 export abstract class AlgorithmConfig<Training extends object = object> {
@@ -113,6 +116,8 @@ export abstract class AlgorithmConfig<Training extends object = object> {
 
   /** How actions come of the network's numbers. */
   readonly policyKind: PolicyKind = "stochastic";
+  /** Whether the algorithm samples its environment. Others learn from files. */
+  readonly isSampling: boolean = true;
   /** The learner of the algorithm. */
   abstract readonly defaultLearner: LearnerClass;
 
@@ -199,6 +204,11 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The contents of checkpoints. */
   checkpointing(options: GivenOptions<ValuesOf<typeof CHECKPOINTING>>): this {
     return this.#set("checkpointing", options);
+  }
+
+  /** Files of episodes: those that are written, and those that algorithms such as BC learn from. */
+  offlineData(options: GivenOptions<ValuesOf<typeof OFFLINE_DATA>>): this {
+    return this.#set("offlineData", options);
   }
 
   #underTodaysNames(of: "envRunners" | "rollouts" | "training", given: object, old: Readonly<Record<string, string>>): object | undefined {
@@ -350,6 +360,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     if (rlModule.moduleClass === undefined) readOptions(rlModule.modelConfig, MODEL_CONFIG);
     this.#checkPolicies(multiAgent, rlModule.moduleClass !== undefined);
     this.#checkNumEnvs(this.env);
+    this.checkInput();
     const { evaluationParallelToTraining, evaluationNumEnvRunners } = this.values.evaluation;
     if (evaluationParallelToTraining && evaluationNumEnvRunners === 0)
       throw new RangeError(
@@ -374,6 +385,18 @@ export abstract class AlgorithmConfig<Training extends object = object> {
       `Cannot build ${this.name}: numEnvsPerEnvRunner is ${describeValue(given)}, and numEnvs of ${name} is ${python.numEnvs}. Give one of them`,
     );
   }
+
+  /** Checks `input`. @throws TypeError where the algorithm does not read it */
+  protected checkInput(): void {
+    const { input } = this.values.offlineData;
+    if (input === undefined) return;
+    throw new TypeError(
+      `Cannot build ${this.name}: it samples its environment, and reads no input: received ${describeValue(input)}. Use BC, MARWIL, CQL or IQL`,
+    );
+  }
+
+  /** Reads the files that the algorithm learns from. Called for the copy that an algorithm is built with, before anything starts. */
+  async readInput(_built: ReadonlyMap<string, BuiltModule>): Promise<void> {}
 
   /** Asks an environment of Python for its spaces. Called for the copy that an algorithm is built with. */
   async prepare(): Promise<void> {

@@ -19,6 +19,7 @@ interface TrialRecipe<Env> {
 }
 
 interface BuildableConfig {
+  readonly isSampling: boolean;
   readonly values: { readonly evaluation: { readonly evaluationInterval: number | undefined } };
   buildAlgo(): Promise<AlgorithmHandle>;
 }
@@ -33,11 +34,13 @@ export type TrialResult = Omit<TrainResult, "trainingIteration" | "timeThisIterM
 export class AlgorithmTrial {
   #algorithm: AlgorithmHandle | undefined;
   #evaluates = false;
+  #isSampling = true;
   #evaluation: EvaluationResult | undefined;
 
   async setup(config: OptionsByPart, { recipe }: { readonly recipe: TrialRecipe<unknown> }): Promise<void> {
     const { configClass, ...others } = recipe;
     const made = new configClass().fromTrial(others, config);
+    this.#isSampling = made.isSampling;
     this.#evaluates = made.values.evaluation.evaluationInterval !== undefined;
     this.#algorithm = await made.buildAlgo();
   }
@@ -51,7 +54,9 @@ export class AlgorithmTrial {
     for (;;) {
       const { trainingIteration: _, timeThisIterMs: __, timeTotalMs: ___, ...result } = await this.#running.train();
       this.#evaluation = result.evaluation ?? this.#evaluation;
-      if (result.envRunners.episodeReturnMean === undefined || (this.#evaluates && this.#evaluation === undefined)) continue;
+      // Without sampling no episode ends: an evaluation has the only ones.
+      if (this.#isSampling && result.envRunners.episodeReturnMean === undefined) continue;
+      if (this.#evaluates && this.#evaluation === undefined) continue;
       return this.#evaluation === undefined ? result : { ...result, evaluation: this.#evaluation };
     }
   }

@@ -221,6 +221,40 @@ export const LEARNERS = {
   },
 };
 
+const path = (allowed: string): Option<string | undefined> =>
+  custom<string | undefined>(allowed, undefined, (value) =>
+    typeof value !== "string" ? "wrong type" : value === "" ? "out of range" : "ok",
+  );
+
+export const OFFLINE_DATA = {
+  of: "offlineData()",
+  otherNames: {
+    input_: "it is input",
+    inputReadMethod: "Parquet files are read: leave it out",
+    materializeData: "episodes are read into memory: leave it out",
+  },
+  options: {
+    /** A folder into which all whole episodes are written as Parquet, those of evaluations too. Default: none are written. */
+    output: path("the path of a folder is needed"),
+    /** Whether a row is an episode, or a step. */
+    outputWriteEpisodes: flag(true),
+    /** Files or folders of recorded episodes. */
+    input: custom<string | readonly string[] | undefined>("a path, or a list of paths, is needed", undefined, (value) => {
+      const paths: readonly unknown[] = Array.isArray(value) ? value : [value];
+      if (!paths.every((each) => typeof each === "string")) return "wrong type";
+      return paths.length > 0 && paths.every((each) => each !== "") ? "ok" : "out of range";
+    }),
+    /** Whether a row is an episode, or a step. Default: as the columns say. */
+    inputReadEpisodes: custom<boolean | undefined>("true or false is needed", undefined, (value) =>
+      typeof value === "boolean" ? "ok" : "wrong type",
+    ),
+    /** Whether numbers of actions in the files are those of the policy, from -1 to 1, as RLlib records them. */
+    actionsInInputNormalized: flag(false),
+    /** Updates of an iteration. Default: as many as see each step once. */
+    datasetNumItersPerLearner: count<number | undefined>({ min: 1 }, undefined),
+  },
+};
+
 export const RESOURCES = { of: "resources()", options: { numGpus: atLeastZero(0) } };
 
 export const DEBUGGING = {

@@ -64,6 +64,8 @@ export interface ActionDistribution {
   choose(draw: Draw): void;
   /** Turns actions of the policy into actions of the environment. */
   toEnvironment(actions: ColumnData, into: ColumnData): void;
+  /** Turns actions of the environment into those of the policy. */
+  fromEnvironment(actions: ColumnData, into: ColumnData): void;
 }
 
 /** A distribution whose batches have log-probabilities, which on-policy learners need. */

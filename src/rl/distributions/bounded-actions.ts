@@ -43,6 +43,14 @@ abstract class BoundedActions implements ActionDistribution {
       into[at] = Math.min(high, Math.max(low, low + (((actions[at] as number) + 1) * (high - low)) / 2));
     }
   }
+
+  fromEnvironment(actions: ColumnData, into: ColumnData): void {
+    for (let at = 0; at < actions.length; at += 1) {
+      const low = this.#low[at % this.size] as number;
+      const high = this.#high[at % this.size] as number;
+      into[at] = high === low ? 0 : (2 * ((actions[at] as number) - low)) / (high - low) - 1;
+    }
+  }
 }
 
 export class SquashedActions extends BoundedActions {

@@ -56,6 +56,10 @@ export class CategoricalActions implements LikelihoodDistribution {
     for (let at = 0; at < actions.length; at += 1) into[at] = (actions[at] as number) + this.#start;
   }
 
+  fromEnvironment(actions: ColumnData, into: ColumnData): void {
+    for (let at = 0; at < actions.length; at += 1) into[at] = (actions[at] as number) - this.#start;
+  }
+
   of(inputs: Tensor): BatchDistribution {
     const parts = partsOf(inputs, this.#counts);
     const total = (one: (part: Categorical, index: number) => Tensor): Tensor => parts.map(one).reduce((sum, value) => sum.add(value));

@@ -60,6 +60,16 @@ export class GaussianActions implements LikelihoodDistribution {
     }
   }
 
+  fromEnvironment(actions: ColumnData, into: ColumnData): void {
+    for (let at = 0; at < actions.length; at += 1) {
+      const low = this.#low[at % this.#size] as number;
+      const high = this.#high[at % this.#size] as number;
+      const action = actions[at] as number;
+      const isScaled = this.#isNormalized && Number.isFinite(low) && Number.isFinite(high) && low < high;
+      into[at] = isScaled ? (2 * (action - low)) / (high - low) - 1 : action;
+    }
+  }
+
   of(inputs: Tensor): BatchDistribution {
     const { mean, log } = this.#split(inputs);
     const rows = inputs.shape[0] as number;

@@ -21,6 +21,19 @@ import { actionTensor, Critics, frozen, least, priorities } from "./critics.ts";
 import { ReplayAlgorithm } from "./replay-algorithm.ts";
 import { REPLAY_OTHER_NAMES, replayOptions } from "./replay-options.ts";
 
+/** The rows of a `training()` table that all learners with SAC's losses have. */
+export const SAC_OPTIONS = {
+  actorLr: schedule("a number from 0", 3e-5, isAtLeastZero),
+  criticLr: schedule("a number from 0", 3e-4, isAtLeastZero),
+  alphaLr: schedule("a number from 0", 3e-4, isAtLeastZero),
+  twinQ: flag(true),
+  initialAlpha: positive(1),
+  /** "auto": minus the numbers of an action; for choices 0.98 log n. */
+  targetEntropy: custom<number | "auto">('"auto" or a finite number is needed', "auto", (value) =>
+    value === "auto" || (typeof value === "number" && Number.isFinite(value)) ? "ok" : "wrong type",
+  ),
+};
+
 const TRAINING = {
   of: "training() of SAC",
   otherNames: {
@@ -37,15 +50,7 @@ const TRAINING = {
       targetEvery: 0,
       tau: 5e-3,
     }),
-    actorLr: schedule("a number from 0", 3e-5, isAtLeastZero),
-    criticLr: schedule("a number from 0", 3e-4, isAtLeastZero),
-    alphaLr: schedule("a number from 0", 3e-4, isAtLeastZero),
-    twinQ: flag(true),
-    initialAlpha: positive(1),
-    /** "auto": minus the numbers of an action; for choices 0.98 log n. */
-    targetEntropy: custom<number | "auto">('"auto" or a finite number is needed', "auto", (value) =>
-      value === "auto" || (typeof value === "number" && Number.isFinite(value)) ? "ok" : "wrong type",
-    ),
+    ...SAC_OPTIONS,
     /**
      * The correlation of an action's noise with that of the step before, while sampling. Numbers near 1 push into one direction for longer, as generalized state-dependent exploration
      * does. Ray has no such noise.
@@ -71,40 +76,47 @@ class Temperature extends Layer {
   }
 }
 
+/** The values of `training()` that the losses use. */
+type SACLearning = Pick<
+  SACTraining,
+  "gamma" | "gradClip" | "tau" | "targetNetworkUpdateFreq" | "adamEpsilon" | "actorLr" | "criticLr" | "alphaLr" | "twinQ" | "initialAlpha"
+> &
+  Pick<SACTraining, "targetEntropy">;
+
 /** Actions of the policy: for numbers a draw, for choices all of them with their probabilities. */
-interface PolicyDraw {
+export interface PolicyDraw {
   /** `[rows, size]`; `undefined` for choices. */
   readonly actions: Tensor | undefined;
   /** `[rows]` for the draw, or `[rows, choices]`. */
   readonly logp: Tensor;
 }
 
-export class SACLearner extends ReplayLearner<SACTraining> {
-  readonly #critics: Critics;
+export class SACLearner<Training extends SACLearning = SACTraining> extends ReplayLearner<Training> {
+  protected readonly critics: Critics;
   readonly #target: Critics;
   readonly #temperature: Temperature;
   readonly #optimizers: { readonly actor: Adam; readonly critics: Adam; readonly alpha: Adam };
   readonly #targetEntropy: number;
   readonly #choices: number | undefined;
-  readonly #random: Random;
+  protected readonly random: Random;
 
-  constructor(setup: LearnerSetup<SACTraining>) {
+  constructor(setup: LearnerSetup<Training>) {
     super(setup);
     const { built, config, seed } = setup;
     this.#choices = built.actionSpace instanceof Discrete ? built.actionSpace.n : undefined;
-    this.#random = new Random(seed, "actions of the learner");
+    this.random = new Random(seed, "actions of the learner");
     const make = (): Critics =>
       withRandom(new Random(seed, "critics"), () => new Critics(built, { count: config.twinQ ? 2 : 1, choices: this.#choices }));
-    this.#critics = make();
+    this.critics = make();
     this.#target = make();
     this.#temperature = new Temperature(config.initialAlpha);
-    this.own("critics", this.#critics);
-    this.targetOf("target", this.#target, this.#critics);
+    this.own("critics", this.critics);
+    this.targetOf("target", this.#target, this.critics);
     this.own("temperature", this.#temperature);
     const options = { eps: config.adamEpsilon };
     this.#optimizers = {
       actor: this.optimizerOf("actor", built.module, options),
-      critics: this.optimizerOf("criticsOptimizer", this.#critics, options),
+      critics: this.optimizerOf("criticsOptimizer", this.critics, options),
       alpha: this.optimizerOf("alpha", this.#temperature, options),
     };
     const size = this.#choices === undefined ? (built.distribution.actions.size as number) : 0;
@@ -119,13 +131,11 @@ export class SACLearner extends ReplayLearner<SACTraining> {
     alpha.lr = scheduled(this.config.alphaLr, envSteps);
     const targets = noGrad(() => this.#targets(batch));
     const values = this.#valuesOf(batch);
-    const criticLoss = values
-      .map((each) => each.huberLoss(targets, { reduction: "none" }).mul(batch.weights).mean())
-      .reduce((a, b) => a.add(b));
+    const criticLoss = this.criticLoss(values, targets, batch);
     this.descend(criticLoss, critics);
     this.log("qfLoss", criticLoss);
     this.log("qfMean", (values[0] as Tensor).mean());
-    const entropy = frozen(this.#critics, () => this.#improveActor(batch, actor));
+    const entropy = frozen(this.critics, () => this.#improveActor(batch, actor));
     const { logAlpha } = this.#temperature;
     const alphaLoss = logAlpha.mul(entropy - this.#targetEntropy).sum();
     this.descend(alphaLoss, alpha);
@@ -137,21 +147,36 @@ export class SACLearner extends ReplayLearner<SACTraining> {
     return noGrad(() => priorities(values, targets));
   }
 
+  /** The loss of the critics, whose values of the batch's actions are given. */
+  protected criticLoss(values: readonly Tensor[], targets: Tensor, { weights }: ReplayLossBatch): Tensor {
+    return values.map((each) => each.huberLoss(targets, { reduction: "none" }).mul(weights).mean()).reduce((a, b) => a.add(b));
+  }
+
   #valuesOf({ obs, actions, rows }: ReplayLossBatch): Tensor[] {
-    if (this.#choices === undefined) return this.#critics.forward(obs, actionTensor(actions, rows));
-    return this.#critics.forward(obs).map((values) => values.gather(actions));
+    if (this.#choices === undefined) return this.critics.forward(obs, actionTensor(actions, rows));
+    return this.critics.forward(obs).map((values) => values.gather(actions));
   }
 
   #targets({ nextObs, rewards, discounts }: ReplayLossBatch): Tensor {
-    const { actions, logp } = this.#draw(nextObs);
-    const values = least(this.#target.forward(nextObs, actions)).sub(logp.mul(this.#temperature.alpha));
+    const { actions, logp } = this.draw(nextObs);
+    const values = this.nextValues(least(this.#target.forward(nextObs, actions)), logp);
     return rewards.add(discounts.mul(this.#expected(values, logp)));
   }
 
+  /** The values of the policy's next actions, with what their entropy is worth. */
+  protected nextValues(values: Tensor, logp: Tensor): Tensor {
+    return values.sub(logp.mul(this.#temperature.alpha));
+  }
+
+  /** The worth of the policy's actions, which the actor increases. */
+  protected actorValues({ obs }: ReplayLossBatch, { actions }: PolicyDraw): Tensor {
+    return least(this.critics.forward(obs, actions));
+  }
+
   /** @returns the policy's entropy, by the draw */
-  #improveActor({ obs }: ReplayLossBatch, optimizer: Adam): number {
-    const { actions, logp } = this.#draw(obs);
-    const cost = logp.mul(this.#temperature.alpha).sub(least(this.#critics.forward(obs, actions)));
+  #improveActor(batch: ReplayLossBatch, optimizer: Adam): number {
+    const { actions, logp } = this.draw(batch.obs);
+    const cost = logp.mul(this.#temperature.alpha).sub(this.actorValues(batch, { actions, logp }));
     const loss = this.#expected(cost, logp).mean();
     this.descend(loss, optimizer);
     this.log("policyLoss", loss);
@@ -160,11 +185,12 @@ export class SACLearner extends ReplayLearner<SACTraining> {
     return entropy;
   }
 
-  #draw(obs: Tensor): PolicyDraw {
+  /** Draws the policy's actions. */
+  protected draw(obs: Tensor): PolicyDraw {
     const { actionDistInputs } = this.built.module.forwardTrain({ obs });
     if (actionDistInputs === undefined) throw new RLError("Cannot learn: forward() of the module returned no actionDistInputs");
     if (this.#choices !== undefined) return { actions: undefined, logp: actionDistInputs.logSoftmax() };
-    const { value, logp } = squashedNormal(actionDistInputs).rsample(this.#random);
+    const { value, logp } = squashedNormal(actionDistInputs).rsample(this.random);
     return { actions: value, logp };
   }
 
@@ -174,11 +200,11 @@ export class SACLearner extends ReplayLearner<SACTraining> {
   }
 
   protected override get extra(): LearnerState["data"] {
-    return { draws: this.#random.getState() };
+    return { draws: this.random.getState() };
   }
 
   protected override set extra({ draws }: LearnerState["data"]) {
-    this.#random.setState(draws as RandomState);
+    this.random.setState(draws as RandomState);
   }
 }
 

@@ -22,6 +22,7 @@ import { checkMasks } from "../modules/masked-module.ts";
 import { type BuiltModule, buildModule, type ModuleSpec } from "../modules/module-spec.ts";
 import { DEFAULT_MODULE_ID, type PolicyTable } from "../modules/policy-mapping.ts";
 import { actionInputs } from "../modules/rl-module.ts";
+import { EpisodeRecorder, type RecordedEpisode } from "../offline/episodes/episode-recorder.ts";
 import { type ColumnData, columnLayout } from "../spaces/columns.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 import { type Fragment, FragmentWriter, SEQUENCE_END } from "../sequences/fragment.ts";
@@ -42,6 +43,8 @@ export interface RunnerSpec {
   readonly callbacks?: RunnerCallbackSource | undefined;
   /** The learner that works on samples here; `undefined` where the runner only samples. */
   readonly learning?: RunnerLearning | undefined;
+  /** Whether samples have the episodes that ended, for `output`. */
+  readonly isRecorded?: boolean | undefined;
 }
 
 /** The weights of modules, by id. */
@@ -93,6 +96,8 @@ export interface Sample {
   readonly logged?: readonly LoggedValues[];
   /** By episode; `undefined` where the environment has one agent. */
   readonly agents?: readonly (readonly AgentReturn[])[];
+  /** The episodes that ended, where they are recorded. */
+  readonly recorded?: readonly RecordedEpisode[] | undefined;
 }
 
 /** Everything from which a runner goes on as if it had not stopped, in JSON. */
@@ -137,6 +142,7 @@ export class EnvRunner implements Runner {
   readonly #statesBefore: Float32Array;
   readonly #events: EpisodeEvents;
   readonly #checks: VectorChecks | undefined;
+  readonly #recorder: EpisodeRecorder | undefined;
   #isBegun = false;
 
   /** @throws EnvironmentError where the environments cannot be made */
@@ -163,6 +169,7 @@ export class EnvRunner implements Runner {
     this.#envActions = columnLayout(this.env.actionSpace).allocate(numEnvs);
     this.#logp = new Float32Array(numEnvs);
     this.#events = new EpisodeEvents({ ...spec, env: this.env });
+    this.#recorder = spec.isRecorded === true ? new EpisodeRecorder(this.env, this.built, numEnvs) : undefined;
   }
 
   setWeights(weights: Weights): void {
@@ -195,6 +202,7 @@ export class EnvRunner implements Runner {
       const stepped = this.env.step(this.#envActions);
       const result = isThenable(stepped) ? await stepped : stepped;
       this.#checks?.step(result);
+      this.#recorder?.take(result, { ...this.#acted, explore, exploration }, { ended: this.#ended });
       this.#take(result, writer, over);
       if (this.#events.isWaiting) await this.#events.settle();
       if (performance.now() - breathedAt < BREATH_MS) continue;
@@ -212,7 +220,12 @@ export class EnvRunner implements Runner {
       steps: fragment.rows,
       returns: Float64Array.from(episodes, (episode) => episode.return),
       lengths: Int32Array.from(episodes, ({ length }) => length),
+      recorded: this.#recorder?.finished(),
     };
+  }
+
+  get #acted(): { actions: NumericArray; envActions: ColumnData; logp: Float32Array } {
+    return { actions: this.#actions, envActions: this.#envActions, logp: this.#logp };
   }
 
   /** Resets all environments, once. */
@@ -224,6 +237,7 @@ export class EnvRunner implements Runner {
     this.#checks?.reset(result);
     const { observations, infos } = result;
     this.#observer.begin(observations, this.#obs);
+    this.#recorder?.begin(observations);
     for (let env = 0; env < this.#spec.numEnvs; env += 1) this.#events.begin(env, infos[env]);
     this.#isBegun = true;
   }

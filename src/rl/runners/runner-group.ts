@@ -29,6 +29,8 @@ import { RunnerActor } from "./runner-actor.ts";
 interface GroupOptions {
   /** 0: this process samples. */
   readonly numEnvRunners: number;
+  /** Whether anybody samples at all. */
+  readonly isSampling: boolean;
   readonly numCpusPerEnvRunner: number;
   readonly sampleTimeoutMs: number;
   readonly restartFailedEnvRunners: boolean;
@@ -62,7 +64,7 @@ export class RunnerGroup {
   /** Starts the runners. @throws EnvironmentError where the environments of this process cannot be made */
   constructor(options: GroupOptions) {
     this.#options = options;
-    if (options.numEnvRunners === 0) this.#local = makeRunner(options.specOf(0));
+    if (options.numEnvRunners === 0 && options.isSampling) this.#local = makeRunner(options.specOf(0));
     for (let place = 0; place < options.numEnvRunners; place += 1)
       this.#slots.push({ place, handle: this.#start(place), failures: 0, pause: undefined });
   }

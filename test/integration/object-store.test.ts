@@ -8,7 +8,7 @@ import { runInNewContext } from "node:vm";
 import { get, type ObjectRef, put, remote, terminate } from "shoal";
 import { beforeEach, describe, expect, test } from "vitest";
 import { sharedMemory } from "../../src/runtime/os/shared-memory.ts";
-import { collectGarbage, driverRuntime, isAlive, storeUsedBytes, until, useSession } from "./session.ts";
+import { collectGarbage, driverRuntime, isAlive, shoalProcesses, storeUsedBytes, until, useSession } from "./session.ts";
 
 const LARGE = 1_000_000;
 const MEGABYTE = 1_000_000;
@@ -310,3 +310,28 @@ function sizeOf(folder: string): number {
     0,
   );
 }
+
+class Reader {
+  async read(box: { ref: ObjectRef<Uint8Array> }): Promise<number> {
+    return (await box.ref)[LARGE - 1] as number;
+  }
+  make(value: number): { ref: ObjectRef<Uint8Array> } {
+    return { ref: put(new Uint8Array(LARGE).fill(value)) };
+  }
+}
+
+test("a stored object is read through a ref inside a value without a question: the daemon may stand still", async () => {
+  const reader = remote(Reader).remote();
+  const own = put(new Uint8Array(LARGE).fill(3));
+  const made = await reader.make.remote(5);
+  // The worker has handed the object over to the daemon before.
+  expect((await made.ref)[0]).toBe(5);
+  expect(await reader.read.remote({ ref: put(new Uint8Array(LARGE).fill(1)) })).toBe(1);
+  const [daemon = 0] = shoalProcesses({ kind: "daemon" });
+  process.kill(daemon, "SIGSTOP");
+  try {
+    expect(await reader.read.remote({ ref: own })).toBe(3);
+  } finally {
+    process.kill(daemon, "SIGCONT");
+  }
+});

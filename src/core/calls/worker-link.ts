@@ -10,7 +10,7 @@ import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
 import { InFlightBorrows } from "../../runtime/objects/in-flight-borrows.ts";
 import { TELL_HELD_EVERY } from "../../runtime/objects/limits.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
-import { NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
+import { NO_BYTES, type Payload, PayloadReader, payloadParts } from "../../runtime/objects/payload.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../../runtime/wire/frame.ts";
 import type { DeclinedHeader } from "../../runtime/wire/declined-header.ts";
@@ -227,8 +227,8 @@ export class WorkerLink {
       target: number,
       shape: record.shape,
       sequenceHigh: Math.floor(record.sequence / CALL_ID_RANGE),
-      args: payloadHeader(args),
-      deps: deps.map(payloadHeader),
+      args: this.#held.headerOf(args),
+      deps: deps.map((payload) => this.#held.headerOf(payload)),
       numReturns: record.numReturns,
       name: record.name,
       actorId: record.actor,

@@ -7,10 +7,12 @@
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { ObjectTable } from "./object-table.ts";
-import type { Payload } from "./payload.ts";
+import type { PayloadHeader, WireLocation } from "../wire/messages.ts";
+import { PLACES_MAX } from "./limits.ts";
+import { type Payload, payloadHeader } from "./payload.ts";
 
 interface InFlightBorrowsOptions {
-  table: Pick<ObjectTable, "holdFor" | "heldEnded" | "storeLinkEnded" | "flushChannel">;
+  table: Pick<ObjectTable, "placeOf" | "holdFor" | "heldEnded" | "storeLinkEnded" | "flushChannel">;
   receiverId: ProcessId;
   /** The caller's number of the link, negative for its calls; undefined where both ends are one process. */
   link: number | undefined;
@@ -41,6 +43,22 @@ export class InFlightBorrows {
     if (this.storedLink !== undefined && payloads.some(({ refs, stored }) => refs.length > 0 || stored !== undefined))
       this.#table.flushChannel();
     return held === undefined ? {} : { held };
+  }
+
+  /**
+   * The header of a payload that is about to leave, with the places of the refs inside. Places are those of this moment: a payload that is kept would name
+   * places whose pages others have by the time that it is sent again.
+   */
+  headerOf(payload: Payload): PayloadHeader {
+    const header = payloadHeader(payload);
+    const { refs } = payload;
+    if (refs.length === 0 || refs.length > PLACES_MAX) return header;
+    const places: [number, WireLocation][] = [];
+    for (const [index, { id }] of refs.entries()) {
+      const place = this.#table.placeOf(id);
+      if (place !== undefined) places.push([index, place]);
+    }
+    return places.length === 0 ? header : { ...header, places };
   }
 
   #hold(payloads: readonly Payload[]): number | undefined {

@@ -57,6 +57,8 @@ export const DEDICATED_FIT = 2;
 /** Longer than the collector needs to find objects that a loop of puts dropped. Recycled pages are five times as fast as fresh ones. */
 export const EMPTY_ARENA_KEPT_MS = 5000;
 
+/** Refs inside a value of which the message says where their objects lie. With more of them, a reader asks for those that it needs. */
+export const PLACES_MAX = 64;
 /** Ids of objects in one message, well below the size of a frame: one object may hold a hundred thousand refs. */
 export const IDS_IN_MESSAGE_MAX = 20_000;
 /** How many messages with holds are read before the daemon is told. */

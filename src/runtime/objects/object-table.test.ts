@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { IdSource, type JobId, type ObjectId, type ProcessId } from "../base/ids.ts";
-import type { StoredHeader } from "../wire/messages.ts";
+import type { StoredHeader, WireLocation } from "../wire/messages.ts";
 import { type ContainedRef, inBandPayload, type Payload } from "./payload.ts";
 import { ObjectTable, type RefChannel } from "./object-table.ts";
 
@@ -77,4 +77,31 @@ test("an object that is discarded and that nobody waits for gives all of its hol
       [INNER.id, 1],
     ]),
   );
+});
+
+const PLACE: WireLocation = ["arena-1", 0, 100, "memory"];
+
+test("a ref that comes with its object's place has its value at once, and is told on with it", () => {
+  const { table, released } = newTable();
+  const entry = table.receive({ ...OUTER, place: PLACE });
+  expect([entry.state, entry.payload?.stored?.location, table.placeOf(OUTER.id)]).toEqual(["ready", PLACE, PLACE]);
+  table.unpin(entry);
+  expect(released).toEqual(new Map([[OUTER.id, 1]]));
+  expect(table.placeOf(OUTER.id)).toBe(undefined);
+});
+
+test("a ref that was here before waits on for its owner's word: its object may have been lost from the place that comes", () => {
+  const { table } = newTable();
+  const entry = table.receive(OUTER);
+  expect(table.receive({ ...OUTER, place: PLACE })).toBe(entry);
+  expect(entry.state).toBe("pending");
+});
+
+test("an object that holds refs, or is no plain value, has no place for others: they need more than its bytes", () => {
+  const { table } = newTable();
+  const { stored, payload } = storedPayload();
+  table.receiveStored(stored, payload);
+  expect(table.placeOf(OUTER.id)).toBe(undefined);
+  table.receiveStored({ ...stored, ...INNER }, { ...payload, refs: [], graph: true });
+  expect(table.placeOf(INNER.id)).toBe(undefined);
 });

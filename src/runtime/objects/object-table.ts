@@ -12,7 +12,7 @@ import { type IdSource, type NodeTag, nodeTagOf, type ObjectId, type ProcessId }
 import type { StoredHeader, WireLocation } from "../wire/messages.ts";
 import { KNOWN_VALUE_BYTES_MAX } from "./limits.ts";
 import { type HandleToken, ObjectEntry } from "./object-entry.ts";
-import type { ContainedRef, Payload } from "./payload.ts";
+import { type ContainedRef, type Payload, storedPayload } from "./payload.ts";
 
 /** The table's messages to the daemon, which are batched and never awaited. */
 export interface RefChannel {
@@ -255,6 +255,14 @@ export class ObjectTable {
     this.#channel.heldRead(read);
   }
 
+  /** Where another process reads an object without a question: its bytes are in the store, and are all that a reader needs. True while the object is held. */
+  placeOf(id: ObjectId): WireLocation | undefined {
+    const entry = this.#published.get(id);
+    if (entry?.state !== "ready" || entry.payload === undefined) return undefined;
+    const { stored, graph, refs, definitions } = entry.payload;
+    return graph || refs.length > 0 || definitions.length > 0 ? undefined : stored?.location;
+  }
+
   /** The value of a settled entry as it is sent to another process; bytes in the store need a published owner. */
   payloadFor(entry: ObjectEntry): Payload {
     const payload = this.#payloadOf(entry);
@@ -272,6 +280,8 @@ export class ObjectTable {
       entry.owner = ref.owner;
       entry.tracked = true;
       this.#published.set(ref.id, entry);
+      // An entry that was here before may know better: its object may have been lost from there, and be made again.
+      if (ref.place !== undefined) entry.settlePayload(storedPayload({ id: ref.id, owner: ref.owner, location: ref.place }));
     }
     entry.holds += 1;
     entry.pins += 1;

@@ -6,11 +6,13 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
-import type { PayloadHeader, StoredHeader } from "../wire/messages.ts";
+import type { PayloadHeader, StoredHeader, WireLocation } from "../wire/messages.ts";
 
 export interface ContainedRef {
   readonly id: ObjectId;
   readonly owner: ProcessId;
+  /** In a message that came: where the object lay in the store when the message left, held for its receiver. */
+  readonly place?: WireLocation;
 }
 
 export interface Payload {
@@ -41,6 +43,11 @@ export function inBandPayload(inBand: Uint8Array, flags: { graph: boolean; error
   };
 }
 
+/** A value whose bytes are in the store, and nothing else. */
+export function storedPayload(stored: StoredHeader): Payload {
+  return { inBand: NO_BYTES, buffers: NO_BUFFERS, graph: false, error: false, definitions: NO_DEFINITIONS, refs: NO_REFS, stored };
+}
+
 /** Returns the size of the value in bytes, in memory or in the store. */
 export function payloadSize(payload: Payload): number {
   let size = payload.stored === undefined ? payload.inBand.length : payload.stored.location[2];
@@ -64,6 +71,15 @@ export function payloadParts(payload: Payload): Uint8Array[] {
   return [payload.inBand, ...payload.buffers];
 }
 
+function refsOf({ refs, places }: PayloadHeader): readonly ContainedRef[] {
+  if (places === undefined) return refs.map(([id, owner]) => ({ id, owner }));
+  const placeOf = new Map(places);
+  return refs.map(([id, owner], index) => {
+    const place = placeOf.get(index);
+    return place === undefined ? { id, owner } : { id, owner, place };
+  });
+}
+
 /** Cuts payloads out of one body, one after the other. The parts are views of the body unless `copy` is set. */
 export class PayloadReader {
   readonly #body: Uint8Array;
@@ -82,7 +98,7 @@ export class PayloadReader {
       graph: header.graph,
       error: header.error,
       definitions: header.definitions,
-      refs: header.refs.map(([id, owner]) => ({ id, owner })),
+      refs: refsOf(header),
       stored: header.stored,
     };
   }

@@ -312,6 +312,8 @@ export const payload = named(
     definitions: list(text),
     /** References inside the value: each is held for the receiver by the sender. */
     refs,
+    /** Where objects of `refs` lie in the store, by their numbers there: their receiver reads them without a question. */
+    places: optional(list(tuple(count, location))),
     /** The value is in the store instead of in the body; the object is held for the receiver too. */
     stored: orUndefined(stored),
   }),

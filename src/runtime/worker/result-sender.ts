@@ -8,7 +8,7 @@ import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { nameUnsent } from "../closure/capture.ts";
 import type { InFlightBorrows } from "../objects/in-flight-borrows.ts";
 import type { LostObject } from "../objects/lost-object.ts";
-import { type Payload, payloadHeader, payloadParts } from "../objects/payload.ts";
+import { type Payload, payloadParts } from "../objects/payload.ts";
 import type { EncodedMessage, ValueCodec } from "../objects/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { FRAME_FLAG } from "../wire/frame.ts";
@@ -104,7 +104,7 @@ export class ResultSender {
     const returns: PayloadHeader[] = [];
     const parts: Uint8Array[] = [];
     for (const payload of payloads) {
-      returns.push(payloadHeader(payload));
+      returns.push(this.#held.headerOf(payload));
       parts.push(...payloadParts(payload));
     }
     this.#connection.send(MESSAGE.RESULT, { durationUs, returns, ...held }, { callId, parts });

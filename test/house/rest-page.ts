@@ -38,6 +38,7 @@ export function restPage(): string {
     metrics: nobody,
     overview: nobody,
     jobs: nobody,
+    packages: nobody,
     page: nobody,
   });
   const rows = routes.map(({ method, path, role, summary }) => `| \`${method} ${path}\` | ${role} | ${summary} |`);

@@ -2,14 +2,14 @@
  * Tests submitted jobs on a real cluster, from the request to the exit code: the client, the commands, and Ray's REST. They are stopped,
  * have wrong ids, and lose the dashboard and the node.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { JobClient } from "shoal/jobs";
 import { isAlive, until } from "./session.ts";
 import { useShoal } from "./shoal-program.ts";
 
-const { folder, run, startHead, pidOf } = useShoal({}, { endsAfterAll: true });
+const { folder, run, startHead, pidOf, program } = useShoal({}, { endsAfterAll: true });
 
 let origin: string;
 let token: string;
@@ -77,15 +77,15 @@ describe("a job", () => {
   });
 
   test("is a program of the cluster, with its variables and without secrets", async () => {
-    const program = join(folder, "program.mjs");
+    const file = join(folder, "program.mjs");
     const shoal = JSON.stringify(new URL("../../dist/index.js", import.meta.url).href);
     writeFileSync(
-      program,
+      file,
       `import { init, remote, shutdown } from ${shoal}; await init();
        const f = remote(function f(x) { return process.env.TEAM + x; });
        console.log(await f.remote(3)); await shutdown();`,
     );
-    const id = await client.submitJob({ entrypoint: `${process.execPath} ${program}; env`, runtimeEnv: { envVars: { TEAM: "hidden7" } } });
+    const id = await client.submitJob({ entrypoint: `${process.execPath} ${file}; env`, runtimeEnv: { envVars: { TEAM: "hidden7" } } });
     const job = await ended(id);
     const log = await client.getJobLogs(id);
     expect(log.split("\n")[0]).toBe("hidden73");
@@ -122,6 +122,60 @@ describe("a job", () => {
     await client.submitJob({ submissionId: "again", entrypoint: "echo second" });
     await ended("again");
     expect(await client.getJobLogs("again")).toBe("second\n");
+  });
+});
+
+describe("a program", () => {
+  test("that nobody submitted is listed, and cannot be stopped; one of a job names the job", async () => {
+    const own = (await program(
+      `import { getRuntimeContext, init, shutdown } from "shoal"; await init({ address: "auto" });
+       console.log(JSON.stringify(getRuntimeContext().jobId)); await shutdown();`,
+    )) as string;
+    const row = (await client.listJobs()).find(({ jobId }) => jobId === own);
+    expect(row).toMatchObject({ type: "DRIVER", submissionId: undefined, status: "SUCCEEDED" });
+    expect((await ask("GET", `/api/jobs/${own}`)).status).toBe(200);
+    const refused = await ask("POST", `/api/jobs/${own}/stop`);
+    expect([refused.status, await refused.text()]).toEqual([400, "Can only stop submission type jobs"]);
+    const submitted = (await client.listJobs()).find(({ jobId, type }) => type === "SUBMISSION" && jobId !== undefined);
+    expect(await (await ask("GET", `/api/jobs/${submitted?.jobId}`)).json()).toMatchObject({ submission_id: submitted?.submissionId });
+    expect((await client.listJobs()).filter(({ jobId }) => jobId === submitted?.jobId).length).toBe(1);
+  });
+});
+
+describe("a working directory", () => {
+  test("travels once, and each job has a copy of its own that goes with the job", async () => {
+    const project = join(folder, "project");
+    mkdirSync(join(project, "node_modules"), { recursive: true });
+    writeFileSync(join(project, "data.txt"), "from the folder\n");
+    writeFileSync(join(project, "node_modules", "large.js"), "x");
+    const entrypoint = "pwd; ls; cat data.txt; echo more >> data.txt";
+    const ids = [];
+    for (const submissionId of ["dir1", "dir2"])
+      ids.push(await client.submitJob({ submissionId, entrypoint, runtimeEnv: { workingDir: project } }));
+    for (const id of ids) {
+      expect(await ended(id)).toMatchObject({ status: "SUCCEEDED" });
+      const [place, ...rest] = (await client.getJobLogs(id)).trimEnd().split("\n");
+      expect(rest).toEqual(["data.txt", "from the folder"]);
+      await until(() => !existsSync(place as string), "the copy to be removed");
+    }
+    const { runtimeEnv } = await client.getJobInfo("dir1");
+    const [, name] = /^gcs:\/\/(_shoal_pkg_[0-9a-f]{40}\.zip)$/.exec(runtimeEnv["working_dir"] as string) ?? [];
+    expect((await ask("GET", `/api/packages/gcs/${name}`)).status).toBe(200);
+    expect((await ask("GET", `/api/packages/gcs/${name}`, undefined, viewToken)).status).toBe(403);
+  });
+
+  test("that is damaged, has a wrong name or was not sent is refused", async () => {
+    const put = (path: string, body: string): Promise<Response> => ask("PUT", path, body);
+    const bad = await put("/api/packages/gcs/_ray_pkg_00ff.zip", "PK nonsense");
+    expect([bad.status, await bad.text()]).toEqual([400, expect.stringContaining("it is no zip archive")]);
+    expect((await ask("GET", "/api/packages/gcs/_ray_pkg_00ff.zip")).status).toBe(404);
+    for (const path of ["gcs/x.zip", "s3/_ray_pkg_00ff.zip", "gcs/_ray_pkg_zz.zip", "gcs/_ray_pkg_00ff.zip.size"])
+      expect([path, (await put(`/api/packages/${path}`, "x")).status]).toEqual([path, 400]);
+    for (const working_dir of ["gcs://_ray_pkg_00ff.zip", "/etc", "https://example.com/a.zip", "gcs://../x.zip"])
+      expect([working_dir, (await ask("POST", "/api/jobs/", { entrypoint: "ls", runtime_env: { working_dir } })).status]).toEqual([
+        working_dir,
+        400,
+      ]);
   });
 });
 

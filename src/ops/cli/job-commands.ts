@@ -29,6 +29,7 @@ Ctrl-C leaves the job running, except with --stop-on-interrupt.
   options: {
     "submission-id": { valueName: "ID", help: "letters, digits, . _ and - (default: a new one)" },
     env: { valueName: "NAME=VALUE", isList: true, help: "a variable for the command and its tasks; may be given several times" },
+    "working-dir": { valueName: "FOLDER", help: "files that travel with the job, which runs in a copy of the folder" },
     "runtime-env": { valueName: "FILE", help: 'a file with the runtime environment as JSON: { "envVars": { ... } }' },
     "runtime-env-json": { valueName: "JSON", help: "the same as a text" },
     "metadata-json": { valueName: "JSON", help: "texts by name, which the cluster keeps with the job" },
@@ -156,6 +157,7 @@ function entrypointOf(words: readonly string[]): string {
 
 function runtimeEnvOf(options: {
   readonly env: readonly string[];
+  readonly "working-dir": string | undefined;
   readonly "runtime-env": string | undefined;
   readonly "runtime-env-json": string | undefined;
 }): SubmitJobOptions["runtimeEnv"] {
@@ -163,16 +165,17 @@ function runtimeEnvOf(options: {
   if (file !== undefined && json !== undefined)
     throw new UsageError("Cannot run shoal job submit: --runtime-env and --runtime-env-json exclude each other.");
   const given = json !== undefined ? objectOf("--runtime-env-json", json) : file !== undefined ? objectOf(file, readTextFile(file)) : {};
-  const unknown = Object.keys(given).find((key) => key !== "envVars" && key !== "env_vars");
+  const unknown = Object.keys(given).find((key) => !["envVars", "env_vars", "workingDir", "working_dir"].includes(key));
   if (unknown !== undefined)
-    throw new UsageError(`Cannot run shoal job submit: the runtime environment of a job has envVars: received ${unknown}.`);
+    throw new UsageError(`Cannot run shoal job submit: the runtime environment of a job has envVars and workingDir: received ${unknown}.`);
+  const workingDir = options["working-dir"] ?? (given["workingDir"] as string | undefined) ?? (given["working_dir"] as string | undefined);
   const envVars = { ...((given["envVars"] ?? given["env_vars"]) as Record<string, string> | undefined) };
   for (const text of options.env) {
     const at = text.indexOf("=");
     if (at < 1) throw new UsageError(`Cannot run shoal job submit: --env takes NAME=VALUE: received ${text}.`);
     envVars[text.slice(0, at)] = text.slice(at + 1);
   }
-  return { envVars };
+  return { envVars, workingDir };
 }
 
 function objectOf(what: string, text: string): Record<string, unknown> {

@@ -82,18 +82,18 @@ export async function askHttp(
   { url, token }: HttpPlace,
   method: "GET" | "POST" | "DELETE" | "PUT",
   path: string,
-  body?: object,
+  body?: object | Uint8Array,
 ): Promise<unknown> {
-  const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) };
-  const response = await fetch(`${url}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }).catch(
-    (cause: Error) => {
-      throw new ShoalError(`Cannot reach ${url}: ${messageOfFetch(cause)}.`, {
-        reason: messageOfFetch(cause),
-        hint: "See `shoal status`.",
-        cause,
-      });
-    },
-  );
+  const isJson = body !== undefined && !(body instanceof Uint8Array);
+  const headers = { authorization: `Bearer ${token}`, ...(isJson ? { "content-type": "application/json" } : {}) };
+  const sent = body === undefined ? {} : { body: body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body) };
+  const response = await fetch(`${url}${path}`, { method, headers, ...sent }).catch((cause: Error) => {
+    throw new ShoalError(`Cannot reach ${url}: ${messageOfFetch(cause)}.`, {
+      reason: messageOfFetch(cause),
+      hint: "See `shoal status`.",
+      cause,
+    });
+  });
   const text = await response.text();
   if (!response.ok)
     throw new ShoalError(text === "" ? `${url} refuses with status ${response.status}.` : text, {

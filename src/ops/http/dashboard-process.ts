@@ -5,6 +5,7 @@
  * the cluster, so the supervisor may start another one at the same port at any time.
  */
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { formatAddress, formatNetworkAddress } from "../../runtime/os/network/network-address.ts";
 import { ownAddresses } from "../../runtime/os/network/reach.ts";
@@ -19,6 +20,7 @@ import { LogReader } from "../state/log-reader.ts";
 import { clusterToken, HttpTokens } from "./access/http-token-check.ts";
 import { LoginCodes } from "./access/login-codes.ts";
 import { HttpServer } from "./http-server.ts";
+import { PackageStore } from "./package-store.ts";
 import { JobService } from "./job-service.ts";
 import { DASHBOARD_PORT } from "./limits.ts";
 import { PageFiles } from "./page-files.ts";
@@ -71,6 +73,7 @@ const routes = routeTable({
   metrics,
   overview: new OverviewReader({ ask: (type, header, options) => link.ask(type, header, options), state: reader, metrics }),
   jobs: new JobService(link, headAddress),
+  packages: new PackageStore(join(directory, "packages")),
   logs: new LogReader((type, header, options) => link.request(type, header, options), reader),
   page: new PageFiles(pageFolder()),
 });

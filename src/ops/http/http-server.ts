@@ -18,6 +18,7 @@ import {
   CONNECTIONS_MAX,
   HTTP_HEADER_BYTES_MAX,
   JSON_BYTES_MAX,
+  PACKAGE_WITHIN_MS,
   REFUSED_BODY_MS,
   REQUEST_WITHIN_MS,
   REQUESTS_MAX,
@@ -67,7 +68,8 @@ export class HttpServer {
     const settings = {
       maxHeaderSize: HTTP_HEADER_BYTES_MAX,
       headersTimeout: REQUEST_WITHIN_MS,
-      requestTimeout: REQUEST_WITHIN_MS,
+      // A package may take long. Other bodies are bounded where they are read.
+      requestTimeout: PACKAGE_WITHIN_MS,
       connectionsCheckingInterval: REQUEST_WITHIN_MS / 6,
     };
     const serve = (request: IncomingMessage, response: ServerResponse): void => void this.#serve(request, response);
@@ -189,6 +191,7 @@ export class HttpServer {
       role: caller.role,
       host: request.headers.host ?? "",
       text: () => readText(request),
+      body: request,
       json: async () => parseObject(await readText(request)),
       signal,
     };
@@ -248,10 +251,18 @@ async function readText(request: IncomingMessage): Promise<string> {
   if (Number(request.headers["content-length"] ?? 0) > JSON_BYTES_MAX) throw tooLarge();
   const pieces: Buffer[] = [];
   let size = 0;
-  for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += piece.byteLength;
-    if (size > JSON_BYTES_MAX) throw tooLarge();
-    pieces.push(piece);
+  const timer = setTimeout(() => request.destroy(), REQUEST_WITHIN_MS);
+  try {
+    for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += piece.byteLength;
+      if (size > JSON_BYTES_MAX) throw tooLarge();
+      pieces.push(piece);
+    }
+  } catch (error) {
+    if (error instanceof HttpError) throw error;
+    throw new HttpError(408, "Cannot read the body: its client has gone, or was too slow");
+  } finally {
+    clearTimeout(timer);
   }
   return Buffer.concat(pieces).toString("utf8");
 }

@@ -31,13 +31,15 @@ export class JobService {
   }
 
   /** Resolves with the id once the job is kept. @throws HttpError 409 for a taken id */
-  async submit({ id = newSubmissionId(), entrypoint, metadata, envVars, workingDirectory }: Submission): Promise<string> {
+  async submit(submission: Submission, packageFolder: string | undefined): Promise<string> {
+    const { id = newSubmissionId(), entrypoint, metadata, envVars, workingDirectory } = submission;
     const request = {
       entrypoint,
       metadata,
       envVars,
       address: this.#headAddress,
       ...(workingDirectory === undefined ? {} : { workingDirectory }),
+      ...(packageFolder === undefined ? {} : { packageFolder }),
     };
     await this.#ask("submit", { id, key: randomBytes(16).toString("hex"), node: await this.#link.node(), request });
     return id;

@@ -58,3 +58,15 @@ export const JOB_LOOK_EVERY_MS_MIN = 30;
 export const JOB_LOOK_EVERY_MS_MAX = 250;
 /** Time for which the head or a node may be away before a followed log breaks off. */
 export const JOB_AWAY_MS_MAX = 60_000;
+/** Bytes of a package with a working directory, as it is sent. */
+export const PACKAGE_BYTES_MAX = 524_288_000;
+/** Time in which a package is here. */
+export const PACKAGE_WITHIN_MS = 600_000;
+/** Packages that are received at once; further ones are refused with 503. */
+export const PACKAGES_RECEIVED_MAX = 4;
+/** Bytes of all packages, unpacked. */
+export const PACKAGES_BYTES_MAX = 5_368_709_120;
+/** A package that was used within this time stays: its job may not have begun. */
+export const PACKAGE_USED_MS = 3_600_000;
+/** Programs that nobody submitted in a list of jobs. */
+export const DRIVERS_LISTED_MAX = 1_000;

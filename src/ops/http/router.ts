@@ -4,6 +4,7 @@
  * Paths are matched as they arrive and are never normalized: encoded slashes, dots, backslashes and NUL are of no route. The table also
  * makes `/api/openapi.json` and docs/rest.md, so a route without a description cannot exist. Pure.
  */
+import type { Readable } from "node:stream";
 import type { HttpAnswer } from "./http-answers.ts";
 
 /** `free`: without a token. `view`: with any token. `admin`: with one that may change the cluster or run code there. */
@@ -22,6 +23,8 @@ export interface RouteRequest {
   text(): Promise<string>;
   /** Parses the body. @throws HttpError 400 for a body that is no JSON object, 413 */
   json(): Promise<Readonly<Record<string, unknown>>>;
+  /** The body as it comes, for a handler that bounds it. */
+  readonly body: Readable;
   /** Ends when the client has gone. */
   readonly signal: AbortSignal;
 }

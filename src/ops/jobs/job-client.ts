@@ -4,6 +4,9 @@
  * Each call is one request. A submission is kept before its call resolves, so a client that ends then changes nothing. Ids are checked
  * before they become part of a path.
  */
+import type { ShoalError } from "../../runtime/base/errors.ts";
+import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "../../runtime/environment/limits.ts";
+import { packZip } from "../../runtime/os/files/zip-file.ts";
 import { askHttp, type HttpPlace, httpPlaceOf } from "../connection/http-place.ts";
 import type { JobDetails, JobStatus } from "./job-details.ts";
 import { isSubmissionId } from "./job-request.ts";
@@ -17,10 +20,15 @@ export interface JobClientOptions {
   readonly token?: string | undefined;
 }
 
-/** Variables for the entry point of a job and for its tasks. */
+/** Files and variables for the entry point of a job and for its tasks. */
 export interface JobRuntimeEnv {
   /** Texts by name. The cluster shows their values to nobody. */
   readonly envVars?: Readonly<Record<string, string>> | undefined;
+  /**
+   * A folder whose files travel with the job, as its `.gitignore` and `.shoalignore` say, without `node_modules`. Each job runs in a copy.
+   * Or the name of a package that was sent: `gcs://_ray_pkg_….zip`. Default: the job runs where its node was started.
+   */
+  readonly workingDir?: string | undefined;
 }
 
 /** A job to run. */
@@ -78,18 +86,40 @@ export class JobClient {
   /**
    * Resolves with the submission id once the job is kept. The job then runs even if this program ends.
    *
+   * @throws RangeError for a working directory that is too large, or has links
    * @throws ShoalError with `details.status`: 400 for a wrong option, 403 for a token that may not submit, 409 for a taken id
    */
   async submitJob({ entrypoint, submissionId, runtimeEnv, metadata }: SubmitJobOptions): Promise<string> {
-    const { envVars } = runtimeEnv ?? {};
+    const { envVars, workingDir } = runtimeEnv ?? {};
+    const environment = {
+      ...(envVars === undefined ? {} : { env_vars: envVars }),
+      ...(workingDir === undefined ? {} : { working_dir: await this.#sentDirectory(workingDir) }),
+    };
     const body = {
       entrypoint,
       ...(submissionId === undefined ? {} : { submission_id: submissionId }),
-      ...(envVars === undefined ? {} : { runtime_env: { env_vars: envVars } }),
+      ...(Object.keys(environment).length === 0 ? {} : { runtime_env: environment }),
       ...(metadata === undefined ? {} : { metadata }),
     };
     const { submission_id: id } = (await askHttp(this.#place, "POST", "/api/jobs/", body)) as { submission_id: string };
     return id;
+  }
+
+  /** Sends a folder unless the cluster has its content. @returns the package's name */
+  async #sentDirectory(directory: string): Promise<string> {
+    if (directory.includes("://")) return directory;
+    const { bytes, sha256 } = await packZip(directory, { sizeBytesMax: PACKAGE_SIZE_BYTES_MAX, filesMax: PACKAGE_FILES_MAX });
+    const name = `_shoal_pkg_${sha256.slice(0, 40)}.zip`;
+    const path = `/api/packages/gcs/${name}`;
+    const isKnown = await askHttp(this.#place, "GET", path).then(
+      () => true,
+      (error: ShoalError) => {
+        if (error.details?.["status"] === 404) return false;
+        throw error;
+      },
+    );
+    if (!isKnown) await askHttp(this.#place, "PUT", path, bytes);
+    return `gcs://${name}`;
   }
 
   /** @throws ShoalError for an unknown job */

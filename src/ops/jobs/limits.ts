@@ -27,3 +27,5 @@ export const JOB_OUTPUT_ENDS_WITHIN_MS = 2_000;
 export const JOB_KEYS_KEPT_MAX = 20_000;
 /** Texts of a followed log that wait for their reader. */
 export const TAIL_WAITING_MAX = 64;
+/** Jobs that end within this time share one look at the processes of the machine. */
+export const JOB_LOOKS_JOINED_MS = 10;

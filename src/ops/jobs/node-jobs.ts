@@ -6,6 +6,7 @@
  */
 import { messageOf } from "../../runtime/base/describe.ts";
 import { answering, type NodeContext, type NodeParts } from "../../runtime/extension/extension.ts";
+import { copyFolder, removeFolder } from "../../runtime/os/files/whole-folder.ts";
 import { joinPath } from "../../runtime/os/files/paths.ts";
 import { JobLog, removeJobLog } from "../../runtime/os/logs/job-log.ts";
 import { jobLogName } from "../../runtime/os/logs/log-names.ts";
@@ -13,7 +14,7 @@ import { type JobExit, JobProcess } from "../../runtime/os/processes/job-process
 import { groupOfProcess, markedProcesses, signalProcess, variableOfProcess } from "../../runtime/os/processes/marked-processes.ts";
 import { isProcessGone, processIdentity } from "../../runtime/os/processes/process-identity.ts";
 import { type JobReport, type JobRequest, nodeMessages } from "./job-messages.ts";
-import { JOB_KEYS_KEPT_MAX, JOB_OUTPUT_ENDS_WITHIN_MS, JOB_STOPS_WITHIN_MS } from "./limits.ts";
+import { JOB_KEYS_KEPT_MAX, JOB_LOOKS_JOINED_MS, JOB_OUTPUT_ENDS_WITHIN_MS, JOB_STOPS_WITHIN_MS } from "./limits.ts";
 
 /** The start key of a job's processes, and the identity of the daemon that began them. */
 const KEY = "SHOAL_JOB_START_KEY";
@@ -93,14 +94,15 @@ class NodeJobs {
   async #run({ id, key, request }: Start, taken: Taken): Promise<void> {
     const { folders } = this.#context;
     const log = folders?.logs === undefined ? undefined : new JobLog(joinPath(folders.logs, jobLogName(id)));
+    const directory = await this.#workingDirectory(key, request);
+    if (taken.isStopping) return this.#ends(taken, {});
     const process = new JobProcess({
       entrypoint: request.entrypoint,
-      directory: undefined,
+      directory,
       variables: variablesOf({ id, key, request }),
     });
     this.#running.add(process);
     taken.stop = () => void stopJob(process, key);
-    if (taken.isStopping) taken.stop();
     if (process.pid !== undefined) this.#context.tellHead("report", taken.report);
     const written = writeOutput(process, log);
     const exit = await process.ended;
@@ -112,7 +114,19 @@ class NodeJobs {
     await written;
     this.#running.delete(process);
     await log?.close();
+    if (directory !== undefined) await removeFolder(directory);
     this.#ends(taken, reportOf(exit, log?.lastLines));
+  }
+
+  /** Makes a copy for the job, which may change its files. */
+  async #workingDirectory(key: string, { packageFolder }: JobRequest): Promise<string | undefined> {
+    const { folders } = this.#context;
+    if (packageFolder === undefined || folders === undefined) return undefined;
+    const directory = joinPath(folders.temporary, `job-${key}`);
+    await copyFolder(packageFolder, directory).catch((error: unknown) => {
+      throw new Error(`The working directory of the job could not be made: ${messageOf(error)}.`, { cause: error });
+    });
+    return directory;
   }
 
   #ends(taken: Taken, how: Partial<JobReport>): void {
@@ -176,9 +190,20 @@ async function stopJob(process: JobProcess, key: string): Promise<void> {
   if (!(await within(process.ended, JOB_STOPS_WITHIN_MS))) process.signal("SIGKILL");
 }
 
+/** A look at all processes that has not begun. Jobs that end at the same time share it. */
+let nextLook: Promise<{ pid: number; value: string }[]> | undefined;
+
+function jobProcesses(): Promise<{ pid: number; value: string }[]> {
+  nextLook ??= new Promise<void>((resolve) => setTimeout(resolve, JOB_LOOKS_JOINED_MS)).then(() => {
+    nextLook = undefined;
+    return markedProcesses(KEY);
+  });
+  return nextLook;
+}
+
 /** Signals processes of a job that have left its group. Those in the group have the signal already. */
 async function endMarked(key: string, signal: NodeJS.Signals, group?: number): Promise<void> {
-  for (const { pid, value } of await markedProcesses(KEY))
+  for (const { pid, value } of await jobProcesses())
     if (value === key && (group === undefined || groupOfProcess(pid) !== group)) signalProcess(pid, signal);
 }
 

@@ -1,7 +1,8 @@
 /**
- * Limits of the machine and its network: connections that begin, programs that run, logs.
+ * Limits of the machine and its network: connections that begin, programs that run, logs, archives.
  *
- * Limits that workers share are in `python/shoal/_limits.py`, too.
+ * Limits that workers share are in `python/shoal/_limits.py`, too. Limits of archives hold for strangers:
+ * they bound the writes and the memory of this machine.
  */
 
 /** Time for a connection: a reachable host takes a round trip, so this bounds the wait for an unreachable one. */
@@ -68,3 +69,14 @@ export const BEGUN_MAX = 64;
 export const JOB_GROUP_LOOK_EVERY_MS = 50;
 /** Processes whose environments are read in one turn of the event loop. */
 export const PROCESSES_LOOKED_AT_ONCE = 32;
+/** Entries of a received zip archive. */
+export const ZIP_ENTRIES_MAX = 100_000;
+/** Bytes of the directory of an archive, which is read as a whole. */
+export const ZIP_DIRECTORY_BYTES_MAX = 64 * 1024 * 1024;
+/** Characters of a path in it. */
+export const ZIP_PATH_LENGTH_MAX = 4_096;
+/** Bytes of all unpacked files together. */
+export const ZIP_UNPACKED_BYTES_MAX = 4 * 1024 * 1024 * 1024;
+/** How many times larger its files may be than the archive, beyond a first megabyte: text packs to a tenth, and zeros to a thousandth. */
+export const ZIP_RATIO_MAX = 200;
+export const ZIP_RATIO_SLACK_BYTES = 1024 * 1024;

@@ -15,6 +15,8 @@ import { jsonAnswer } from "../http-answers.ts";
 import { openApiDocument } from "../open-api.ts";
 import type { JobService } from "../job-service.ts";
 import type { Route } from "../router.ts";
+import type { PackageStore } from "../package-store.ts";
+import { packageRoutes } from "./package-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { accessRoutes } from "./access-routes.ts";
 import type { PageFiles } from "../page-files.ts";
@@ -34,6 +36,7 @@ interface RouteParts {
   readonly metrics: MetricReader;
   readonly overview: OverviewReader;
   readonly jobs: JobService;
+  readonly packages: PackageStore;
   readonly page: PageFiles;
 }
 
@@ -46,6 +49,7 @@ export function routeTable(parts: RouteParts): Route[] {
     ...logRoutes(parts.logs),
     ...metricRoutes(parts.metrics),
     ...jobRoutes(parts),
+    ...packageRoutes(parts.packages),
   ]);
 }
 

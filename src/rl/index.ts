@@ -57,6 +57,12 @@ export { type LossBatch, type LossContext, OnPolicyLearner } from "./learners/on
 export { ReplayLearner, type ReplayLossBatch } from "./learners/replay-learner.ts";
 export { BC, BCConfig, MARWIL, MARWILConfig, MARWILLearner, type MARWILLossContext, type MARWILTraining } from "./offline/marwil.ts";
 export { CQL, CQLConfig, CQLLearner, type CQLTraining } from "./offline/cql.ts";
+export {
+  type EstimateOptions,
+  importanceSampling,
+  type PolicyEstimate,
+  weightedImportanceSampling,
+} from "./offline/estimators.ts";
 export { IQL, IQLConfig, IQLLearner, type IQLTraining } from "./offline/iql.ts";
 export { type OfflineAlgorithm, OfflineConfig } from "./offline/offline-algorithm.ts";
 export type { ReturnsBatch } from "./offline/recorded-steps.ts";

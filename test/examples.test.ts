@@ -120,6 +120,12 @@ test("rl-tic-tac-toe: a policy learns the rules and the game by self-play", asyn
   expect((await runProgram(["examples/rl-tic-tac-toe.ts", "x"])).exitCode).toBe(2);
 });
 
+test("rl-vpg: an algorithm of one's own learns, and comes back from its checkpoint", async () => {
+  const run = await runProgram(["examples/rl-vpg.ts"]);
+  expect(run.stderr).toBe("");
+  expect(run.stdout).toBe("the mean return is above 150: true\na restored run goes on above half: true\n");
+});
+
 test("rl-old-spellings: a program for older versions runs, and each old name says today's", async () => {
   const run = await runProgram(["examples/rl-old-spellings.ts"]);
   expect(run.stdout).toBe("the mean return is above 100: true\n");

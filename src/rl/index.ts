@@ -16,7 +16,10 @@ export { type ActionWithState, type ComputeActionOptions, Policy, type PolicyOpt
 export { PPO, PPOConfig, PPOLearner, type PPOTraining } from "./algorithms/ppo.ts";
 export type { EnvRunnerResult, EpisodeStatistics, EvaluationResult, TrainResult } from "./algorithms/train-result.ts";
 export type { AlgorithmHandle, CallOptions } from "./config/algorithm-handle.ts";
+export { OnPolicyAlgorithm } from "./algorithms/on-policy-algorithm.ts";
 export { AlgorithmConfig } from "./config/algorithm-config.ts";
+export { registerAlgorithm } from "./config/algorithm-registry.ts";
+export { numberOption, onPolicyOptions, type TrainingTable, type TrainingValues } from "./config/own-algorithm.ts";
 export type { LogOptions, MetricsLogger } from "./callbacks/metrics-logger.ts";
 export type { EpisodeView, RunnerCallbacks, RunnerEnvironment } from "./callbacks/runner-callbacks.ts";
 export type { Callbacks, CallbacksClass, CustomEvaluationFunction, EvaluationOptions } from "./config/callbacks.ts";
@@ -79,7 +82,13 @@ export {
   TD3Learner,
 } from "./off-policy/td3.ts";
 export { MADDPG, MADDPGConfig, MADDPGLearner, type MADDPGTraining } from "./teams/maddpg.ts";
+export { MBMPO, MBMPOConfig } from "./mbmpo/mbmpo.ts";
+export type { DynamicsModelConfig, MBMPOTraining } from "./mbmpo/mbmpo-options.ts";
+export { MBMPOLearner } from "./mbmpo/mbmpo-learner.ts";
 export { QMix, QMixConfig, QMixLearner, type QMixTraining } from "./teams/qmix.ts";
+export { DreamerV3, DreamerV3Config } from "./dreamer/dreamerv3.ts";
+export type { DreamerV3Training } from "./dreamer/dreamer-options.ts";
+export { DreamerV3Learner } from "./dreamer/dreamer-learner.ts";
 export {
   PrioritizedReplayBuffer,
   type PrioritizedReplayBufferOptions,

@@ -12,6 +12,9 @@ import { A3CConfig, A3CLearner } from "./asynchronous/a3c.ts";
 import { ApexDQNConfig, ApexDQNLearner } from "./asynchronous/apex-dqn.ts";
 import { APPOConfig, APPOLearner } from "./asynchronous/appo.ts";
 import { IMPALAConfig, IMPALALearner } from "./asynchronous/impala.ts";
+import { DreamerModule } from "./dreamer/dreamer-module.ts";
+import { DreamerV3Config } from "./dreamer/dreamerv3.ts";
+import { DreamerV3Learner } from "./dreamer/dreamer-learner.ts";
 import { EvaluationActor } from "./algorithms/evaluation-actor.ts";
 import { CQLConfig, CQLLearner } from "./offline/cql.ts";
 import { IQLConfig, IQLLearner } from "./offline/iql.ts";
@@ -27,6 +30,8 @@ import { EnvironmentDiedError, EnvironmentError, RLError } from "./errors.ts";
 import { makeEnv, makeVectorEnv } from "./environments/make-env.ts";
 import { SACConfig, SACLearner } from "./off-policy/sac.ts";
 import { MADDPGConfig, MADDPGLearner } from "./teams/maddpg.ts";
+import { MBMPOConfig } from "./mbmpo/mbmpo.ts";
+import { MBMPOLearner } from "./mbmpo/mbmpo-learner.ts";
 import { QMixConfig, QMixLearner } from "./teams/qmix.ts";
 import { RLModule } from "./modules/rl-module.ts";
 import { LearnerActor } from "./learners/learner-actor.ts";
@@ -59,6 +64,9 @@ registerExports("shoal/rl", {
   DDPGLearner,
   Dict,
   Discrete,
+  DreamerModule,
+  DreamerV3Config,
+  DreamerV3Learner,
   EnvironmentDiedError,
   EnvironmentError,
   DQNConfig,
@@ -76,6 +84,8 @@ registerExports("shoal/rl", {
   makeVectorEnv,
   MARWILConfig,
   MARWILLearner,
+  MBMPOConfig,
+  MBMPOLearner,
   MeanStdFilter,
   MultiBinary,
   MultiDiscrete,

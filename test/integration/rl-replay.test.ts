@@ -5,7 +5,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { actors, init, shutdown } from "shoal";
-import { Algorithm, type AlgorithmConfig, DDPGConfig, DQNConfig, Policy, SACConfig, TD3Config } from "shoal/rl";
+import {
+  Algorithm,
+  type AlgorithmConfig,
+  DDPGConfig,
+  DQNConfig,
+  DreamerV3Config,
+  MBMPOConfig,
+  Policy,
+  SACConfig,
+  TD3Config,
+} from "shoal/rl";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { curveOf, timeless } from "./learning-curve.ts";
 
@@ -44,6 +54,16 @@ const CONFIGS: Readonly<Record<string, () => AlgorithmConfig>> = {
     new DQNConfig()
       .environment("CartPole-v1")
       .training({ ...small, nStep: 3, numAtoms: 11, vMin: 0, vMax: 50, noisy: true })
+      .rlModule({ modelConfig: { fcnetHiddens: [16] } }),
+  DreamerV3: () =>
+    new DreamerV3Config()
+      .environment("Pendulum-v1")
+      .training({ modelSize: "nano", trainingRatio: 8, batchSizeB: 4, batchLengthT: 8, horizonH: 3 }),
+  MBMPO: () =>
+    new MBMPOConfig()
+      .environment("Pendulum-v1")
+      .training({ trainBatchSizePerLearner: 100, horizon: 5, numImaginedEpisodes: 4, numMamlSteps: 2, mamlOptimizerSteps: 2 })
+      .training({ dynamicsModel: { ensembleSize: 2, fcnetHiddens: [8], trainEpochs: 4, batchSize: 32 } })
       .rlModule({ modelConfig: { fcnetHiddens: [16] } }),
 };
 const KINDS = Object.keys(CONFIGS);

@@ -16,11 +16,13 @@ import {
   CQLConfig,
   DDPGConfig,
   DQNConfig,
+  DreamerV3Config,
   IMPALAConfig,
   IQLConfig,
   MADDPGConfig,
   makeMultiAgent,
   MARWILConfig,
+  MBMPOConfig,
   MeanStdFilter,
   PPOConfig,
   QMixConfig,
@@ -31,6 +33,7 @@ import {
 import type { EvaluationResult, ModuleInput, ModuleOutput } from "shoal/rl";
 import { Random, tensor } from "shoal/tensor";
 import { Carry } from "./carry.ts";
+import { Reach } from "./reach.ts";
 
 interface Goal {
   /** The number that an evaluation has to reach: its mean return, or what `measure` takes. */
@@ -377,6 +380,35 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
       ),
     isOffline: true,
     full: { evaluation: -250, envSteps: 3_000_000 },
+  },
+  {
+    // Ray's tuned run has sequences of 64 steps and replays 1,024 steps for each one. Fewer and higher rates make the run shorter.
+    title: "DreamerV3 FrozenLake 2x2",
+    build: (seed) =>
+      new DreamerV3Config()
+        .environment("FrozenLake-v1", { envConfig: { desc: ["SF", "HG"], isSlippery: false } })
+        .training({ modelSize: "nano", trainingRatio: 32, batchSizeB: 4, batchLengthT: 16, horizonH: 10 })
+        .training({ worldModelLr: 2e-3, actorLr: 1e-3, criticLr: 1e-3, entropyScale: 3e-3 })
+        .reporting({ minSampleTimestepsPerIteration: 500, metricsNumEpisodesForSmoothing: 20 })
+        .evaluation({ evaluationDuration: 20, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    full: { evaluation: 0.9, envSteps: 4000 },
+  },
+  {
+    // 90 percent of the way from random steps (-17.9) to the best (-1.0).
+    title: "MBMPO Reach",
+    build: (seed) =>
+      new MBMPOConfig()
+        .environment(Reach)
+        .envRunners({ numEnvsPerEnvRunner: 4 })
+        .training({ trainBatchSizePerLearner: 800, horizon: 20, innerLr: 0.01, lr: 3e-3 })
+        .training({ dynamicsModel: { trainEpochs: 50, batchSize: 100 } })
+        .evaluation({ evaluationDuration: 50, evaluationConfig: { explore: false } })
+        .debugging({ seed })
+        .buildAlgo(),
+    quick: { evaluation: -2.7, envSteps: 8000 },
+    full: { evaluation: -2.7, envSteps: 20_000 },
   },
 ];
 

@@ -18,7 +18,6 @@ import { builtInConnectors } from "../connectors/built-in-connectors.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
 import { MultiDiscrete } from "../spaces/multi-discrete.ts";
-import type { Space } from "../spaces/space.ts";
 import { type ColumnData, columnLayout } from "../spaces/columns.ts";
 import { spaceFromJson } from "../spaces/space-json.ts";
 
@@ -43,7 +42,7 @@ export interface ActionWithState<Action = unknown> {
 /** An observation, the action on it, and the reward. */
 export interface PreviousStep {
   readonly observation: unknown;
-  /** Discrete or MultiDiscrete. Default: none, which counts as zeros. */
+  /** Default: none, which counts as zeros. */
   readonly action?: unknown;
   /** Default: 0. */
   readonly reward?: number | undefined;
@@ -142,7 +141,7 @@ export class Policy {
 
   /** Encodes observations as runners do, behind the steps before them. */
   #observe(observations: readonly unknown[], previous: readonly PreviousStep[], into: Float32Array): void {
-    const { encoder, observationSpace, actionSpace } = this.#built;
+    const { encoder, observationSpace } = this.#built;
     const rows = observations.length;
     if (previous.length > 0 && rows !== 1)
       throw new RangeError(`Cannot compute actions: previous steps go with one observation: received ${rows}`);
@@ -161,7 +160,7 @@ export class Policy {
     const [first, ...others] = [...previous.map(({ observation }) => [observation]), observations];
     observer.begin(column(first as readonly unknown[]), into);
     for (const [index, { action, reward = 0 }] of previous.entries()) {
-      const step = { actions: drawnAction(action, actionSpace), rewards: Float64Array.of(reward), starts: new Uint8Array(1), finals: [] };
+      const step = { actions: drawnAction(action, this.#built), rewards: Float64Array.of(reward), starts: new Uint8Array(1), finals: [] };
       observer.step(column(others[index] as readonly unknown[]), step, into);
     }
   }
@@ -206,13 +205,13 @@ export class Policy {
 }
 
 /** An action of the environment as the policy draws it. */
-function drawnAction(action: unknown, space: Space): NumericArray {
+function drawnAction(action: unknown, { actionSpace: space, distribution }: BuiltModule): NumericArray {
   if (action === undefined) return columnLayout(space).allocate(1) as NumericArray;
   const misfit = space.misfit(action);
   if (misfit !== undefined) throw new RangeError(`Cannot compute an action: a previous action is not in the action space: ${misfit}`);
   if (space instanceof Discrete) return Int32Array.of((action as number) - space.start);
   if (space instanceof MultiDiscrete) return Int32Array.from(action as ArrayLike<number>);
-  throw new RLError(
-    "Cannot compute an action: previous actions are of a Discrete or MultiDiscrete space: received those of a Box. Leave action out",
-  );
+  const drawn = distribution.actions.allocate(1) as NumericArray;
+  distribution.fromEnvironment(action as ColumnData, drawn);
+  return drawn;
 }

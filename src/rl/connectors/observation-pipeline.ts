@@ -16,6 +16,7 @@ import type { Space } from "../spaces/space.ts";
 import { madeConnectors } from "./built-in-connectors.ts";
 import { ClipRewards } from "./clip-rewards.ts";
 import { Connector, type ConnectorColumns, type ConnectorContext, type SavedConnector } from "./connector.ts";
+import { PreviousActions } from "./previous-actions.ts";
 
 /** Makes the connectors of one vector of environments. */
 export type ConnectorMaker = () => Connector | readonly Connector[];
@@ -24,10 +25,19 @@ export interface PipelineOptions {
   /** A maker, or the data of built-in connectors. */
   readonly connectors?: ConnectorMaker | readonly SavedConnector[] | undefined;
   readonly clipRewards?: boolean | number | undefined;
+  /** Whether the action before stands behind each observation, as modules that predict the world need it. Default: false. */
+  readonly hasActionBefore?: boolean | undefined;
 }
 
 /** Increments of each connector, by environment. */
 export type Increments = readonly (readonly (readonly [number, unknown])[])[];
+
+const ACTION_BEFORE = { actions: 1, rewards: 0 };
+
+/** Whether a connector adds the action before: those of a checkpoint have it already. */
+function isActionBefore(connector: Connector | undefined): boolean {
+  return connector instanceof PreviousActions && connector.options.actions === 1 && connector.options.rewards === 0;
+}
 
 export class ObservationPipeline {
   /** Numbers of a row, those of a mask among them. */
@@ -54,9 +64,10 @@ export class ObservationPipeline {
   }
 
   #make(): { connectors: readonly Connector[]; space: Box } {
-    const { connectors: make, clipRewards = false } = this.#options;
+    const { connectors: make, clipRewards = false, hasActionBefore = false } = this.#options;
     const given = typeof make === "function" ? make() : madeConnectors(make ?? []);
-    const own = (Array.isArray(given) ? given : [given]) as readonly Connector[];
+    const listed = (Array.isArray(given) ? given : [given]) as readonly Connector[];
+    const own = hasActionBefore && !isActionBefore(listed.at(-1)) ? [...listed, new PreviousActions(ACTION_BEFORE)] : listed;
     for (const connector of own)
       if (!(connector instanceof Connector))
         throw new TypeError(

@@ -48,7 +48,7 @@ const bufferTable = (type: ReplayBufferValues["type"], capacity: number): Option
 });
 
 /** Values of a buffer, with the algorithm's type and capacity where none are given. */
-function replayBuffer(type: ReplayBufferValues["type"], capacity: number): Option<ReplayBufferConfig> {
+export function replayBuffer(type: ReplayBufferValues["type"], capacity: number): Option<ReplayBufferConfig> {
   const table = bufferTable(type, capacity);
   return {
     ...custom<ReplayBufferConfig>("an object such as { capacity: 50_000 } is needed", readOptions({}, table), (value) =>

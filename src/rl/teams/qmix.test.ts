@@ -4,7 +4,9 @@ import type { MultiAgentEnv, MultiAgentResetResult, MultiAgentStepResult } from 
 import { makeMultiAgent } from "../environments/registry.ts";
 import { DQNConfig } from "../off-policy/dqn.ts";
 import type { Fragment } from "../sequences/fragment.ts";
+import { Dict } from "../spaces/composite.ts";
 import { Discrete } from "../spaces/discrete.ts";
+import { MultiBinary } from "../spaces/multi-binary.ts";
 import type { Space } from "../spaces/space.ts";
 import { joinAgents } from "./joint-fragment.ts";
 import { MonotonicMixer } from "./mixers.ts";
@@ -169,6 +171,45 @@ test.each<[string, () => QMixConfig, string]>([
   ],
 ])("%s is refused by buildAlgo", async (_, make, reason) => {
   await expect(make().buildAlgo()).rejects.toThrow(reason);
+});
+
+/** Two agents that may not choose the action 2, and earn 1 each if both choose 1. The last observations allow nothing, as games that are over do. */
+class Forbidden implements MultiAgentEnv {
+  readonly possibleAgents: readonly string[] = ["a", "b"];
+  readonly observationSpaces: Readonly<Record<string, Space>>;
+  readonly actionSpaces: Readonly<Record<string, Space>> = { a: new Discrete(3), b: new Discrete(3) };
+  #steps = 0;
+
+  constructor() {
+    const space = (): Space => new Dict({ observations: new Discrete(2), actionMask: new MultiBinary(3) });
+    this.observationSpaces = { a: space(), b: space() };
+  }
+
+  reset(): MultiAgentResetResult {
+    this.#steps = 0;
+    return { observations: this.#seen(1) };
+  }
+
+  step({ a, b }: Record<string, unknown>): MultiAgentStepResult {
+    if (a === 2 || b === 2) throw new RangeError("a forbidden action was chosen");
+    this.#steps += 1;
+    const isOver = this.#steps === 2;
+    const reward = a === 1 && b === 1 ? 1 : 0;
+    return { observations: this.#seen(isOver ? 0 : 1), rewards: { a: reward, b: reward }, terminateds: { __all__: isOver } };
+  }
+
+  #seen(allowed: number): Record<string, unknown> {
+    return Object.fromEntries(["a", "b"].map((agent, at) => [agent, { observations: at, actionMask: [allowed, allowed, 0] }]));
+  }
+}
+
+// ray-project/ray#4693 and oxwhirl/smac#12: values of forbidden actions were mixed into targets, and nothing allowed at the end was an error.
+test("masks hold in draws and in targets, and last observations may allow nothing", async () => {
+  await using algorithm = await twoStep().environment(Forbidden).training({ epsilon: 0.5 }).buildAlgo();
+  const { learners } = await algorithm.train();
+  expect(learners["default_policy"]?.["qfMean"]).toBeLessThan(10);
+  expect(learners["default_policy"]?.["qfMean"]).toBeGreaterThan(-10);
+  expect((await algorithm.evaluate()).envRunners.episodeReturnMean).toBe(4);
 });
 
 test("agents that act in turns end training with their names", async () => {

@@ -48,6 +48,7 @@ export {
 } from "./api.ts";
 export { ArrowData, NdArray, type NumericData, Tensor, type TensorOptions } from "./objects/foreign-data.ts";
 export { PythonKeywords, PythonObject, PythonValue, type PythonValueType } from "./objects/python-values.ts";
+export { requestResources } from "./request-resources.ts";
 export { kvDelete, kvExists, kvGet, kvList, kvPut } from "./key-values.ts";
 export { getObjectLocations, type ObjectLocations } from "./objects/object-locations.ts";
 export { objectStoreStatistics, type ObjectStoreStatistics } from "./objects/store-statistics.ts";

@@ -113,7 +113,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Published as `shoal/tensor`. It runs in browsers, too.
   tensor: { layer: 0, mayImport: [] },
   // Clusters for tests, on one machine. Published as `shoal/testing`.
-  testing: { layer: 12, mayImport: ["runtime/base", "runtime/os", "ops/providers"] },
+  testing: { layer: 13, mayImport: ["runtime/base", "runtime/os", "ops/providers", "ops/autoscaler"] },
 };
 
 /** Public files begin the public subpaths: `index.ts` is `shoal`. */

@@ -64,6 +64,11 @@ const SECTIONS: readonly Section[] = [
   { title: "`actors(options)`", text: "", from: [[CLUSTER, "ActorsOptions"]] },
   { title: "`placementGroup(bundles, options)`", text: "", from: [[SCHEDULING, "PlacementGroupOptions"]] },
   {
+    title: "`requestResources(request)`",
+    text: "Asks the autoscaler for room ([autoscaler.md](autoscaler.md)).",
+    from: [[SCHEDULING, "ResourceRequest"]],
+  },
+  {
     title: "`kvPut(key, value, options)`",
     text: "`namespace` is an option of all `kv` functions. Values in a namespace that nobody named end with their program.",
     from: [

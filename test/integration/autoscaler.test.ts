@@ -83,3 +83,33 @@ test("an autoscaler that is killed is started again, and its nodes with it; a se
   await until(async () => (await workers()).length === 2, "the second file to be used");
   expect((await shoal("down", join(folder, "cluster.yaml"))).exitCode).toBe(0);
 });
+
+test("a request holds nodes, and status and why say what becomes of work", async () => {
+  await up(clusterFile({ types: "  worker: { resources: { CPU: 1 }, max_workers: 2 }" }));
+  const seen = (await program(`
+import { init, remote, requestResources, shutdown, why } from "shoal";
+await init({ address: "auto" });
+await requestResources({ numCpus: 3 });
+const ref = remote(() => 1).options({ resources: { moon: 1 } }).remote();
+ref.catch(() => {});
+let reason = "";
+const giveUpAt = Date.now() + 60_000;
+while (!reason.includes("the autoscaler: ") && Date.now() < giveUpAt) {
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  reason = (await why(ref)).reason;
+}
+await shutdown();
+console.log(JSON.stringify(reason));
+`)) as string;
+  expect(seen).toMatch(/; the autoscaler: no node type has CPU: 1, moon: 1$/);
+  await until(async () => (await status()).nodes.length === 3, "the request to be met");
+  expect((await shoal("status")).stdout).toMatch(/^Launched nodes\n {2}worker {2}2 of 2$/m);
+  await program(`
+import { init, requestResources, shutdown } from "shoal";
+await init({ address: "auto" });
+await requestResources({ bundles: [] });
+await shutdown();
+console.log("null");
+`);
+  await until(async () => (await status()).nodes.length === 1, "the nodes to go once nobody asks for them");
+});

@@ -1,15 +1,16 @@
 /**
  * The bundles and options of `placementGroup`: allowed values, defaults, and errors.
  *
- * Separate from `options.ts`, because nothing else takes them. A bundle names built-in resources as nodes do (`CPU`, `GPU`, `memory`), beside custom ones.
+ * Separate from `options.ts`, because nothing else takes them. A bundle names built-in resources as nodes do (`CPU`, `GPU`, `memory`), beside
+ * custom ones. The bundles of `requestResources` are checked here by the same rules.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
 import { errorOf } from "../../runtime/base/fault.ts";
 import { resourceVector } from "../../runtime/base/resources.ts";
 import { BUNDLES_MAX } from "../limits.ts";
-import { custom, customResources, faultOf, oneOf, text, readOptions } from "./option-kinds.ts";
+import { count, custom, customResources, faultOf, oneOf, text, readOptions } from "./option-kinds.ts";
 import { checkSelector } from "./scheduling-options.ts";
-import type { LabelSelector, PlacementGroupOptions, PlacementStrategy } from "./scheduling-types.ts";
+import type { LabelSelector, PlacementGroupOptions, PlacementStrategy, ResourceRequest, Resources } from "./scheduling-types.ts";
 
 const AMOUNTS = customResources({ cpu: "CPU", gpu: "GPU" }, ["CPU", "GPU", "memory"]);
 const BUNDLE = custom(AMOUNTS.allowed, {}, (value) => {
@@ -59,4 +60,36 @@ export function resolvePlacementGroupOptions(bundles: unknown, options?: Placeme
     );
   }
   return Object.freeze({ strategy, name, isDetached: lifetime === "detached", labels: bundleLabelSelector ?? bundles.map(() => ({})) });
+}
+
+const RESOURCE_REQUEST = {
+  of: "requestResources",
+  otherNames: { num_cpus: "it is numCpus", bundle_label_selectors: "it is bundleLabelSelectors" },
+  options: {
+    numCpus: count({ min: 0, max: BUNDLES_MAX }, undefined),
+    bundles: custom<readonly Resources[] | undefined>("an array of bundles such as [{ CPU: 1 }] is needed", undefined, (value) => {
+      if (!Array.isArray(value)) return "wrong type";
+      return value.some((bundle) => faultOf(BUNDLE, bundle) !== undefined) ? "out of range" : "ok";
+    }),
+    bundleLabelSelectors: custom<readonly LabelSelector[] | undefined>("an array of label selectors is needed", undefined, (value) => {
+      if (!Array.isArray(value)) return "wrong type";
+      return value.map(checkSelector).find((verdict) => verdict !== "ok") ?? "ok";
+    }),
+  },
+};
+
+/** Returns the bundles of `requestResources`, each with its label selector. @throws TypeError, RangeError */
+export function resolveResourceRequest(request: ResourceRequest): { resources: Resources; labels?: LabelSelector }[] {
+  const { numCpus = 0, bundles = [], bundleLabelSelectors: selectors } = readOptions(request, RESOURCE_REQUEST);
+  const all = numCpus + bundles.length;
+  if (all > BUNDLES_MAX)
+    throw new RangeError(`Cannot request resources: at most ${BUNDLES_MAX} CPUs and bundles are taken: received ${all}`);
+  if (selectors !== undefined && selectors.length !== bundles.length)
+    throw new RangeError(
+      `Cannot request resources: bundleLabelSelectors has one for each of the ${bundles.length} bundles: received ${selectors.length}`,
+    );
+  return [
+    ...Array.from({ length: numCpus }, () => ({ resources: { CPU: 1 } })),
+    ...bundles.map((resources, index) => ({ resources, ...(selectors?.[index] !== undefined && { labels: selectors[index] }) })),
+  ];
 }

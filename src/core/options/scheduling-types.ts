@@ -146,3 +146,13 @@ export interface Why {
   readonly details: Readonly<Record<string, unknown>>;
   toString(): string;
 }
+
+/** A request of `requestResources`. Each one takes the place of the last. */
+export interface ResourceRequest {
+  /** So many bundles of one CPU. Default: none. */
+  numCpus?: number;
+  /** Bundles, each of which fits on one node. `[]` takes the last request back. */
+  bundles?: readonly Resources[];
+  /** Conditions on the labels of a node, one set for each bundle. */
+  bundleLabelSelectors?: readonly LabelSelector[];
+}

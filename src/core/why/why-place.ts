@@ -1,7 +1,8 @@
 /**
  * Words the reason why a demand waits in a cluster: the holders of resources on this program's node, and the free resources of the others.
  *
- * The file is pure. `why.ts` asks the node and the head, and passes their answers here.
+ * The file is pure. `why.ts` asks the node and the head, and passes their answers here. In a cluster with an autoscaler the reason ends with
+ * the autoscaler's verdict, and nothing "can never run".
  */
 import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader, WhyHeader } from "../../runtime/wire/why-messages.ts";
 import { heldText, leaseReason } from "./why-reason.ts";
@@ -20,6 +21,13 @@ export function placeReason(here: LeaseReportHeader, cluster: PlaceReportHeader 
 }
 
 function reasonOf(here: LeaseReportHeader, cluster: PlaceReportHeader | "away" | undefined, nodeId: string): Reason {
+  const reason = reasonWithoutAutoscaler(here, cluster, nodeId);
+  if (typeof cluster !== "object" || cluster.autoscaler === undefined || reason.state === "waits for a worker") return reason;
+  const state = reason.state === "can never run" ? "waits for resources" : reason.state;
+  return { ...reason, state, reason: `${reason.reason}; the autoscaler: ${cluster.autoscaler}` };
+}
+
+function reasonWithoutAutoscaler(here: LeaseReportHeader, cluster: PlaceReportHeader | "away" | undefined, nodeId: string): Reason {
   const local = leaseReason(here);
   const isHere = local.state === "waits for a worker";
   if (isHere && here.environment !== undefined) {

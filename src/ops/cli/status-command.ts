@@ -1,10 +1,15 @@
 /**
  * `shoal status`: the nodes of the cluster, used resources, waiting demands, actors, placement groups, and departed nodes, from the head's
  * present state.
+ *
+ * A cluster with an autoscaler shows the launched nodes by type and a verdict for each waiting demand. A head that stalls shows its status alone.
  */
 import { formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import type { Of } from "../../runtime/wire/header-shape.ts";
+import type { autoscalerReport } from "../autoscaler/autoscaler-messages.ts";
+import { askAutoscaler } from "../autoscaler/head-client.ts";
 import { type ClusterConnection, connectToCluster } from "../connection/cluster-connection.ts";
 import { ADDRESS, type Command, defineCommand } from "./command.ts";
 import { dashboardOfCluster, historyOfCluster } from "../connection/http-place.ts";
@@ -33,12 +38,22 @@ export const statusCommand: Command = defineCommand({
       address: formatAddresses(cluster.node.clusterAddress.split(",")),
       thisNodeId: cluster.node.nodeId,
       ...status,
+      autoscaler: await autoscalerOf(cluster),
       actors: counts(actors.map(({ phase }) => phase)),
       groups: counts(groups.map(({ state }) => state)),
     };
     terminal.print(options.json ? JSON.stringify(facts) : statusText(facts, Date.now()));
   },
 });
+
+/** Asks for the autoscaler's last report. @returns undefined in a cluster without an autoscaler, and while its head stalls */
+async function autoscalerOf(cluster: Pick<ClusterConnection, "ask" | "request">): Promise<Of<typeof autoscalerReport> | undefined> {
+  try {
+    return await askAutoscaler(cluster, "status", {});
+  } catch {
+    return undefined;
+  }
+}
 
 /** Limit on the wait for the lists of actors and placement groups: a head that can write its changes answers in milliseconds. */
 const LISTS_WITHIN_MS = 5_000;

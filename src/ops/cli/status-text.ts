@@ -5,6 +5,8 @@
  * Memory is shown in powers of 1000, like disks, and everything else as the number that programs ask for.
  */
 import { formatAddress } from "../../runtime/os/network/network-address.ts";
+import type { Of } from "../../runtime/wire/header-shape.ts";
+import type { autoscalerReport } from "../autoscaler/autoscaler-messages.ts";
 import type { ClusterStatusHeader } from "../../runtime/wire/cluster-messages.ts";
 
 export interface StatusFacts extends ClusterStatusHeader {
@@ -12,9 +14,13 @@ export interface StatusFacts extends ClusterStatusHeader {
   /** Known on the head's machine. */
   readonly dashboardUrl?: string | undefined;
   readonly thisNodeId: string;
+  /** The autoscaler's last report; absent in a cluster without one. */
+  readonly autoscaler?: AutoscalerReport | undefined;
   readonly actors: Readonly<Record<string, number>>;
   readonly groups: Readonly<Record<string, number>>;
 }
+
+type AutoscalerReport = Pick<Of<typeof autoscalerReport>, "types" | "problem">;
 
 const ID_DIGITS = 12;
 
@@ -44,9 +50,11 @@ export function statusText(facts: StatusFacts, nowMs: number): string {
     ...part(
       "Waiting for room",
       waiting.map(
-        ({ resources, count, isInfeasible }) => `${count} × ${shape(resources)}${isInfeasible ? ": no node can ever hold it" : ""}`,
+        ({ resources, count, isInfeasible, verdict }) =>
+          `${count} × ${shape(resources)}${verdict === undefined ? (isInfeasible ? ": no node can ever hold it" : "") : `: ${verdict}`}`,
       ),
     ),
+    ...autoscalerPart(facts.autoscaler),
     ...part("Actors", counts(facts.actors)),
     ...part("Placement groups", counts(facts.groups)),
     ...part(
@@ -61,6 +69,20 @@ export function statusText(facts: StatusFacts, nowMs: number): string {
       ),
     ),
   ].join("\n");
+}
+
+function autoscalerPart(report: AutoscalerReport | undefined): string[] {
+  if (report === undefined) return [];
+  const types = report.types.map(({ name, running, coming, leaving, maxWorkers, problem }) => [
+    name,
+    `${running} of ${maxWorkers}`,
+    [
+      ...(coming > 0 ? [`${coming} coming`] : []),
+      ...(leaving > 0 ? [`${leaving} leaving`] : []),
+      ...(problem === undefined ? [] : [problem]),
+    ].join(", "),
+  ]);
+  return part("Launched nodes", [...table(types), ...(report.problem === undefined ? [] : [report.problem])]);
 }
 
 function part(title: string, lines: readonly string[]): string[] {

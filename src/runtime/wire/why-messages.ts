@@ -89,6 +89,8 @@ export const placeReport = fields({
   /** Candidate nodes; the first of many. */
   nodes: list(placeNode),
   nodeCount: count,
+  /** The autoscaler's verdict on such demands. */
+  autoscaler: optional(text),
   /** For how long the head has kept no changes, and why: ends a sentence that begins with the head. */
   stalled: optional(text),
 });

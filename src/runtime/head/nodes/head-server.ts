@@ -492,7 +492,9 @@ export class HeadServer {
       group: (id) => this.#kept.tables.groups.get(id)?.header,
     });
     const stalled = this.#stalled();
-    return stalled === undefined ? report : { ...report, stalled };
+    const { bundle } = parseLeaseSpec(wanted);
+    const autoscaler = this.#verdicts.get(bundle?.group ?? wanted);
+    return { ...report, ...(stalled !== undefined && { stalled }), ...(autoscaler !== undefined && { autoscaler }) };
   }
 
   #demand(): ClusterDemandHeader {

@@ -6,9 +6,10 @@
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { PAGES } from "./model/pages.ts";
-import { addressOf, firstRowsOf, LOGS_PAGE, OVERVIEW_PAGE, type Place, placeOf } from "./model/place.ts";
+import { addressOf, firstRowsOf, JOBS_PAGE, LOGS_PAGE, OVERVIEW_PAGE, type Place, placeOf } from "./model/place.ts";
 import { visibleText } from "./model/visible-text.ts";
 import { DetailsView } from "./view/details-view.tsx";
+import { JobsView } from "./view/jobs-view.tsx";
 import { ListView } from "./view/list-view.tsx";
 import { LogsView } from "./view/logs-view.tsx";
 import { OverviewView } from "./view/overview-view.tsx";
@@ -16,7 +17,10 @@ import { Login } from "./view/login.tsx";
 
 const LOGIN = "login";
 const OVERVIEW = { name: OVERVIEW_PAGE, title: "Overview" };
+const JOBS = { name: JOBS_PAGE, title: "Jobs" };
 const LOGS = { name: LOGS_PAGE, title: "Logs" };
+
+const ALL_PAGES = [OVERVIEW, JOBS, ...PAGES, LOGS];
 
 /** The code of the link. It leaves the address at once, so that no history and no copied address has it. */
 const codeOfLink = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
@@ -38,7 +42,7 @@ function App(): ComponentChildren {
     return () => removeEventListener("popstate", onBack);
   }, []);
   useEffect(() => {
-    const title = [OVERVIEW, ...PAGES, LOGS].find(({ name }) => name === place.page)?.title;
+    const title = ALL_PAGES.find(({ name }) => name === place.page)?.title;
     document.title = reason === undefined && title !== undefined ? `${title} · Shoal` : "Shoal";
   }, [place.page, reason]);
   if (reason !== undefined) {
@@ -65,6 +69,7 @@ interface ContentProps {
 
 function Content({ place, go, onLoginNeeded }: ContentProps): ComponentChildren {
   if (place.page === OVERVIEW_PAGE) return <OverviewView onLoginNeeded={onLoginNeeded} />;
+  if (place.page === JOBS_PAGE) return <JobsView place={place} go={go} onLoginNeeded={onLoginNeeded} />;
   if (place.page === LOGS_PAGE) return <LogsView key={logKeyOf(place)} place={place} go={go} onLoginNeeded={onLoginNeeded} />;
   const page = PAGES.find(({ name }) => name === place.page);
   if (page === undefined)
@@ -86,7 +91,7 @@ function Menu({ current, go }: { current: string; go: (place: Place, isNew: bool
   return (
     <nav class="menu" aria-label="Pages">
       <span class="name">Shoal</span>
-      {[OVERVIEW, ...PAGES, LOGS].map(({ name, title }) => (
+      {ALL_PAGES.map(({ name, title }) => (
         <a
           key={name}
           href={addressOf(firstRowsOf(name))}

@@ -21,6 +21,7 @@ export interface Place {
   readonly id: string;
 }
 
+export const JOBS_PAGE = "jobs";
 export const LOGS_PAGE = "logs";
 export const OVERVIEW_PAGE = "overview";
 const FIRST_PAGE = OVERVIEW_PAGE;

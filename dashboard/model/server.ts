@@ -98,6 +98,49 @@ export async function readOverview(signal: AbortSignal): Promise<Overview> {
   return await ask<Overview>("/api/shoal/overview", { signal });
 }
 
+/** A submitted job, or a program that nobody submitted. */
+export interface Job {
+  readonly type: "SUBMISSION" | "DRIVER";
+  readonly id: string;
+  readonly status: string;
+  readonly entrypoint: string;
+  readonly message: string | null;
+  readonly startMs: number | null;
+  readonly endMs: number | null;
+}
+
+interface JobAnswer {
+  readonly type: "SUBMISSION" | "DRIVER";
+  readonly submission_id: string | null;
+  readonly job_id: string | null;
+  readonly status: string;
+  readonly entrypoint: string;
+  readonly message: string | null;
+  readonly start_time: number | null;
+  readonly end_time: number | null;
+}
+
+/** Submitted jobs, the newest first, then programs. @throws ServerError */
+export async function readJobs(signal: AbortSignal): Promise<Job[]> {
+  const rows = await ask<readonly JobAnswer[]>("/api/jobs/", { signal });
+  return rows.map(({ type, submission_id, job_id, status, entrypoint, message, start_time, end_time }) => ({
+    type,
+    id: submission_id ?? job_id ?? "",
+    status,
+    entrypoint,
+    message,
+    startMs: start_time,
+    endMs: end_time,
+  }));
+}
+
+/** Stops a job, or forgets one that has ended. @throws ServerError */
+export async function changeJob(id: string, action: "stop" | "delete"): Promise<void> {
+  const path = `/api/jobs/${encodeURIComponent(id)}`;
+  const init = { headers: { "content-type": "application/json" }, body: "{}" };
+  await (action === "stop" ? ask(`${path}/stop`, { method: "POST", ...init }) : ask(path, { method: "DELETE", ...init }));
+}
+
 export interface LogFile {
   readonly nodeId: string;
   readonly name: string;

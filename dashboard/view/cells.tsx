@@ -152,7 +152,7 @@ function Bundles({ value }: { value: unknown }): ComponentChildren {
   );
 }
 
-function Lines({ text }: { text: string }): ComponentChildren {
+export function Lines({ text }: { text: string }): ComponentChildren {
   const first = text.split("\n", 1)[0] as string;
   if (first === text && text.length <= 100) return <span class="text">{visibleText(text)}</span>;
   return (

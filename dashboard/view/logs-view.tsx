@@ -117,7 +117,7 @@ function LogPage({ place, go, onLoginNeeded }: LogsViewProps): ComponentChildren
     onLoginNeeded,
   );
   const [wanted, setWanted] = useState("");
-  const isOfWorker = place.by !== "filename";
+  const isOfWorker = !["filename", "submission_id"].includes(place.by);
   const download = logQueryOf(place);
   download.set("lines", "-1");
   return (

@@ -251,12 +251,45 @@ console.log("[]");
     await page.context().close();
   });
 
+  test("a job is shown with its output, stopped and deleted by its buttons, and a token that only reads is refused", async () => {
+    const submitted = await run("job", "submit", "--no-wait", "--submission-id", "long-job", "--", "echo begins; sleep 600");
+    expect([submitted.exitCode, submitted.stderr]).toEqual([0, ""]);
+    const page = await loggedIn();
+    await menu(page, "Jobs");
+    const row = page.getByRole("row", { name: "long-job" });
+    await row.getByText("RUNNING").waitFor();
+    expect(await row.innerText()).toContain("echo begins; sleep 600");
+    await picture(page, "jobs-light");
+    await row.getByRole("link", { name: "show" }).click();
+    await page.getByText("begins").waitFor();
+    await page.goBack();
+    const viewToken = (await run("token", "create", "--for", "http", "--role", "view")).stdout.trim().split("\n").at(-1) ?? "";
+    const viewer = await openPage();
+    await viewer.goto(`${origin}/ui/jobs`);
+    await viewer.getByLabel("Token").fill(viewToken);
+    await viewer.keyboard.press("Enter");
+    await viewer.getByRole("button", { name: "stop long-job" }).click();
+    await viewer.getByText("a token of the role admin is needed").waitFor();
+    await viewer.context().close();
+    expect(faults.splice(0).map((fault) => /status of (\d+)/.exec(fault)?.[1] ?? fault)).toEqual(["401", "403"]);
+    await row.getByRole("button", { name: "stop long-job" }).click();
+    await row.getByText("STOPPED").waitFor();
+    await page.getByLabel("State").selectOption("RUNNING");
+    await page.getByText("None matches").waitFor();
+    expect(page.url()).toBe(`${origin}/ui/jobs?state=RUNNING`);
+    await page.getByLabel("State").selectOption("");
+    await row.getByRole("button", { name: "delete long-job" }).click();
+    await until(async () => (await row.count()) === 0, "the end of the row");
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
   test.each(["light", "dark"] as const)("axe finds no fault of accessibility on any page of the %s theme", async (colorScheme) => {
     const page = await loggedIn({ colorScheme });
     const failed = (await page.request.get(`${origin}/api/v0/tasks?filter_keys=state&filter_predicates==&filter_values=FAILED`)).json();
     const { data } = (await failed) as { data: { result: { result: { task_id: string }[] } } };
     const details = `tasks?id=${data.result.result[0]?.task_id}`;
-    const names = ["overview", "nodes", "actors", "tasks", "workers", "placement_groups", "logs", "logs?by=filename&filter=supervisor.log"];
+    const names = ["overview", "jobs", "nodes", "actors", "tasks", "workers", "placement_groups", "logs", "logs?by=filename&filter=supervisor.log"];
     for (const name of [...names, details]) {
       await page.goto(`${origin}/ui/${name}`);
       await page.locator("main :is(table, .plain, .empty, .facts, pre)").first().waitFor();
@@ -273,7 +306,7 @@ console.log("[]");
 
   test("a phone of 360 pixels shows all without scrolling sideways", async () => {
     const page = await loggedIn({ viewport: { width: 360, height: 740 } });
-    for (const name of ["overview", "nodes", "actors", "tasks", "workers", "logs"]) {
+    for (const name of ["overview", "jobs", "nodes", "actors", "tasks", "workers", "logs"]) {
       await page.goto(`${origin}/ui/${name}`);
       await page
         .locator(".age")
@@ -289,7 +322,7 @@ console.log("[]");
 
   test("the keyboard reaches the lists, and the page follows a server that was killed", { timeout: 60_000 }, async () => {
     const page = await loggedIn();
-    for (let tabs = 0; tabs < 3; tabs += 1) await page.keyboard.press("Tab");
+    for (let tabs = 0; tabs < 4; tabs += 1) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await page.getByText("the-keeper").waitFor();
     expect(page.url()).toBe(`${origin}/ui/actors`);

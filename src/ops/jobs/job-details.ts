@@ -3,6 +3,7 @@
  *
  * Values of environment variables are secrets and are shown to nobody.
  */
+import { isNetworkAddress, parseNetworkAddress } from "../../runtime/os/network/network-address.ts";
 import { hasEnded } from "./job-table.ts";
 import type { JobRecord } from "./job-messages.ts";
 
@@ -32,6 +33,11 @@ const STATUS = { starting: "PENDING", running: "RUNNING", stopped: "STOPPED", su
 const MESSAGE = { starting: "Job has not started yet.", running: "Job is currently running." } as const;
 const HIDDEN = "***";
 
+/** A job runs on the head's machine. */
+function hostOf(address: string): string {
+  return isNetworkAddress(address) ? parseNetworkAddress(address).host : "127.0.0.1";
+}
+
 export function detailsOf(record: JobRecord): JobDetails {
   const { id, node, request, state, driver, startedMs, submittedMs, endedMs, exitCode, message, errorType } = record;
   const names = Object.keys(request.envVars);
@@ -39,7 +45,7 @@ export function detailsOf(record: JobRecord): JobDetails {
     type: "SUBMISSION",
     job_id: driver?.jobId ?? null,
     submission_id: id,
-    driver_info: driver === undefined ? null : { id: driver.jobId, node_ip_address: "127.0.0.1", pid: String(driver.pid) },
+    driver_info: driver === undefined ? null : { id: driver.jobId, node_ip_address: hostOf(request.address), pid: String(driver.pid) },
     status: STATUS[state],
     entrypoint: request.entrypoint,
     message: message ?? (state === "starting" || state === "running" ? MESSAGE[state] : null),

@@ -18,7 +18,7 @@ import { WAITING_CALLS_MAX } from "../limits.ts";
 import { nStepReturns } from "../replay/n-step-returns.ts";
 import type { Fragment } from "../sequences/fragment.ts";
 
-/** Of the paper. */
+/** The paper's value. */
 const EPSILON_BASE = 0.4;
 const EPSILON_EXPONENT = 7;
 /** Steps of a fragment where `rolloutFragmentLength` is "auto". */

@@ -67,7 +67,7 @@ export interface Estimates {
 
 /** The outputs of a module for a fragment. */
 interface Evaluated {
-  /** One for each observation: one more a sequence than there are rows. */
+  /** A value for each observation: a sequence has one more than rows. */
   readonly values: Float32Array;
   /** The numbers of the distributions, row by row. */
   readonly inputs: Float32Array;

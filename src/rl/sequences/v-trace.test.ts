@@ -7,7 +7,7 @@ const { CUT, TERMINATED, TRUNCATED } = SEQUENCE_END;
 
 interface Episode {
   readonly rewards: readonly number[];
-  /** One more than there are rewards. */
+  /** Values of the states before and after each reward. */
   readonly values: readonly number[];
   readonly ratios: readonly number[];
   readonly end: number;

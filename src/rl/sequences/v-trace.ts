@@ -9,7 +9,7 @@ import type { Advantages } from "./advantages.ts";
 import { type Fragment, SEQUENCE_END } from "./fragment.ts";
 
 interface VTraceInput {
-  /** One for each observation of the fragment: one more a sequence than there are rows. */
+  /** A value for each observation of the fragment: a sequence has one more than rows. */
   readonly values: Float32Array;
   /** By row: the log-probability of the action today, minus that with which it was drawn. */
   readonly logRatios: Float32Array;

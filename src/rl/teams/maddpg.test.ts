@@ -8,7 +8,7 @@ import type { Space } from "../spaces/space.ts";
 import { gumbelSoftmax, oneHot } from "./gumbel-softmax.ts";
 import { MADDPGConfig } from "./maddpg.ts";
 
-/** One chooses, the other turns a dial; both earn for the choice 2 and for a dial at 7, the dial itself earns a little more. */
+/** The first agent chooses, and the second turns a dial. Both earn for the choice 2 and for a dial at 7, the dial itself earns a little more. */
 class Panel implements MultiAgentEnv {
   readonly possibleAgents: readonly string[] = ["choice", "dial"];
   readonly observationSpaces: Readonly<Record<string, Space>> = { choice: new Discrete(2), dial: new Box({ low: 0, high: 1, shape: [2] }) };

@@ -21,7 +21,7 @@ const twoStep = (): QMixConfig =>
     .evaluation({ evaluationDuration: 1, evaluationConfig: { explore: false } })
     .debugging({ seed: 1 });
 
-/** With random actions the second matrix pays less than 7 to one who knows nothing of the other's action. */
+/** With random actions the second matrix pays less than 7 to an agent that does not know the other's action. */
 test.each([
   ["qmix", 8],
   ["vdn", 7],
@@ -40,7 +40,7 @@ test("a team's value is that of the formula, and never falls when an agent's val
   const drawn = (count: number): Float32Array => Float32Array.from({ length: count }, () => random.normal());
   const [values, states] = [drawn(rows * agents), drawn(rows * stateSize)];
   const weights = new Map(Array.from(mixer.namedParameters(), ([name, node]) => [name, node.toArray()]));
-  /** One output of a linear layer for a row. */
+  /** Returns an output of a linear layer for a row. */
   const unit = (name: string, input: ArrayLike<number>, at: number): number => {
     const [matrix, bias] = [weights.get(`${name}.weight`) as Float32Array, weights.get(`${name}.bias`) as Float32Array];
     return Array.from(input).reduce((sum, x, index) => sum + x * (matrix[index * bias.length + at] as number), bias[at] as number);
@@ -119,7 +119,7 @@ test.each<[string, Fragment, string]>([
   expect(() => joinAgents(fragments, { seats: SEATS, rewardOf })).toThrow(reason);
 });
 
-/** One agent, or two whose spaces differ, or two that act in turns. */
+/** Has one agent, two agents whose spaces differ, or two that act in turns. */
 class Odd implements MultiAgentEnv {
   readonly possibleAgents: readonly string[];
   readonly observationSpaces: Readonly<Record<string, Space>>;

@@ -1,10 +1,10 @@
 /**
  * Handles of stored objects whose end is found early, and the collections that find it.
  *
- * A `FinalizationRegistry` keeps its targets until V8 collects the whole heap, and V8 counts a mapped object against the heap. A loop over results of a
- * megabyte so made V8 collect at every twentieth, and the pages of all results waited for it. The native part watches a handle without
- * keeping it. So a collection of young objects alone, after each 32 MB, finds both the handle and the mapped view. Handles and views that lived longer wait for
- * a full collection, which follows when enough of them may be garbage. Owned by the local store, which is asked to look for handles that ended.
+ * A `FinalizationRegistry` keeps its targets until V8 collects the whole heap, and V8 counts a mapped object against the heap. A loop over
+ * results of a megabyte so made V8 collect at every twentieth, and the pages of all results waited for it. The native part watches a handle
+ * without keeping it, so a collection of young objects alone, after each 16 MB, finds both the handle and the mapped view. Handles and views
+ * that lived longer wait for a full collection, which follows when enough of them may be garbage. The local store owns the watches.
  */
 import type { SharedMemory } from "../os/shared-memory.ts";
 import { KEPT_BEFORE_COLLECTION_BYTES, YOUNG_BYTES_MAX } from "./limits.ts";

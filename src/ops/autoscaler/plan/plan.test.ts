@@ -262,7 +262,7 @@ describe("idle nodes", () => {
   });
 });
 
-test("5,000 nodes, 1,000 shapes and a million tasks are planned within a tenth of a second", () => {
+test("5,000 nodes, 1,000 shapes and a million tasks are planned within half a second of processor time", () => {
   const instances = Array.from({ length: 5_000 }, (_, index) => instance(`i${index}`, "cpu"));
   const nodes = instances.map(({ id }, index) =>
     node(id, { CPU: 64, memory: 1e9 }, { type: "cpu", free: { CPU: index % 64, memory: 1e9 - index } }),
@@ -279,6 +279,5 @@ test("5,000 nodes, 1,000 shapes and a million tasks are planned within a tenth o
     expect(launches.reduce((sum, { count }) => sum + count, 0)).toBe(5_000);
     return tookMs;
   });
-  // The machine of a test may be five times slower.
   expect(Math.min(...times)).toBeLessThan(500);
 });

@@ -24,7 +24,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   handleCountedTwice: {
     file: "runtime/objects/object-table.ts",
-    text: "if (entry.handles === 0 || !this.#finalizers.unregister(handle)) this.#addHandle(entry);",
+    text: "if (entry.handles === 0 || !this.#unwatch(handle)) this.#addHandle(entry);",
     becomes: "this.#addHandle(entry);",
   },
   discardedWithoutRefs: {

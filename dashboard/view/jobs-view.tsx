@@ -104,7 +104,8 @@ interface TableProps {
 }
 
 function Table({ jobs, total, change }: TableProps): ComponentChildren {
-  if (jobs.length === 0) return <p class="empty">{total === 0 ? "There is none. `shoal job submit -- COMMAND` runs one." : "None matches."}</p>;
+  if (jobs.length === 0)
+    return <p class="empty">{total === 0 ? "There is none. `shoal job submit -- COMMAND` runs one." : "None matches."}</p>;
   return (
     <div class="table" role="region" aria-label="Jobs" tabIndex={0}>
       <table>

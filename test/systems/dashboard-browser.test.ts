@@ -257,7 +257,7 @@ console.log("[]");
     const page = await loggedIn();
     await menu(page, "Jobs");
     const row = page.getByRole("row", { name: "long-job" });
-    await row.getByText("RUNNING").waitFor();
+    await row.getByText("RUNNING", { exact: true }).waitFor();
     expect(await row.innerText()).toContain("echo begins; sleep 600");
     await picture(page, "jobs-light");
     await row.getByRole("link", { name: "show" }).click();
@@ -273,7 +273,7 @@ console.log("[]");
     await viewer.context().close();
     expect(faults.splice(0).map((fault) => /status of (\d+)/.exec(fault)?.[1] ?? fault)).toEqual(["401", "403"]);
     await row.getByRole("button", { name: "stop long-job" }).click();
-    await row.getByText("STOPPED").waitFor();
+    await row.getByText("STOPPED", { exact: true }).waitFor();
     await page.getByLabel("State").selectOption("RUNNING");
     await page.getByText("None matches").waitFor();
     expect(page.url()).toBe(`${origin}/ui/jobs?state=RUNNING`);
@@ -289,7 +289,17 @@ console.log("[]");
     const failed = (await page.request.get(`${origin}/api/v0/tasks?filter_keys=state&filter_predicates==&filter_values=FAILED`)).json();
     const { data } = (await failed) as { data: { result: { result: { task_id: string }[] } } };
     const details = `tasks?id=${data.result.result[0]?.task_id}`;
-    const names = ["overview", "jobs", "nodes", "actors", "tasks", "workers", "placement_groups", "logs", "logs?by=filename&filter=supervisor.log"];
+    const names = [
+      "overview",
+      "jobs",
+      "nodes",
+      "actors",
+      "tasks",
+      "workers",
+      "placement_groups",
+      "logs",
+      "logs?by=filename&filter=supervisor.log",
+    ];
     for (const name of [...names, details]) {
       await page.goto(`${origin}/ui/${name}`);
       await page.locator("main :is(table, .plain, .empty, .facts, pre)").first().waitFor();

@@ -38,7 +38,7 @@ export const statusCommand: Command = defineCommand({
       address: formatAddresses(cluster.node.clusterAddress.split(",")),
       thisNodeId: cluster.node.nodeId,
       ...status,
-      autoscaler: await autoscalerOf(cluster),
+      autoscaler: status.stalled === undefined ? await autoscalerOf(cluster) : undefined,
       actors: counts(actors.map(({ phase }) => phase)),
       groups: counts(groups.map(({ state }) => state)),
     };

@@ -19,6 +19,7 @@ import type { NatsProcessEvent } from "../../runtime/nats/server/nats-process.ts
 import { parseNetworkAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
 import type { NatsPlace } from "../../runtime/nats/open-control-plane.ts";
 import type { HeadConfiguration } from "../../entry/head.ts";
+import { fileUrlOf } from "../../runtime/os/files/file-url.ts";
 import { lockFolder } from "../../runtime/os/files/folder-lock.ts";
 import { RotatingLog } from "../../runtime/os/files/rotating-log.ts";
 import { removeRunFile, runProcess, writeRunFile } from "../../runtime/os/files/run-file.ts";
@@ -87,7 +88,7 @@ export interface SupervisorStarted {
 interface LocalDashboard extends LocalProcess, DashboardStart {}
 
 /** The extension that runs submitted jobs. */
-const JOBS = ownModule("ops/jobs/jobs-extension");
+const JOBS = fileUrlOf(ownModule("ops/jobs/jobs-extension"));
 
 let isStarted = false;
 let stop: (reason: string) => void = () => process.exit(1);
@@ -192,7 +193,7 @@ async function startDashboard(
 function extensionsOfHead({ autoscaler }: SupervisedHead): readonly string[] {
   const always = [JOBS, ...(offer.extensions ?? [])];
   if (autoscaler === undefined) return always;
-  return [...always, ownModule("ops/autoscaler/head-extension")];
+  return [...always, fileUrlOf(ownModule("ops/autoscaler/head-extension"))];
 }
 
 let autoscalersStarted = 0;

@@ -10,6 +10,7 @@ import { changeJob, type Job, readJobs } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { durationText, Lines, State, Time, timeText } from "./cells.tsx";
 import { isOldAt, useAge, usePolling } from "./polling.ts";
+import { RowTable } from "./row-table.tsx";
 
 const JOBS_SHOWN_MAX = 500;
 const STATES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "STOPPED"];
@@ -106,32 +107,8 @@ interface TableProps {
 function Table({ jobs, total, change }: TableProps): ComponentChildren {
   if (jobs.length === 0)
     return <p class="empty">{total === 0 ? "There is none. `shoal job submit -- COMMAND` runs one." : "None matches."}</p>;
-  return (
-    <div class="table" role="region" aria-label="Jobs" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {TITLES.map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {jobs.map((job) => (
-            <tr key={`${job.type} ${job.id}`}>
-              {cellsOf(job, change).map((cell, at) => (
-                <td key={TITLES[at]} data-title={TITLES[at]}>
-                  {cell}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  const rows = jobs.map((job) => ({ key: `${job.type} ${job.id}`, cells: cellsOf(job, change) }));
+  return <RowTable label="Jobs" titles={TITLES} rows={rows} />;
 }
 
 function cellsOf(job: Job, change: TableProps["change"]): ComponentChildren[] {

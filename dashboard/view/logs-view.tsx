@@ -11,6 +11,7 @@ import { addressOf, logPlaceOf, type Place } from "../model/place.ts";
 import { type LogFile, type LogFiles, logQueryOf, readLogFiles, readLogStep } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { usePolling } from "./polling.ts";
+import { RowTable } from "./row-table.tsx";
 
 const FILES_SHOWN_MAX = 500;
 
@@ -61,41 +62,18 @@ function FileList({ place, go, onLoginNeeded }: LogsViewProps): ComponentChildre
 
 function FileTable({ files }: { files: readonly LogFile[] }): ComponentChildren {
   if (files.length === 0) return <p class="empty">There is none.</p>;
-  return (
-    <div class="table" role="region" aria-label="Logs" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {["File", "Bytes", "Changed", "Node"].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {files.map(({ nodeId, name, sizeBytes, modifiedMs }) => (
-            <tr key={`${nodeId} ${name}`}>
-              <td data-title="File">
-                <a class="file" href={addressOf(logPlaceOf("filename", name, nodeId))}>
-                  {visibleText(name)}
-                </a>
-              </td>
-              <td data-title="Bytes" class="number">
-                {sizeBytes.toLocaleString("en")}
-              </td>
-              <td data-title="Changed">
-                <time dateTime={new Date(modifiedMs).toISOString()}>{new Date(modifiedMs).toLocaleString()}</time>
-              </td>
-              <td data-title="Node">
-                <code>{visibleText(nodeId)}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  const rows = files.map(({ nodeId, name, sizeBytes, modifiedMs }) => ({
+    key: `${nodeId} ${name}`,
+    cells: [
+      <a class="file" href={addressOf(logPlaceOf("filename", name, nodeId))}>
+        {visibleText(name)}
+      </a>,
+      <span class="number">{sizeBytes.toLocaleString("en")}</span>,
+      <time dateTime={new Date(modifiedMs).toISOString()}>{new Date(modifiedMs).toLocaleString()}</time>,
+      <code>{visibleText(nodeId)}</code>,
+    ],
+  }));
+  return <RowTable label="Logs" titles={["File", "Bytes", "Changed", "Node"]} rows={rows} />;
 }
 
 function LogPage({ place, go, onLoginNeeded }: LogsViewProps): ComponentChildren {

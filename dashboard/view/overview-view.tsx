@@ -10,6 +10,7 @@ import { type NodeOverview, type Overview, readOverview, type Row } from "../mod
 import { visibleLines, visibleText } from "../model/visible-text.ts";
 import { amountText, durationText, State, Time, timeText } from "./cells.tsx";
 import { isOldAt, useAge, usePolling } from "./polling.ts";
+import { RowTable } from "./row-table.tsx";
 
 interface Shown {
   readonly overview: Overview | undefined;
@@ -211,43 +212,22 @@ function Machines({ nodes }: { nodes: readonly NodeOverview[] }): ComponentChild
   const part = (used: number | null, all: number | null): string =>
     used === null || all === null ? "not known" : `${amountText("memory", used)} of ${amountText("memory", all)}`;
   const titles = ["Node", "State", "Processors", "Memory", "Object store", "Disk"];
-  return (
-    <div class="table" role="region" aria-label="Use of the machines" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {titles.map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map((node) => {
-            const disk = node.disk_used === null || node.disk_free === null ? null : node.disk_used + node.disk_free;
-            const cells = [
-              <a href={detailsOf("nodes", node.node_id)}>{visibleText(node.node_name)}</a>,
-              <State name={node.state} />,
-              node.cpu_percent === null ? "not known yet" : `${Math.round(node.cpu_percent)} %`,
-              part(node.memory_used, node.memory_total),
-              part(node.store_used, node.store_total),
-              part(node.disk_used, disk),
-            ];
-            return (
-              <tr key={node.node_id}>
-                {cells.map((cell, at) => (
-                  <td key={titles[at]} data-title={titles[at]} class="number">
-                    {cell}
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
-  );
+  const rows = nodes.map((node) => {
+    const disk = node.disk_used === null || node.disk_free === null ? null : node.disk_used + node.disk_free;
+    const amounts = [
+      node.cpu_percent === null ? "not known yet" : `${Math.round(node.cpu_percent)} %`,
+      part(node.memory_used, node.memory_total),
+      part(node.store_used, node.store_total),
+      part(node.disk_used, disk),
+    ];
+    const cells = [
+      <a href={detailsOf("nodes", node.node_id)}>{visibleText(node.node_name)}</a>,
+      <State name={node.state} />,
+      ...amounts.map((text) => <span class="number">{text}</span>),
+    ];
+    return { key: node.node_id, cells };
+  });
+  return <RowTable label="Use of the machines" titles={titles} rows={rows} />;
 }
 
 function detailsOf(page: string, id: unknown): string {

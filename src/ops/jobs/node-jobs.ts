@@ -91,11 +91,21 @@ class NodeJobs {
     }
   }
 
-  async #run({ id, key, request }: Start, taken: Taken): Promise<void> {
+  async #run(start: Start, taken: Taken): Promise<void> {
+    const directory = await this.#workingDirectory(start.key, start.request);
+    let how: Partial<JobReport>;
+    try {
+      how = taken.isStopping ? {} : await this.#runIn(directory, start, taken);
+    } finally {
+      if (directory !== undefined) await removeFolder(directory);
+    }
+    this.#ends(taken, how);
+  }
+
+  /** Resolves when no process of the job is left, and all its output is in the log. */
+  async #runIn(directory: string | undefined, { id, key, request }: Start, taken: Taken): Promise<Partial<JobReport>> {
     const { folders } = this.#context;
     const log = folders?.logs === undefined ? undefined : new JobLog(joinPath(folders.logs, jobLogName(id)));
-    const directory = await this.#workingDirectory(key, request);
-    if (taken.isStopping) return this.#ends(taken, {});
     const process = new JobProcess({
       entrypoint: request.entrypoint,
       directory,
@@ -114,8 +124,7 @@ class NodeJobs {
     await written;
     this.#running.delete(process);
     await log?.close();
-    if (directory !== undefined) await removeFolder(directory);
-    this.#ends(taken, reportOf(exit, log?.lastLines));
+    return reportOf(exit, log?.lastLines);
   }
 
   /** Makes a copy for the job, which may change its files. */

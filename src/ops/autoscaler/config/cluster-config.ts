@@ -3,6 +3,7 @@
  *
  * `read-cluster-config.ts` makes it. The plan and the providers read it and never see the file itself. Data alone.
  */
+import type { ProviderType } from "./provider-keys.ts";
 
 export interface NodeTypeConfig {
   readonly name: string;
@@ -20,7 +21,7 @@ export interface ClusterConfig {
   /** Limit on all types together. */
   readonly maxWorkers: number;
   readonly upscalingSpeed: number;
-  readonly provider: { readonly type: "local-processes" | "external"; readonly config: Readonly<Record<string, unknown>> };
+  readonly provider: { readonly type: ProviderType; readonly config: Readonly<Record<string, unknown>> };
   readonly headNodeType: string;
   /** The head's own node. */
   readonly head: Pick<NodeTypeConfig, "resources" | "labels">;

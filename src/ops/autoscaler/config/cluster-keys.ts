@@ -5,24 +5,8 @@
  * `PROVIDERS_ELSEWHERE` has one for provider types.
  */
 import { NODE_TYPES_MAX, WORKERS_MAX } from "../limits.ts";
-
-/** The kind of a key's value. */
-export type ValueKind =
-  | { readonly kind: "text" | "any" | "texts" }
-  | { readonly kind: "number"; readonly min: number; readonly max?: number; readonly isWhole?: boolean }
-  | { readonly kind: "choice"; readonly values: readonly string[] }
-  | { readonly kind: "map"; readonly of: ValueKind; readonly entriesMax?: number }
-  /** `isOpen`: further keys belong to the provider, which checks them. */
-  | { readonly kind: "object"; readonly keys: KeyTable; readonly isOpen?: boolean };
-
-interface Key {
-  readonly value: ValueKind;
-  readonly describe: string;
-  readonly isNeeded?: boolean;
-}
-export type KeyTable = Readonly<Record<string, Key>>;
-
-const PROVIDER_TYPES = ["local-processes", "external"] as const;
+import { type KeyTable, objectSchema, type Schema, type ValueKind } from "./key-table.ts";
+import { PROVIDER_KEYS } from "./provider-keys.ts";
 
 const COUNT: ValueKind = { kind: "number", min: 0, max: WORKERS_MAX, isWhole: true };
 const AMOUNT: ValueKind = { kind: "number", min: 0 };
@@ -54,8 +38,8 @@ export const CLUSTER: KeyTable = {
       kind: "object",
       isOpen: true,
       keys: {
-        type: { value: { kind: "choice", values: PROVIDER_TYPES }, describe: "What makes the nodes.", isNeeded: true },
-        module: { value: { kind: "text" }, describe: "Of external: a module whose default export makes the provider." },
+        type: { value: { kind: "choice", values: Object.keys(PROVIDER_KEYS) }, describe: "What makes the nodes.", isNeeded: true },
+        ...keysOfProviders(),
       },
     },
     describe: "What makes the nodes. Further keys are those of an external provider.",
@@ -105,7 +89,14 @@ export const PROVIDERS_ELSEWHERE: Readonly<Record<string, string>> = {
   ray: "this version has no provider for Ray: give an external provider",
 };
 
-type Schema = Readonly<Record<string, unknown>>;
+/** The keys of all providers, each described with its provider; a provider's own table says which of them it takes. */
+function keysOfProviders(): KeyTable {
+  return Object.fromEntries(
+    Object.entries(PROVIDER_KEYS).flatMap(([type, { keys }]) =>
+      Object.entries(keys).map(([name, { value, describe }]) => [name, { value, describe: `Of ${type}: ${describe}` }] as const),
+    ),
+  );
+}
 
 /** Returns the schema, as editors read it. */
 export function clusterSchema(): Schema {
@@ -114,42 +105,4 @@ export function clusterSchema(): Schema {
     title: "Cluster file of Shoal",
     ...objectSchema(CLUSTER, false),
   };
-}
-
-function objectSchema(keys: KeyTable, isOpen: boolean): Schema {
-  const entries = Object.entries(keys);
-  const required = entries.filter(([, { isNeeded }]) => isNeeded === true).map(([name]) => name);
-  return {
-    type: "object",
-    properties: Object.fromEntries(entries.map(([name, { value, describe }]) => [name, { description: describe, ...schemaOf(value) }])),
-    ...(required.length > 0 && { required }),
-    additionalProperties: isOpen,
-  };
-}
-
-function schemaOf(value: ValueKind): Schema {
-  switch (value.kind) {
-    case "any":
-      return {};
-    case "text":
-      return { type: "string", minLength: 1 };
-    case "texts":
-      return { type: "array", items: { type: "string" } };
-    case "number":
-      return {
-        type: value.isWhole === true ? "integer" : "number",
-        minimum: value.min,
-        ...(value.max !== undefined && { maximum: value.max }),
-      };
-    case "choice":
-      return { enum: value.values };
-    case "map":
-      return {
-        type: "object",
-        additionalProperties: schemaOf(value.of),
-        ...(value.entriesMax !== undefined && { maxProperties: value.entriesMax }),
-      };
-    case "object":
-      return objectSchema(value.keys, value.isOpen === true);
-  }
 }

@@ -11,7 +11,9 @@ import { nearNames } from "../../../runtime/base/near-names.ts";
 import { isLabelKey, isLabelValue } from "../../../runtime/scheduling/label-selector.ts";
 import { ALIASES_MAX, FILE_BYTES_MAX } from "../limits.ts";
 import type { ClusterConfig, NodeTypeConfig } from "./cluster-config.ts";
-import { CLUSTER, type KeyTable, KEYS_ELSEWHERE, PROVIDERS_ELSEWHERE, type ValueKind } from "./cluster-keys.ts";
+import { type ProviderType, PROVIDER_KEYS } from "./provider-keys.ts";
+import { CLUSTER, KEYS_ELSEWHERE, PROVIDERS_ELSEWHERE } from "./cluster-keys.ts";
+import type { KeyTable, ValueKind } from "./key-table.ts";
 
 /** A cluster file that cannot be taken. The message names the line and the key; nothing has been started. */
 export class ClusterConfigError extends ShoalError {
@@ -66,6 +68,12 @@ class ClusterFile {
   /** @throws ClusterConfigError for unknown keys, missing ones, and values of other kinds */
   check(keys: KeyTable): void {
     this.#checkKeys(this.#document.contents as YAMLMap, "", { keys, isOpen: false });
+  }
+
+  /** Checks the keys of a part that `check` left open. @throws ClusterConfigError as `check` does */
+  checkAt(path: readonly string[], keys: KeyTable): void {
+    const node = this.#document.getIn(path, true);
+    if (node !== undefined) this.#checkValue(node, path.join("."), { kind: "object", keys });
   }
 
   /** Makes an error at a key, by its path. */
@@ -178,11 +186,17 @@ function configOf(values: Values, file: ClusterFile): ClusterConfig {
   if (maxWorkers !== undefined && floors > maxWorkers)
     throw file.error("max_workers", `min_workers of all types are ${floors}, and max_workers of the cluster is ${maxWorkers}`);
   readResources(headType["resources"] as Record<string, number>, file, `available_node_types.${headNodeType}`);
+  const provider = providerOf(values["provider"] as Values, file);
+  checkNodeConfigs(
+    provider.type,
+    workerTypes.map(([name]) => name),
+    file,
+  );
   return {
     clusterName,
     maxWorkers: maxWorkers ?? nodeTypes.reduce((sum, type) => sum + type.maxWorkers, 0),
     upscalingSpeed: (values["upscaling_speed"] as number | undefined) ?? 1,
-    provider: providerOf(values["provider"] as Values, file),
+    provider,
     headNodeType,
     head: { resources: headType["resources"] as Record<string, number>, labels: (headType["labels"] ?? {}) as Record<string, string> },
     nodeTypes,
@@ -238,22 +252,31 @@ function readResources(resources: Readonly<Record<string, number>>, file: Cluste
   return resources;
 }
 
+/** Checks the keys of the provider's own table. */
 function providerOf(values: Values, file: ClusterFile): ClusterConfig["provider"] {
-  const { type, ...config } = values;
-  if (type === "external") {
-    if (typeof config["module"] !== "string") throw file.error("provider.module", "the key is missing: external names a module");
-    return { type, config };
-  }
-  const [more] = Object.keys(config);
-  if (more !== undefined) throw file.error(`provider.${more}`, `local-processes has no such key: received ${describeValue(config[more])}`);
-  return { type: "local-processes", config };
+  const { type: given, ...config } = values;
+  const type = given as ProviderType;
+  const { keys, isOpen = false } = PROVIDER_KEYS[type];
+  for (const [name, { isNeeded }] of Object.entries(keys))
+    if (isNeeded === true && config[name] === undefined) throw file.error(`provider.${name}`, `the key is missing: ${type} needs it`);
+  const unknown = Object.keys(config).find((name) => !Object.hasOwn(keys, name));
+  if (unknown !== undefined && !isOpen)
+    throw file.error(`provider.${unknown}`, `${type} has no such key: received ${describeValue(config[unknown])}`);
+  return { type, config };
+}
+
+/** Checks each type's `node_config` where the provider's table has its keys. */
+function checkNodeConfigs(type: ProviderType, typeNames: readonly string[], file: ClusterFile): void {
+  const { nodeConfig } = PROVIDER_KEYS[type];
+  if (nodeConfig !== undefined) for (const name of typeNames) file.checkAt(["available_node_types", name, "node_config"], nodeConfig);
 }
 
 function unknownKey(name: string, at: string, known: readonly string[]): string {
   const elsewhere = at === "" && Object.hasOwn(KEYS_ELSEWHERE, name) ? KEYS_ELSEWHERE[name] : undefined;
   if (elsewhere !== undefined) return elsewhere;
   const near = nearNames(name, known);
-  return near.length > 0 ? `there is no such key${didYouMean(near)}` : `there is no such key: there are ${known.join(", ")}`;
+  if (near.length > 0) return `there is no such key${didYouMean(near)}`;
+  return known.length > 0 ? `there is no such key: there are ${known.join(", ")}` : "there is no such key: no keys are taken here";
 }
 
 function choiceProblem(path: string, given: unknown, values: readonly string[]): string {

@@ -5,6 +5,7 @@
  */
 import { messageOf } from "../../../runtime/base/describe.ts";
 import type { ClusterConfig } from "../config/cluster-config.ts";
+import type { ProviderType } from "../config/provider-keys.ts";
 import { ClusterConfigError } from "../config/read-cluster-config.ts";
 import type { ExternalProvider, NodeProvider, ProviderContext } from "../provider.ts";
 
@@ -18,10 +19,18 @@ interface OpenOptions {
   readonly moduleUrl: (module: string) => string;
 }
 
+type Maker = (options: OpenOptions) => NodeProvider | Promise<NodeProvider>;
+
+/** Makers of providers, one line a type. A maker loads its module on use. */
+const MAKERS: Readonly<Record<ProviderType, Maker>> = {
+  "local-processes": ({ local }) => local(),
+  external: (options) => external(options.config.provider.config, options),
+};
+
 /** @throws ClusterConfigError for a module without a provider, and for a configuration that the provider refuses */
-export async function openProvider({ config, context, source, local, moduleUrl }: OpenOptions): Promise<NodeProvider> {
-  const { type, config: given } = config.provider;
-  const provider = type === "local-processes" ? local() : await external(given, { context, source, moduleUrl });
+export async function openProvider(options: OpenOptions): Promise<NodeProvider> {
+  const { config, source } = options;
+  const provider = await MAKERS[config.provider.type](options);
   checkTypes(provider, config, source);
   return provider;
 }

@@ -25,7 +25,7 @@ import {
   why,
 } from "shoal";
 import type { TestNode } from "shoal/testing";
-import { collectGarbage } from "../src/runtime/os/garbage.ts";
+import { collectGarbage } from "../src/runtime/os/engine/garbage.ts";
 import type { Random } from "../soak/random.ts";
 import type { Promised } from "./checks.ts";
 import { nowMs } from "./clock.ts";

@@ -6,7 +6,7 @@
  */
 import { type ActorId, newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/runtime/base/ids.ts";
 import { resourceVector } from "../src/runtime/base/resources.ts";
-import { Heartbeat } from "../src/runtime/node/membership/heartbeat.ts";
+import { Heartbeat } from "../src/runtime/node/membership/head/heartbeat.ts";
 import { randomHex } from "../src/runtime/os/random.ts";
 import type { Transport } from "../src/runtime/os/network/transport.ts";
 
@@ -24,7 +24,7 @@ import type {
   NodeReportHeader,
   RoutedHeader,
   WorkerFactsHeader,
-} from "../src/runtime/wire/cluster-messages.ts";
+} from "../src/runtime/wire/cluster/cluster-messages.ts";
 import { type Frame, FRAME_FLAG } from "../src/runtime/wire/frame.ts";
 import { decodeHeader } from "../src/runtime/wire/header.ts";
 import {

@@ -8,7 +8,7 @@ import type { ActorId } from "../src/runtime/base/ids.ts";
 import { connect, listen } from "../src/runtime/os/network/endpoint.ts";
 import { randomHex } from "../src/runtime/os/random.ts";
 import { type LocalHead, startHead } from "../src/ops/providers/local-processes.ts";
-import type { NodeInfoHeader } from "../src/runtime/wire/cluster-messages.ts";
+import type { NodeInfoHeader } from "../src/runtime/wire/cluster/cluster-messages.ts";
 import { MESSAGE } from "../src/runtime/wire/messages.ts";
 import { FakeDaemon } from "./fake-daemon.ts";
 import type { ScaleNats } from "./nats.ts";

@@ -12,7 +12,7 @@ import { KeptHead } from "../src/runtime/head/tables/kept-head.ts";
 import { claimLeadership, type Leadership } from "../src/runtime/head/leadership/leadership.ts";
 import { MemoryStore } from "../src/runtime/control-plane/memory-store.ts";
 import { KeyTable } from "../src/runtime/control-plane/key-table.ts";
-import { collectGarbage } from "../src/runtime/os/garbage.ts";
+import { collectGarbage } from "../src/runtime/os/engine/garbage.ts";
 import { randomHex } from "../src/runtime/os/random.ts";
 import type { Transport } from "../src/runtime/os/network/transport.ts";
 import { MESSAGE } from "../src/runtime/wire/messages.ts";

@@ -97,7 +97,7 @@ const settings = {
   logLevel: "warning",
   plugins: [builtins, parquetWasm],
   define: ownClock,
-  inject: ["src/runtime/base/own-clock.ts"],
+  inject: ["src/runtime/base/time/own-clock.ts"],
 };
 // What several entries of one build share is cut into a file for each set of them, and each file takes a process half a millisecond to find. So only what meets in
 // one process is built together: what users import, with the workers that run it.

@@ -65,7 +65,7 @@ interface Busy {
 /** A task that awaits anything but a ref for so long may be overtaken by other tasks in the same worker (runtime/worker/executor.ts). */
 const OVERTAKEN_AFTER_MS = 100;
 const UNDER_WAY_MS = 50;
-/** After its caller is gone a task that goes on is given up (runtime/worker/open-calls.ts). */
+/** After its caller is gone a task that goes on is given up (runtime/worker/calls/open-calls.ts). */
 const GIVEN_UP_AFTER_MS = 3500;
 
 /** The task of a process that began last, or went on after a wait for refs. */

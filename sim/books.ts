@@ -9,7 +9,7 @@ import { LeaseManager } from "../src/runtime/node/leases/lease-manager.ts";
 import { KnownValues } from "../src/runtime/node/references/known-values.ts";
 import { RefLedger } from "../src/runtime/node/references/ref-ledger.ts";
 import { RefValues } from "../src/runtime/node/references/ref-values.ts";
-import { StoreLedger } from "../src/runtime/objects/store-ledger.ts";
+import { StoreLedger } from "../src/runtime/objects/store/store-ledger.ts";
 import type { LeaseEffect, LeaseEvent } from "../src/runtime/node/leases/lease-events.ts";
 
 interface Books {

@@ -12,7 +12,7 @@ import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src
 import { ANNOUNCE_EVERY_MS, CLAIM_AFTER_MS, GIVES_UP_AFTER_MS } from "../src/runtime/head/limits.ts";
 import { ProofClock } from "../src/runtime/head/leadership/proof-clock.ts";
 import { SAME_TIME_MS } from "../src/runtime/node/membership/limits.ts";
-import { type FenceEvent, type LaterHeads, SelfFence } from "../src/runtime/node/membership/self-fence.ts";
+import { type FenceEvent, type LaterHeads, SelfFence } from "../src/runtime/node/membership/fencing/self-fence.ts";
 import type { FencingMutation, FencingProof } from "./fencing-mutations.ts";
 import { CUTS, type Head, type Place, type Way } from "./fencing-places.ts";
 import { StoreLooks, StoreOutages } from "./store-outages.ts";

@@ -4,8 +4,8 @@
  * The guard turns the exception into the interruption that a signal would have caused. From there on the worker's own code runs: the worker answers the call, begins
  * nothing more, and retires. Calls are marked as they begin, as in the interrupt slot of a real worker.
  */
-import { Interruption, InterruptionGuard } from "../src/runtime/worker/interruption-guard.ts";
-import type { InterruptRequest, WorkerInterruptSlot } from "../src/runtime/os/processes/interrupt-slot.ts";
+import { Interruption, InterruptionGuard } from "../src/runtime/worker/tasks/interruption-guard.ts";
+import type { InterruptRequest, WorkerInterruptSlot } from "../src/runtime/os/processes/memory/interrupt-slot.ts";
 import type { SimulatedProcess } from "./world.ts";
 
 /** Thrown by the code of a task where the signal stops the task. */

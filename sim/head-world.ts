@@ -20,7 +20,7 @@ import type { StoreTransaction, StoreWrite, TransactionResult } from "../src/run
 import { MemoryStore } from "../src/runtime/control-plane/memory-store.ts";
 import { KeyTable } from "../src/runtime/control-plane/key-table.ts";
 import type { HeadPeer, NodeServices } from "../src/runtime/rpc/head-service.ts";
-import type { DigestActorHeader, NodeInfoHeader, WorkerFactsHeader } from "../src/runtime/wire/cluster-messages.ts";
+import type { DigestActorHeader, NodeInfoHeader, WorkerFactsHeader } from "../src/runtime/wire/cluster/cluster-messages.ts";
 import { type ActorCreateHeader, type ActorStartHeader, MESSAGE, type PayloadHeader } from "../src/runtime/wire/messages.ts";
 import { leaseKey } from "../src/runtime/scheduling/lease-spec.ts";
 import { SeededNumbers } from "./virtual-time.ts";

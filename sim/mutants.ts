@@ -33,7 +33,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "this.unpin(this.receiveStored(payload.stored, payload));",
   },
   unreadCallsForgotten: {
-    file: "core/calls/worker-link.ts",
+    file: "core/calls/links/worker-link.ts",
     text: "this.#held.close();",
     becomes: "",
   },
@@ -105,12 +105,12 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
       "if (this.#ports.peers.local.has(worker)) this.#ports.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
   },
   parkedNotTold: {
-    file: "runtime/worker/result-sender.ts",
+    file: "runtime/worker/calls/result-sender.ts",
     text: "this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });\n    this.#connection.flush();",
     becomes: "void callId;",
   },
   brokenRunsNext: {
-    file: "core/calls/ended-links.ts",
+    file: "core/calls/links/ended-links.ts",
     text: "if (ending === undefined) return { begun: unanswered, notBegun: [] };",
     becomes: "if (ending === undefined) return { begun: unanswered.slice(0, 1), notBegun: unanswered.slice(1) };",
   },
@@ -130,17 +130,17 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (to === null) this.#returnUnwanted",
   },
   adopterIsAsked: {
-    file: "runtime/objects/store-ledger.ts",
+    file: "runtime/objects/store/store-ledger.ts",
     text: "if (arena.maker !== process || object.isAdopted) continue;",
     becomes: "if (arena.maker !== process) continue;",
   },
   brokenCountsAsTaken: {
-    file: "core/calls/ended-links.ts",
+    file: "core/calls/links/ended-links.ts",
     text: "if (ending === undefined) return { begun: unanswered, notBegun: [] };",
     becomes: "if (ending === undefined) return { begun: [], notBegun: unanswered };",
   },
   storedOfBrokenStays: {
-    file: "runtime/objects/in-flight-borrows.ts",
+    file: "runtime/objects/references/in-flight-borrows.ts",
     text: "if (this.storedLink !== undefined && this.#hasStored)",
     becomes: "if (this.storedLink === -1)",
   },
@@ -150,7 +150,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "actor.ending ??= ending;",
   },
   lostArgumentsHoldTheLease: {
-    file: "runtime/worker/argument-waits.ts",
+    file: "runtime/worker/tasks/argument-waits.ts",
     text: "if (dependencies.length > 0) throw new ArgumentsLost(dependencies);",
     becomes: "",
   },
@@ -165,7 +165,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (shape !== null) return false;",
   },
   sourcesOfUnkeptStay: {
-    file: "core/calls/lineage.ts",
+    file: "core/calls/failures/lineage.ts",
     text: "if (row.uses === 0) for (const source of this.#forget(row)) this.#unuse(source);",
     becomes: "if (row.uses === 0) this.#forget(row);",
   },
@@ -205,7 +205,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "",
   },
   revokedLeaseSkipped: {
-    file: "core/calls/task-submitter.ts",
+    file: "core/calls/submission/task-submitter.ts",
     text: "for (const lease of Array.from(group.leases)) if (lease.revoked",
     becomes: "for (const lease of group.leases) if (lease.revoked",
   },
@@ -230,22 +230,22 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (incarnation < 0) {\n      daemon.send",
   },
   firstCallHandedOnTwice: {
-    file: "runtime/node/leases/first-calls.ts",
+    file: "runtime/node/leases/demands/first-calls.ts",
     text: "const [call] = waiting.splice(index, 1) as [FirstCall];",
     becomes: "const call = waiting[index] as FirstCall;",
   },
   firstCallNeverGoneBegins: {
-    file: "core/calls/first-calls.ts",
+    file: "core/calls/submission/first-calls.ts",
     text: "record.hasParked || begun === undefined || begun.some(([madeFor]) => madeFor === mark)",
     becomes: "mark < 0",
   },
   firstCallLosesLease: {
-    file: "core/calls/task-submitter.ts",
+    file: "core/calls/submission/task-submitter.ts",
     text: "if (this.#firsts?.runsUnder(worker, lease.id) === true) {",
     becomes: "if (lease.id < 0) {",
   },
   firstCallSentTwice: {
-    file: "core/calls/task-submitter.ts",
+    file: "core/calls/submission/task-submitter.ts",
     text: "if (lease.inFlight === 1) this.#leaveNow(lease.link);",
     becomes:
       "if (lease.inFlight === 1) {\n          this.#leaveNow(lease.link);\n          lease.link.push(record, lease.accelerators);\n        }",

@@ -5,7 +5,7 @@
  * (`world.ts`). The memory stands for the file in shared memory, and `unreadFrames` reads both.
  */
 import type { UnreadFrames } from "../src/runtime/base/outbox.ts";
-import { type OutboxMemory, OutboxSlots, unreadFrames } from "../src/runtime/os/processes/outbox.ts";
+import { type OutboxMemory, OutboxSlots, unreadFrames } from "../src/runtime/os/processes/memory/outbox.ts";
 import type { SimulatedProcess } from "./world.ts";
 
 class Memory implements OutboxMemory {

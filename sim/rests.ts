@@ -7,7 +7,7 @@
 import type { UnreadFrames } from "../src/runtime/base/outbox.ts";
 import { FrameParser, FRAME_FLAG } from "../src/runtime/wire/frame.ts";
 import { MESSAGE } from "../src/runtime/wire/messages.ts";
-import { taskContext } from "../src/runtime/worker/task-context.ts";
+import { taskContext } from "../src/runtime/worker/tasks/task-context.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
 interface Rest {

@@ -2,7 +2,7 @@
  * Scheduling over many nodes in virtual time: the cluster scheduler, the spillback and the lease manager of each node as they are, drivers and the network as a model.
  *
  * A discrete-event simulation. Every message takes `latencyMs`, the head serves one after the other and needs `headCostMs` for each; tasks
- * arrive at the drivers by a Poisson process and take `taskMs`. A driver behaves as `core/calls/task-submitter.ts` does: it tells its
+ * arrive at the drivers by a Poisson process and take `taskMs`. A driver behaves as `core/calls/submission/task-submitter.ts` does: it tells its
  * backlog, uses a lease while it has tasks and returns it when it has been idle. The results are waiting times, the leases from other
  * nodes, and the head's load, as functions of the number of nodes. `checkBooks` holds that no node ever grants more than it has.
  */
@@ -11,7 +11,7 @@ import { resourceVector } from "../src/runtime/base/resources.ts";
 import { ClusterScheduler, type SchedulerEffect, type SchedulerEvent } from "../src/runtime/head/placement/cluster-scheduler.ts";
 import type { LeaseEffect, LeaseEvent } from "../src/runtime/node/leases/lease-events.ts";
 import { LeaseManager } from "../src/runtime/node/leases/lease-manager.ts";
-import { Spillback, type SpillEffect, type SpillEvent } from "../src/runtime/node/leases/spillback.ts";
+import { Spillback, type SpillEffect, type SpillEvent } from "../src/runtime/node/leases/spillback/spillback.ts";
 import { parseLeaseSpec } from "../src/runtime/scheduling/lease-spec.ts";
 
 interface SchedulingOptions {

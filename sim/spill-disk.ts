@@ -1,15 +1,15 @@
 /**
  * The disk of spilled objects: real files, written in virtual time, which is sometimes full.
  *
- * Stands for `runtime/objects/spill-disk.ts`, which copies beside the event loop of the real daemon and so would not be repeatable. Between the copy and the answer other events
+ * Stands for `runtime/objects/spilling/spill-disk.ts`, which copies beside the event loop of the real daemon and so would not be repeatable. Between the copy and the answer other events
  * happen, as in reality; the copy itself is one step. A source that is gone is passed over.
  */
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { extentBytesOf } from "../src/runtime/objects/arena-extents.ts";
-import type { ArenaFile } from "../src/runtime/objects/store-ledger.ts";
-import type { SpillDisk, WrittenBatch } from "../src/runtime/objects/spill-disk.ts";
-import { type SpilledPlace, type SpillIndex, spillIndexName, type SpillPiece } from "../src/runtime/objects/spill-files.ts";
+import { extentBytesOf } from "../src/runtime/objects/arenas/arena-extents.ts";
+import type { ArenaFile } from "../src/runtime/objects/store/store-ledger.ts";
+import type { SpillDisk, WrittenBatch } from "../src/runtime/objects/spilling/spill-disk.ts";
+import { type SpilledPlace, type SpillIndex, spillIndexName, type SpillPiece } from "../src/runtime/objects/spilling/spill-files.ts";
 import type { SimulatedProcess } from "./world.ts";
 
 const COPY_MAX_MS = 40;

@@ -5,7 +5,7 @@
  * greets for a while before it keeps anything, as servers that elect a leader do. A node may also be behind a firewall that refuses in the
  * store's place. Made by `fencing-world.ts`.
  */
-import { StoreAbsence, type StoreWord } from "../src/runtime/node/membership/store-absence.ts";
+import { StoreAbsence, type StoreWord } from "../src/runtime/node/membership/fencing/store-absence.ts";
 import type { FencingMutation } from "./fencing-mutations.ts";
 import type { SeededNumbers, VirtualTime } from "./virtual-time.ts";
 

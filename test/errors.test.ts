@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as errors from "../src/runtime/base/errors.ts";
-import { RECONSTRUCTION_REASON } from "../src/core/calls/recovery.ts";
+import { RECONSTRUCTION_REASON } from "../src/core/calls/failures/recovery.ts";
 
 const text = readFileSync(new URL("../docs/errors.md", import.meta.url), "utf8");
 

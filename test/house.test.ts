@@ -27,14 +27,14 @@ const EXPORTS_FOR_THEMSELVES = /\.test\.ts$|\.d\.mts$|^test\/(types|closures\/ma
 
 /** URLs that name no files. */
 const PATHNAMES_OF_OTHER_URLS: Readonly<Record<string, string>> = {
-  "src/serve/proxy/request-headers.ts": "the target of a request",
-  "src/serve/proxy/request-headers.test.ts": "the same",
+  "src/serve/proxy/fronts/request-headers.ts": "the target of a request",
+  "src/serve/proxy/fronts/request-headers.test.ts": "the same",
   "test/house.test.ts": "the rule itself",
   "test/closures/matrix/values.ts": "a URL of the web that travels",
-  "src/serve/replica/node-handler.ts": "the target of a request of HTTP",
+  "src/serve/replica/http/node-handler.ts": "the target of a request of HTTP",
   "test/integration/serve-http.test.ts": "paths of requests of HTTP",
   "test/integration/serve-websockets.test.ts": "paths of requests of HTTP",
-  "src/serve/llm/openai-ingress.ts": "the URL of a request",
+  "src/serve/llm/openai/openai-ingress.ts": "the URL of a request",
   "examples/serve-chat.ts": "the URL of a request",
 };
 
@@ -177,8 +177,8 @@ test("paths become URLs, and URLs paths, by pathToFileURL and fileURLToPath alon
 
 test("one file decides where temporary files and sockets lie", () => {
   const breaches = readSources()
-    .filter(({ path, text }) => path !== "runtime/os/files/temporary-folder.ts" && /\btmpdir\b|["']\/tmp\b|\bTMPDIR"\]/.test(text))
-    .map(({ path }) => `src/${path}: use temporaryRoot or socketRoot of runtime/os/files/temporary-folder.ts`);
+    .filter(({ path, text }) => path !== "runtime/os/files/sessions/temporary-folder.ts" && /\btmpdir\b|["']\/tmp\b|\bTMPDIR"\]/.test(text))
+    .map(({ path }) => `src/${path}: use temporaryRoot or socketRoot of runtime/os/files/sessions/temporary-folder.ts`);
   expect(breaches).toEqual([]);
 });
 

@@ -8,10 +8,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ArenaReader } from "../../src/runtime/objects/arena-reader.ts";
-import { ArenaWriter } from "../../src/runtime/objects/arena-writer.ts";
-import type { ObjectLocation } from "../../src/runtime/objects/layout.ts";
-import { memoryRoot } from "../../src/runtime/os/files/session-sweep.ts";
+import { ArenaReader } from "../../src/runtime/objects/arenas/arena-reader.ts";
+import { ArenaWriter } from "../../src/runtime/objects/arenas/arena-writer.ts";
+import type { ObjectLocation } from "../../src/runtime/objects/arenas/layout.ts";
+import { memoryRoot } from "../../src/runtime/os/files/sessions/session-sweep.ts";
 import { nativeUnavailableReason } from "../../src/runtime/os/shared-memory.ts";
 
 const MEGABYTE = 1_048_576;

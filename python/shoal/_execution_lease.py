@@ -1,6 +1,6 @@
 """The file by which the daemon of a cluster's node tells its workers until when they may run: nobody else runs their actors until then.
 
-The Python side of ``src/runtime/os/processes/execution-lease.ts``, which has the rules. A worker whose time is over stands still until the daemon has had an answer again, and ends after a while. It looks when the
+The Python side of ``src/runtime/os/processes/memory/execution-lease.ts``, which has the rules. A worker whose time is over stands still until the daemon has had an answer again, and ends after a while. It looks when the
 time that it knows is over, and before it handles what has come. Standing still is of all threads, those of the user's code as well: the one that looks keeps the interpreter's lock while it waits.
 """
 

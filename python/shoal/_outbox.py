@@ -1,6 +1,6 @@
 """What this worker has sent and the system has not taken, in a file that outlives the worker: its daemon reads the file once the worker has ended.
 
-The same slots as those of workers of JavaScript (`src/runtime/os/processes/outbox.ts`): a head says at every moment how many bytes of the slot are whole frames and where in the stream they
+The same slots as those of workers of JavaScript (`src/runtime/os/processes/memory/outbox.ts`): a head says at every moment how many bytes of the slot are whole frames and where in the stream they
 belong. A connection writes what it sends here besides, and forgets it when the system has all.
 """
 

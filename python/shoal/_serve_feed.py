@@ -1,4 +1,4 @@
-"""What the client of a request sends: a body that came whole, or its pieces and messages, which the TypeScript half of the replica holds (`src/serve/replica/python-feeds.ts`)."""
+"""What the client of a request sends: a body that came whole, or its pieces and messages, which the TypeScript half of the replica holds (`src/serve/replica/python/python-feeds.ts`)."""
 
 import asyncio
 

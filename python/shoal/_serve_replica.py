@@ -1,4 +1,4 @@
-"""The Python half of a replica: the user's object, and the calls that its TypeScript half passes on (`src/serve/replica/python-object.ts`).
+"""The Python half of a replica: the user's object, and the calls that its TypeScript half passes on (`src/serve/replica/python/python-object.ts`).
 
 Admission, routing and limits are decided there. Methods written with ``async def`` run on the loop, all others on threads, so that none holds up another request.
 """

@@ -7,25 +7,25 @@
 import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "./actors/actor-class.ts";
 import { actorHandleState, anotherHandle, requireHandle } from "./actors/actor-handle.ts";
 import { GetTimeoutError } from "../runtime/base/errors.ts";
-import { describeValue } from "../runtime/base/describe.ts";
+import { describeValue } from "../runtime/base/texts/describe.ts";
 import { insideLibrary } from "../runtime/base/library-code.ts";
 import { type ActorStateHeader, MESSAGE } from "../runtime/wire/messages.ts";
-import { ActorExit } from "../runtime/worker/actor-exit.ts";
-import { TERMINATE_METHOD } from "../runtime/worker/reserved-methods.ts";
-import { taskContext } from "../runtime/worker/task-context.ts";
+import { ActorExit } from "../runtime/worker/actors/actor-exit.ts";
+import { TERMINATE_METHOD } from "../runtime/worker/actors/reserved-methods.ts";
+import { taskContext } from "../runtime/worker/tasks/task-context.ts";
 import { askNode, requireRunning, requireRuntime, requireSessionOf } from "./current-runtime.ts";
-import { isGeneratorFunction } from "./calls/generators.ts";
+import { isGeneratorFunction } from "./calls/definitions/generators.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";
-import { ANONYMOUS } from "./calls/function-table.ts";
+import { ANONYMOUS } from "./calls/definitions/function-table.ts";
 import { completionOf, isObjectRefGenerator } from "./streams/object-ref-generator.ts";
 import { generatorOptions, resolveActorOptions, resolveMethodOptions, resolveTaskOptions } from "./options/options.ts";
 import { readOptions } from "./options/option-kinds.ts";
 import { ACTORS, CANCEL, GET_ACTOR, KILL, resolveGetOptions, resolveWaitOptions } from "./options/operation-options.ts";
 import type { Resources, Why } from "./options/scheduling-types.ts";
 import { whyFrom } from "./why/why-reason.ts";
-import { makeRemoteFunction, remoteFunctionState } from "./calls/remote-function.ts";
-import { currentContext } from "./runtime-context.ts";
-import type { ActorInfo, ActorsOptions, NodeInfo, RuntimeContext } from "./cluster-types.ts";
+import { makeRemoteFunction, remoteFunctionState } from "./calls/definitions/remote-function.ts";
+import { currentContext } from "./context/runtime-context.ts";
+import type { ActorInfo, ActorsOptions, NodeInfo, RuntimeContext } from "./types/cluster-types.ts";
 import type {
   ActorHandle,
   AnyActorHandle,
@@ -38,7 +38,7 @@ import type {
   PutFunction,
   RemoteType,
   WaitOptions,
-} from "./types.ts";
+} from "./types/types.ts";
 import type { ObjectRefGenerator } from "./streams/stream-types.ts";
 import { within } from "./objects/waiting-limits.ts";
 

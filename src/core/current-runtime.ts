@@ -5,7 +5,7 @@
  */
 import { ShoalError } from "../runtime/base/errors.ts";
 import type { Reply, RequestOptions } from "../runtime/rpc/peer-connection.ts";
-import type { ReplyTo } from "../runtime/wire/replies.ts";
+import type { ReplyTo } from "../runtime/wire/tables/replies.ts";
 import type { Runtime } from "./runtime.ts";
 import { RuntimeSlot } from "./runtime-slot.ts";
 

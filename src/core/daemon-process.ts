@@ -4,14 +4,14 @@
  * It is separate because a computing driver must not stall it, and because only a slim process may spawn others: a spawn from a driver with a
  * large heap blocks it for tens of milliseconds.
  */
-import { messageOf } from "../runtime/base/describe.ts";
+import { messageOf } from "../runtime/base/texts/describe.ts";
 import type { JobId, NodeId, ProcessId } from "../runtime/base/ids.ts";
 import { DeferredTransport } from "../runtime/os/network/deferred-transport.ts";
 import { programExecArgv } from "./session/program-loaders.ts";
 import { randomHex } from "../runtime/os/random.ts";
 import { ownModule } from "../runtime/os/own-files.ts";
-import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../runtime/os/files/session-directory.ts";
-import { sessionRoots, sweepStaleSessions } from "../runtime/os/files/session-sweep.ts";
+import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../runtime/os/files/sessions/session-directory.ts";
+import { sessionRoots, sweepStaleSessions } from "../runtime/os/files/sessions/session-sweep.ts";
 import type { Transport } from "../runtime/os/network/transport.ts";
 import type { UnitShares } from "../runtime/scheduling/resource-pool.ts";
 import { connectProven } from "../runtime/rpc/handshake.ts";

@@ -7,7 +7,7 @@
 import type { ProcessId } from "../runtime/base/ids.ts";
 import type { ObjectTable } from "../runtime/objects/object-table.ts";
 import type { ValueCodec } from "../runtime/objects/value-codec.ts";
-import type { GraphPlan } from "../runtime/worker/graph-operations.ts";
+import type { GraphPlan } from "../runtime/worker/graphs/graph-operations.ts";
 import { requireRuntime } from "./current-runtime.ts";
 
 /** An actor as compiled graphs need it. */

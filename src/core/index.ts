@@ -46,16 +46,16 @@ export {
   wait,
   why,
 } from "./api.ts";
-export { ArrowData, NdArray, type NumericData, Tensor, type TensorOptions } from "./objects/foreign-data.ts";
-export { PythonKeywords, PythonObject, PythonValue, type PythonValueType } from "./objects/python-values.ts";
-export { requestResources } from "./request-resources.ts";
-export { kvDelete, kvExists, kvGet, kvList, kvPut } from "./key-values.ts";
+export { ArrowData, NdArray, type NumericData, Tensor, type TensorOptions } from "./objects/values/foreign-data.ts";
+export { PythonKeywords, PythonObject, PythonValue, type PythonValueType } from "./objects/python/python-values.ts";
+export { requestResources } from "./cluster/request-resources.ts";
+export { kvDelete, kvExists, kvGet, kvList, kvPut } from "./cluster/key-values.ts";
 export { getObjectLocations, type ObjectLocations } from "./objects/object-locations.ts";
 export { objectStoreStatistics, type ObjectStoreStatistics } from "./objects/store-statistics.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./session/init.ts";
-export type * from "./cluster-types.ts";
-export type * from "./graph-types.ts";
+export type * from "./types/cluster-types.ts";
+export type * from "./types/graph-types.ts";
 export { getCurrentPlacementGroup, getPlacementGroup, placementGroup, placementGroupTable } from "./groups/placement-group.ts";
 export type * from "./options/scheduling-types.ts";
 export type { Item, ObjectRefGenerator, ReturnCount } from "./streams/stream-types.ts";
-export type * from "./types.ts";
+export type * from "./types/types.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { IdSource, type JobId, newJobId, newNodeId, newProcessId, type ObjectId, type ProcessId } from "../runtime/base/ids.ts";
-import { memoryRoot } from "../runtime/os/files/session-sweep.ts";
+import { memoryRoot } from "../runtime/os/files/sessions/session-sweep.ts";
 import { loopbackPair, type Transport } from "../runtime/os/network/transport.ts";
 import { randomHex } from "../runtime/os/random.ts";
 import { ObjectRefHandle } from "./objects/object-ref.ts";

@@ -11,7 +11,7 @@ import type { Transport } from "../runtime/os/network/transport.ts";
 import type { BusyPoll } from "../runtime/rpc/busy-poll.ts";
 import type { Frame } from "../runtime/wire/frame.ts";
 import type { HelloHeader, LogHeader } from "../runtime/wire/messages.ts";
-import type { OwnWorker } from "./calls/task-submitter.ts";
+import type { OwnWorker } from "./calls/submission/task-submitter.ts";
 
 export interface RuntimeOptions {
   role: "driver" | "worker";

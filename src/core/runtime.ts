@@ -7,39 +7,39 @@
  * begin before the daemon is up: the transport keeps it.
  */
 import { enterLibrary, insideLibrary, leaveLibrary } from "../runtime/base/library-code.ts";
-import { isErrorLike, messageOf, textOf } from "../runtime/base/describe.ts";
+import { isErrorLike, messageOf, textOf } from "../runtime/base/texts/describe.ts";
 import { ShoalError } from "../runtime/base/errors.ts";
 import { daemonEnded } from "../runtime/objects/daemon-channel.ts";
-import type { LocalStore } from "../runtime/objects/local-store.ts";
+import type { LocalStore } from "../runtime/objects/store/local-store.ts";
 import { ObjectEntry } from "../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../runtime/objects/object-table.ts";
 import { Connection, ConnectionClosedError } from "../runtime/rpc/connection.ts";
-import { readAs } from "../runtime/wire/message-table.ts";
-import { MESSAGES_TO_PROCESS } from "../runtime/wire/messages-to-process.ts";
+import { readAs } from "../runtime/wire/tables/message-table.ts";
+import { MESSAGES_TO_PROCESS } from "../runtime/wire/tables/messages-to-process.ts";
 import { MESSAGE } from "../runtime/wire/messages.ts";
-import { tellMetrics } from "./metrics-source.ts";
+import { tellMetrics } from "./telemetry/metrics-source.ts";
 import { Telemetry } from "../runtime/events/telemetry.ts";
-import { GRAPH_METHOD } from "../runtime/worker/reserved-methods.ts";
+import { GRAPH_METHOD } from "../runtime/worker/actors/reserved-methods.ts";
 import { Actors } from "./actors/actors.ts";
-import type { CallCancellation } from "./calls/call-cancellation.ts";
+import type { CallCancellation } from "./calls/cancellation/call-cancellation.ts";
 import { callName } from "./calls/call-record.ts";
 import { Calls } from "./calls/calls.ts";
 import { Environments } from "./session/environments.ts";
-import { placing } from "./calls/inherited-place.ts";
+import { placing } from "./calls/submission/inherited-place.ts";
 import { LongWaits } from "./why/long-waits.ts";
 import { ObjectRefHandle, type RefRuntime } from "./objects/object-ref.ts";
-import { OpenLinks } from "./calls/open-links.ts";
-import { isKeptAsItIs } from "./objects/plain-value.ts";
-import { ProcessObjects } from "./objects/process-objects.ts";
-import { ProcessValues } from "./objects/process-values.ts";
-import { Preemption } from "./preemption.ts";
-import { Recovery } from "./calls/recovery.ts";
-import type { GetOptions } from "./ref-types.ts";
+import { OpenLinks } from "./calls/links/open-links.ts";
+import { isKeptAsItIs } from "./objects/values/plain-value.ts";
+import { ProcessObjects } from "./objects/values/process-objects.ts";
+import { ProcessValues } from "./objects/values/process-values.ts";
+import { Preemption } from "./context/preemption.ts";
+import { Recovery } from "./calls/failures/recovery.ts";
+import type { GetOptions } from "./types/ref-types.ts";
 import { helloOf, type RuntimeOptions } from "./runtime-options.ts";
 import type { Serializer } from "./serializer.ts";
 import { Waiting, type WaitOptionsResolved } from "./objects/waiting.ts";
 import { WhyExplainer, type WhyRuntime } from "./why/why.ts";
-import { firstCallOptions, workerConnector } from "./calls/worker-connections.ts";
+import { firstCallOptions, workerConnector } from "./calls/links/worker-connections.ts";
 
 export class Runtime implements RefRuntime, WhyRuntime {
   readonly options: RuntimeOptions;

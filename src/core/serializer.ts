@@ -6,8 +6,8 @@
  * definitions. Decides which application types exist (KIND) and keeps the lists that go with a value: the refs inside it and its
  * definitions. Reading refs takes over the holds that the sender registered.
  */
-import { copyBytes } from "../runtime/base/bytes.ts";
-import { messageOf } from "../runtime/base/describe.ts";
+import { copyBytes } from "../runtime/base/collections/bytes.ts";
+import { messageOf } from "../runtime/base/texts/describe.ts";
 import type { ObjectId, ProcessId } from "../runtime/base/ids.ts";
 import {
   ObjectLostError,
@@ -23,14 +23,14 @@ import { captureDefinition, captureValue, captureWhole, definitionOf } from "../
 import { reviveValue } from "../runtime/closure/revive.ts";
 import type { DefinitionCache } from "../runtime/objects/definition-cache.ts";
 import { IN_FRAME_BYTES_MAX, STORE_FROM_BYTES } from "../runtime/objects/limits.ts";
-import type { LocalStore } from "../runtime/objects/local-store.ts";
+import type { LocalStore } from "../runtime/objects/store/local-store.ts";
 import type { ObjectEntry } from "../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../runtime/objects/object-table.ts";
 import { lostObjectOf, noteLost } from "../runtime/objects/lost-object.ts";
 import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../runtime/objects/payload.ts";
 import type { ArgumentWait, EncodedMessage, FailedTask, ValueCodec } from "../runtime/objects/value-codec.ts";
 import type { Definition } from "../runtime/closure/capture.ts";
-import { FETCH_FOR } from "../runtime/wire/transfer-messages.ts";
+import { FETCH_FOR } from "../runtime/wire/objects/transfer-messages.ts";
 import type { ByteRange } from "../runtime/wire/value/byte-reader.ts";
 import { type DecodeHooks, decodeRange, decodeValue } from "../runtime/wire/value/decode.ts";
 import { type EncodeHooks, encodeValue, type Reduced, UnsupportedValueError } from "../runtime/wire/value/encode.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runInterruptible } from "../runtime/os/processes/interruptible.ts";
+import { runInterruptible } from "../runtime/os/processes/memory/interruptible.ts";
 import { userStack } from "./user-stacks.ts";
 
 test("the stack of a task that can be interrupted has no frames of the machinery around it", () => {

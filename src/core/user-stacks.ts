@@ -3,7 +3,7 @@
  *
  * The worker cleans the stacks of an error and its causes while it sends them; the caller cleans those of the calls that it made.
  */
-import { isErrorLike, textOf } from "../runtime/base/describe.ts";
+import { isErrorLike, textOf } from "../runtime/base/texts/describe.ts";
 import { withPathsOfDriver } from "../runtime/closure/capture.ts";
 import { pathOfFileUrl } from "../runtime/os/files/file-url.ts";
 import { CODE_URL } from "../runtime/os/own-files.ts";

@@ -4,7 +4,7 @@
  * Registers itself as the binder of remote functions, classes and methods when the public module is loaded. Refuses calls without a single
  * value to pass on (`numReturns` other than 1).
  */
-import { describeValue } from "../runtime/base/describe.ts";
+import { describeValue } from "../runtime/base/texts/describe.ts";
 import type { CompileOptions, GraphNode, InputsOf, MultiOutputGraph } from "../core/index.ts";
 import { type ActorBinding, type Binding, setGraphBinder } from "../core/internal.ts";
 import { compileGraph } from "./compile.ts";

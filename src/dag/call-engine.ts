@@ -4,7 +4,7 @@
  * The same graph gives the same results, slower. Unlike with channels, its actors take other calls in between. A dead actor is noticed by
  * the first call that fails because the actor ended.
  */
-import { asError } from "../runtime/base/describe.ts";
+import { asError } from "../runtime/base/texts/describe.ts";
 import { get, type ObjectRef } from "../core/index.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { executeGraph } from "./execute.ts";

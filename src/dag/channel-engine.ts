@@ -5,14 +5,14 @@
  * `await`, which polls for a moment before it sleeps, and when an actor rings. While nobody waits, this process does not sleep on its
  * doorbell, and actors ring nobody.
  */
-import { asError } from "../runtime/base/describe.ts";
-import { Fifo } from "../runtime/base/fifo.ts";
+import { asError } from "../runtime/base/texts/describe.ts";
+import { Fifo } from "../runtime/base/collections/fifo.ts";
 import type { ProcessId } from "../runtime/base/ids.ts";
 import type { GraphActor, GraphRuntime } from "../core/internal.ts";
-import { type SpinWait, newSpinWait } from "../runtime/objects/spin-wait.ts";
-import { type ValueChannelOptions, ValueReader, ValueWriter } from "../runtime/objects/channel-values.ts";
-import { createGraphFiles, type GraphMap, GraphMemory, removeGraphFiles } from "../runtime/objects/graph-memory.ts";
-import type { GraphPlan } from "../runtime/worker/graph-operations.ts";
+import { type SpinWait, newSpinWait } from "../runtime/objects/channels/spin-wait.ts";
+import { type ValueChannelOptions, ValueReader, ValueWriter } from "../runtime/objects/channels/channel-values.ts";
+import { createGraphFiles, type GraphMap, GraphMemory, removeGraphFiles } from "../runtime/objects/channels/graph-memory.ts";
+import type { GraphPlan } from "../runtime/worker/graphs/graph-operations.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { CALLER, type PlannedGraph } from "./graph-plan.ts";
 

@@ -4,10 +4,10 @@
  * Every call must be a method of an existing actor, with nodes as whole arguments: a reference inside an array would have no value on a
  * channel. An actor is part of one compiled graph at a time.
  */
-import { asError } from "../runtime/base/describe.ts";
+import { asError } from "../runtime/base/texts/describe.ts";
 import type { CompileOptions } from "../core/index.ts";
 import { graphRuntime, isObjectRef, readOptions } from "../core/internal.ts";
-import { channelsUnavailableReason } from "../runtime/objects/graph-memory.ts";
+import { channelsUnavailableReason } from "../runtime/objects/channels/graph-memory.ts";
 import { CallEngine } from "./call-engine.ts";
 import { ChannelEngine } from "./channel-engine.ts";
 import { COMPILE } from "./compile-options.ts";

@@ -4,7 +4,7 @@
  * Calls are submitted at once; the refs of one are arguments of the next, so nothing here waits. Handles of actors that the graph creates
  * are dropped once all calls are submitted: the actors answer those, and end.
  */
-import { describeValue } from "../runtime/base/describe.ts";
+import { describeValue } from "../runtime/base/texts/describe.ts";
 import { partAt, pathOf } from "./input-node.ts";
 import { type ActorCallState, type NodeState, nodesOf, withValues } from "./node-state.ts";
 

@@ -7,8 +7,8 @@
  * nodes were bound, which is the same order everywhere, so no two processes can wait for each other.
  */
 import type { GraphActor, MethodBinding } from "../core/internal.ts";
-import type { GraphMap } from "../runtime/objects/graph-memory.ts";
-import type { ArgumentPlan, OperationPlan } from "../runtime/worker/graph-operations.ts";
+import type { GraphMap } from "../runtime/objects/channels/graph-memory.ts";
+import type { ArgumentPlan, OperationPlan } from "../runtime/worker/graphs/graph-operations.ts";
 import { pathOf } from "./input-node.ts";
 import { type CallState, type InputState, type NodeState, nodeState } from "./node-state.ts";
 

@@ -4,7 +4,7 @@
  * A part is named by property or index (`input.at("x")`, `input.at(0)`), typed by the input's type. A graph has one input; which value that is
  * becomes known at each execution.
  */
-import { describeValue } from "../runtime/base/describe.ts";
+import { describeValue } from "../runtime/base/texts/describe.ts";
 import type { GraphValue } from "../core/index.ts";
 import { type AttributeState, type InputState, nodeState, setNodeState } from "./node-state.ts";
 

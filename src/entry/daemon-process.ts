@@ -6,16 +6,16 @@
  */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "../runtime/base/describe.ts";
+import { messageOf } from "../runtime/base/texts/describe.ts";
 import { newProcessId } from "../runtime/base/ids.ts";
 import { Head } from "../runtime/head/head.ts";
 import { NodeDaemon } from "../runtime/node/daemon.ts";
 import { PREWARMED_MAX } from "../runtime/node/leases/limits.ts";
 import { ClusterMembership, workerListenAddress } from "../runtime/node/membership/cluster-membership.ts";
-import { type Joined, joinCluster } from "../runtime/node/membership/join.ts";
+import { type Joined, joinCluster } from "../runtime/node/membership/joining/join.ts";
 import { onlyNode } from "../runtime/node/membership/only-node.ts";
 import { ProcessLauncher } from "../runtime/node/workers/process-launcher.ts";
-import { createSpillDisk } from "../runtime/objects/spill-disk.ts";
+import { createSpillDisk } from "../runtime/objects/spilling/spill-disk.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
 import { NodeUsageProbe } from "../runtime/os/machine/node-usage.ts";
 import { SegmentWriter } from "../runtime/os/history/segment-writer.ts";
@@ -29,15 +29,15 @@ import {
   removeSessionDirectories,
   touchSessionDirectories,
   writeWorkerPids,
-} from "../runtime/os/files/session-directory.ts";
-import { ObservationFile } from "../runtime/os/processes/observation-file.ts";
-import { DaemonExecutionLease } from "../runtime/os/processes/execution-lease.ts";
+} from "../runtime/os/files/sessions/session-directory.ts";
+import { ObservationFile } from "../runtime/os/processes/memory/observation-file.ts";
+import { DaemonExecutionLease } from "../runtime/os/processes/memory/execution-lease.ts";
 import { networkFaults } from "../runtime/os/network/network-faults.ts";
 import { isSocket } from "../runtime/os/files/paths.ts";
 import { pathOfFileUrl } from "../runtime/os/files/file-url.ts";
 import { ownModule, PACKAGE_URL } from "../runtime/os/own-files.ts";
-import { ownBuild } from "../runtime/os/build.ts";
-import { removeNodeFile, writeNodeFile } from "../runtime/os/files/node-file.ts";
+import { ownBuild } from "../runtime/os/engine/build.ts";
+import { removeNodeFile, writeNodeFile } from "../runtime/os/files/clusters/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../runtime/os/network/tls-identity.ts";
 import { PROTOCOL_VERSION } from "../runtime/wire/messages.ts";
 import { tellEndedTooSoon, tellingStartFailures } from "../runtime/os/processes/start-failure.ts";

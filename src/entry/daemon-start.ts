@@ -11,7 +11,7 @@ import { EarlyWorkers } from "../runtime/node/workers/early-workers.ts";
 import { type SpareProcess, startSpareProcess } from "../runtime/node/workers/spare-process.ts";
 import { useCodeCache } from "../runtime/os/files/code-cache.ts";
 import { ownModule } from "../runtime/os/own-files.ts";
-import type { SessionDirectories } from "../runtime/os/files/session-directory.ts";
+import type { SessionDirectories } from "../runtime/os/files/sessions/session-directory.ts";
 import { type ParentLine, readParentLine } from "../runtime/os/processes/worker-process.ts";
 
 export interface DaemonConfiguration extends Omit<LocalNodeOptions, "spillRoot" | "onLine"> {

@@ -3,7 +3,7 @@
  *
  * Copying and packing a folder and installing packages take up to minutes; the daemon waits for nothing meanwhile, and ends this process with itself.
  */
-import { messageOf } from "../runtime/base/describe.ts";
+import { messageOf } from "../runtime/base/texts/describe.ts";
 import { type BuildOptions, type BuildResult, buildEnvironment } from "../runtime/environment/build.ts";
 import { type PackedDirectory, packDirectory, type PackRequest } from "../runtime/environment/pack-directory.ts";
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";

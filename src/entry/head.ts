@@ -4,7 +4,7 @@
  * Connects the head with its links (`runtime/head/nodes/head-server.ts`), its security (`runtime/head/joining/head-security.ts`) and its listener. The process
  * runs no user code and starts no worker; its machine becomes a node by a separate daemon.
  */
-import { messageOf } from "../runtime/base/describe.ts";
+import { messageOf } from "../runtime/base/texts/describe.ts";
 import { type NodeId, newProcessId } from "../runtime/base/ids.ts";
 import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../runtime/head/joining/cluster-secrets.ts";
 import { loadExtensions } from "../runtime/extension/load-extensions.ts";
@@ -15,7 +15,7 @@ import { HeadLifecycle } from "../runtime/head/leadership/head-lifecycle.ts";
 import { headPlace, type NatsOfHead } from "../runtime/nats/head-place.ts";
 import { diskProblem } from "../runtime/nats/server/nats-folder.ts";
 import { type ControlPlanePlace, openControlPlane } from "../runtime/nats/open-control-plane.ts";
-import { CertificateRenewal } from "../runtime/node/membership/certificate-renewal.ts";
+import { CertificateRenewal } from "../runtime/node/membership/joining/certificate-renewal.ts";
 import { HEAD_FOLDER } from "../runtime/os/history/segment-layout.ts";
 import { SegmentWriter } from "../runtime/os/history/segment-writer.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";

@@ -16,7 +16,7 @@ import type { PackagePeer } from "../runtime/environment/package-fetch.ts";
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import type { JobFolders } from "../runtime/node/environments/environment-service.ts";
 import type { EnvironmentDescription, EnvironmentResult } from "../runtime/node/environments/environment-table.ts";
-import type { SessionDirectories } from "../runtime/os/files/session-directory.ts";
+import type { SessionDirectories } from "../runtime/os/files/sessions/session-directory.ts";
 import { Child } from "../runtime/os/processes/worker-process.ts";
 import type { EnvironmentConfiguration, PackResult } from "./environment.ts";
 import type { HeadPeer } from "../runtime/rpc/head-service.ts";

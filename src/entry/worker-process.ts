@@ -2,7 +2,7 @@
  * The process of a worker: a runtime like the driver's, and a host for tasks and actors. It ends with its daemon.
  *
  * The node's launcher starts it with its configuration on the parent's line; a spare worker gets the configuration later. In a cluster it runs only while its
- * daemon extends its execution lease, and afterwards reads from no connection (`runtime/os/processes/execution-lease.ts`).
+ * daemon extends its execution lease, and afterwards reads from no connection (`runtime/os/processes/memory/execution-lease.ts`).
  */
 import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
 import { userStack } from "../core/user-stacks.ts";
@@ -10,11 +10,11 @@ import { loadExtensions } from "../runtime/extension/load-extensions.ts";
 import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
 import { saveCodeCache } from "../runtime/os/files/code-cache.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
-import { collectGarbage, collectYoungGarbage } from "../runtime/os/garbage.ts";
-import { OutboxSlots, outboxMemory } from "../runtime/os/processes/outbox.ts";
-import { WorkerInterruptSlot } from "../runtime/os/processes/interrupt-slot.ts";
-import { leasedTransport, WorkerExecutionLease } from "../runtime/os/processes/execution-lease.ts";
-import { resolvePackagesFrom } from "../runtime/os/module-resolution.ts";
+import { collectGarbage, collectYoungGarbage } from "../runtime/os/engine/garbage.ts";
+import { OutboxSlots, outboxMemory } from "../runtime/os/processes/memory/outbox.ts";
+import { WorkerInterruptSlot } from "../runtime/os/processes/memory/interrupt-slot.ts";
+import { leasedTransport, WorkerExecutionLease } from "../runtime/os/processes/memory/execution-lease.ts";
+import { resolvePackagesFrom } from "../runtime/os/packages/module-resolution.ts";
 import { dieWithParent } from "../runtime/os/shared-memory.ts";
 import { setTlsIdentity } from "../runtime/os/network/tls-identity.ts";
 import type { Transport } from "../runtime/os/network/transport.ts";
@@ -26,14 +26,14 @@ import { listenForJoin } from "../runtime/rpc/join-listener.ts";
 import { newBusyPoll } from "../runtime/rpc/busy-poll.ts";
 import { CallRecorder } from "../runtime/observe/call-recorder.ts";
 import { OBSERVATION_LENGTH } from "../runtime/observe/observation-layout.ts";
-import { newObservationMemory } from "../runtime/os/processes/observation-file.ts";
-import { CallObservers } from "../runtime/worker/call-observers.ts";
+import { newObservationMemory } from "../runtime/os/processes/memory/observation-file.ts";
+import { CallObservers } from "../runtime/worker/calls/call-observers.ts";
 import { markOutput } from "../runtime/worker/console-source.ts";
-import { InterruptionGuard } from "../runtime/worker/interruption-guard.ts";
+import { InterruptionGuard } from "../runtime/worker/tasks/interruption-guard.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
 import "../index.ts";
-import { useForeignCode } from "../runtime/closure/foreign-imports.ts";
-import { setSubpathImport } from "../runtime/closure/well-known.ts";
+import { useForeignCode } from "../runtime/closure/modules/foreign-imports.ts";
+import { setSubpathImport } from "../runtime/closure/values/well-known.ts";
 
 // Most workers need no other subpath of this package, so one is loaded with the first function that refers to it. Node finds it by `exports` of package.json.
 setSubpathImport((subpath) => import(subpath));
@@ -51,7 +51,7 @@ if (identity !== undefined) setTlsIdentity(identity);
 if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
 if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
 process.setSourceMapsEnabled(true);
-// The signal that interrupts a task (runtime/worker/interruption-guard.ts) must not end the worker when it arrives late.
+// The signal that interrupts a task (runtime/worker/tasks/interruption-guard.ts) must not end the worker when it arrives late.
 process.on("SIGINT", () => {});
 process.on("unhandledRejection", (reason) => {
   // A promise that the task forgot: it is told, and does not take down the other tasks of this worker.

@@ -2,7 +2,7 @@
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { actorClassState } from "../core/actors/actor-class.ts";
-import { remoteFunctionState } from "../core/calls/remote-function.ts";
+import { remoteFunctionState } from "../core/calls/definitions/remote-function.ts";
 import { python } from "./python.ts";
 
 const stateOf = (remote: object): ReturnType<typeof remoteFunctionState> => remoteFunctionState(remote);

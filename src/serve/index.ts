@@ -6,8 +6,8 @@ export { configSchema } from "./config/config-keys.ts";
 export { redeployApplication, redeployConfig } from "./config/redeploy.ts";
 export { buildConfig } from "./config/build-config.ts";
 export { importApplication, type ImportTarget } from "./config/load-application.ts";
-export { Application, type Deployable, Deployment, deployment, type Handle } from "./deployment.ts";
-export type { AutoscalingContext } from "./controller/autoscaling-policy.ts";
+export { Application, type Deployable, Deployment, deployment, type Handle } from "./deployments/deployment.ts";
+export type { AutoscalingContext } from "./controller/capacity/autoscaling-policy.ts";
 export type { CandidateReplica, RequestRouter, RequestRouterClass, RequestToRoute } from "./routing/request-router.ts";
 export type {
   AutoscalingOptions,
@@ -17,9 +17,9 @@ export type {
   LoggingOptions,
   ReplicaActorOptions,
   TracingOptions,
-} from "./deployment-options.ts";
+} from "./deployments/deployment-options.ts";
 export type { ControllerHealth, OpenedApi, ServeStatus } from "./controller/controller.ts";
-export type { LoggingConfig } from "./replica/replica-log.ts";
+export type { LoggingConfig } from "./replica/context/replica-log.ts";
 export { getTraceHeaders, type TracingSetup } from "./tracing.ts";
 export {
   BackPressureError,
@@ -34,21 +34,21 @@ export type { HandleMethod, HandleOf, HandleOptionsInput as HandleOptions } from
 export type { ApiOptions } from "./rest/api-options.ts";
 export type { GrpcOptions, GrpcService } from "./grpc/grpc-options.ts";
 export { type GrpcContext, GrpcStatusError } from "./grpc/grpc-requests.ts";
-export type { HttpOptions } from "./proxy/http-options.ts";
+export type { HttpOptions } from "./proxy/options/http-options.ts";
 export { batch, type BatchedFunction, type BatchedStream, type BatchOptions, END_OF_STREAM, type EndOfStream } from "./replica/batch.ts";
-export { getClientAddress } from "./replica/lazy-request.ts";
+export { getClientAddress } from "./replica/http/lazy-request.ts";
 export { getMultiplexedModelId, multiplexed, type MultiplexedOptions } from "./replica/multiplexed.ts";
-export { nodeHandler, type NodeListener } from "./replica/node-handler.ts";
+export { nodeHandler, type NodeListener } from "./replica/http/node-handler.ts";
 export {
   ServerWebSocket,
   type SocketAcceptOptions,
   SocketCloseEvent,
   type SocketMessageEvent,
   type WebSocketMessage,
-} from "./replica/server-websocket.ts";
+} from "./replica/http/server-websocket.ts";
 export * as llm from "./llm/index.ts";
 export { metrics } from "./metrics/user-metrics.ts";
-export { type GangContext, getReplicaContext, type ReplicaContext } from "./replica/replica-context.ts";
+export { type GangContext, getReplicaContext, type ReplicaContext } from "./replica/context/replica-context.ts";
 export {
   controllerHealth,
   delete,

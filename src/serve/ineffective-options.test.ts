@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { ServeOptions } from "./controller/controller.ts";
-import { resolveLogging } from "./deployment-options.ts";
+import { resolveLogging } from "./deployments/deployment-options.ts";
 import { resolveGrpcOptions } from "./grpc/grpc-options.ts";
 import { ineffectiveOptions } from "./ineffective-options.ts";
-import { resolveHttpOptions } from "./proxy/http-options.ts";
+import { resolveHttpOptions } from "./proxy/options/http-options.ts";
 
 const held: ServeOptions = { http: resolveHttpOptions({ port: 1 }), showsErrors: false };
 

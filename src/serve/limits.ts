@@ -2,7 +2,7 @@
  * Limits of Serve and their reasons.
  *
  * The name of Ray's limit stands beside the same one here. Limits that follow from another are computed from it.
- * Limits that a user may change are defaults of options (`proxy/http-options.ts`, `deployment-options.ts`).
+ * Limits that a user may change are defaults of options (`proxy/options/http-options.ts`, `deployment-options.ts`).
  */
 
 /** Bytes that one side of a stream may have sent and the other not yet taken: a chunk of a socket's read four times over, so that neither waits for the other. */

@@ -6,8 +6,8 @@
  */
 import type { Context, Span } from "@opentelemetry/api";
 import { describeValue, outsideCalls, valueOfKept } from "../core/internal.ts";
-import { loadCode } from "./code-store.ts";
-import { currentRequest } from "./replica/request-context.ts";
+import { loadCode } from "./deployments/code-store.ts";
+import { currentRequest } from "./replica/context/request-context.ts";
 
 type Api = typeof import("@opentelemetry/api");
 

@@ -8,7 +8,7 @@ import { sha256Hex } from "../runtime/os/digest.ts";
 import { parseNetworkAddress } from "../runtime/os/network/network-address.ts";
 import { requireOwnFiles } from "../runtime/os/own-files.ts";
 import { newToken } from "../runtime/os/random.ts";
-import { newProgramFolder, removeProgramFolder } from "../runtime/os/files/program-folder.ts";
+import { newProgramFolder, removeProgramFolder } from "../runtime/os/files/sessions/program-folder.ts";
 import {
   type LocalHead,
   type LocalNodeProcess,

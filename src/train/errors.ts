@@ -6,8 +6,8 @@
  */
 import { ShoalError } from "../core/index.ts";
 import { messageOf, registerErrorClass } from "../core/internal.ts";
-import { ranksText } from "./arrivals.ts";
-import { type FailureCause, firstCause, type RankFailure } from "./rank-failure.ts";
+import { ranksText } from "./ranks/arrivals.ts";
+import { type FailureCause, firstCause, type RankFailure } from "./ranks/rank-failure.ts";
 
 /** A training loop used what `shoal/train` offers in a way that cannot work: outside of a loop, or two reports at a time. */
 export class TrainError extends ShoalError {

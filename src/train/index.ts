@@ -15,10 +15,10 @@ export { JsonLoggerCallback } from "../runs/trackers/files/json-lines-tracker.ts
 export { MLflowLoggerCallback } from "../runs/trackers/python/mlflow-tracker.ts";
 export { TBXLoggerCallback } from "../runs/trackers/files/tensorboard-tracker.ts";
 export { WandbLoggerCallback } from "../runs/trackers/python/wandb-tracker.ts";
-export type { Backend, BackendGroup, BackendRank } from "./backend.ts";
-export type { ReportNews, TrainCallback } from "./callbacks.ts";
+export type { Backend, BackendGroup, BackendRank } from "./backends/backend.ts";
+export type { ReportNews, TrainCallback } from "./run/callbacks.ts";
 export { TrainError, TrainingFailedError } from "./errors.ts";
-export type { TorchConfig } from "./framework-backends.ts";
+export type { TorchConfig } from "./backends/framework-backends.ts";
 export {
   allReduce,
   type AllReduceOptions,
@@ -32,7 +32,7 @@ export {
   type ReportOptions,
   type TrainContext,
 } from "./loop-functions.ts";
-export type { RankFacts, TrainPreemptionInfo as PreemptionInfo } from "./rank-protocol.ts";
+export type { RankFacts, TrainPreemptionInfo as PreemptionInfo } from "./ranks/rank-protocol.ts";
 export type { NumWorkers, ScalingConfigOptions as ScalingConfig } from "./scaling-config.ts";
 export type { FitOptions } from "./trainer.ts";
 export type {

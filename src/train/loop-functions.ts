@@ -12,8 +12,8 @@ import type { BestCheckpoint } from "../runs/result.ts";
 import { checkName } from "../runs/folder/run-names.ts";
 import type { NumericArray, ReduceOperation } from "../util/index.ts";
 import { TrainError } from "./errors.ts";
-import type { TrainPreemptionInfo } from "./rank-protocol.ts";
-import { currentSession } from "./rank-session.ts";
+import type { TrainPreemptionInfo } from "./ranks/rank-protocol.ts";
+import { currentSession } from "./ranks/rank-session.ts";
 
 /** The options of `report`. */
 export interface ReportOptions {

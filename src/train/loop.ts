@@ -1,7 +1,7 @@
 /** The loop of a trainer: a function of TypeScript that travels, or the name of one of Python. */
 import type { RuntimeEnv } from "../core/index.ts";
 import { describeValue, pythonCodeOf } from "../core/internal.ts";
-import type { TrainLoop } from "./rank-actor.ts";
+import type { TrainLoop } from "./ranks/rank-actor.ts";
 
 export type Loop =
   | { readonly kind: "typescript"; readonly fn: TrainLoop }

@@ -9,8 +9,8 @@ import { custom, flag, isPlainObject, type Option, plainObject, readOptions } fr
 import { type DataSettings, Dataset } from "../data/index.ts";
 import type { RunConfig } from "../runs/run-config.ts";
 import type { Tracker } from "../runs/trackers/tracker.ts";
-import type { Backend } from "./backend.ts";
-import type { TrainCallback } from "./callbacks.ts";
+import type { Backend } from "./backends/backend.ts";
+import type { TrainCallback } from "./run/callbacks.ts";
 import type { TrainDatasets } from "./datasets.ts";
 import { readScalingConfig, type ScalingConfig, type ScalingConfigOptions } from "./scaling-config.ts";
 

@@ -20,19 +20,19 @@ import type { Tracker } from "../runs/trackers/tracker.ts";
 import { type RunDefinition, TRAINABLE, type TrainableTrial } from "../runs/trainable.ts";
 import { joinPath } from "../storage/paths.ts";
 import { folderExists } from "../storage/listing/folders.ts";
-import type { Backend } from "./backend.ts";
-import type { TrainCallback } from "./callbacks.ts";
+import type { Backend } from "./backends/backend.ts";
+import type { TrainCallback } from "./run/callbacks.ts";
 import { TrainError } from "./errors.ts";
-import { NO_FRAMEWORK } from "./framework-backends.ts";
-import { FollowedRun } from "./followed-run.ts";
+import { NO_FRAMEWORK } from "./backends/framework-backends.ts";
+import { FollowedRun } from "./run/followed-run.ts";
 import { INTERRUPTED_MS } from "./limits.ts";
 import { type Loop, loopOf } from "./loop.ts";
-import { RunMessages } from "./run-messages.ts";
-import { RunStore } from "./run-store.ts";
-import { type TorchrunPlace, torchrunPlace } from "./torchrun.ts";
+import { RunMessages } from "./run/run-messages.ts";
+import { RunStore } from "./run/run-store.ts";
+import { type TorchrunPlace, torchrunPlace } from "./backends/torchrun.ts";
 import { readTrainerOptions, type TrainerSettings } from "./trainer-options.ts";
-import { type RunObserver, TrainingRun } from "./training-run.ts";
-import { workerEnvironment } from "./worker-environment.ts";
+import { type RunObserver, TrainingRun } from "./run/training-run.ts";
+import { workerEnvironment } from "./group/worker-environment.ts";
 
 /** The differences between trainers. */
 export interface TrainerKind {

@@ -7,7 +7,7 @@
 import type { Dataset } from "../data/index.ts";
 import { count, custom, milliseconds, oneOf, plainObject, readOptions, text } from "../core/internal.ts";
 import type { Metrics } from "../runs/metrics/metrics.ts";
-import type { Backend } from "./backend.ts";
+import type { Backend } from "./backends/backend.ts";
 import {
   jaxBackend,
   lightgbmBackend,
@@ -16,7 +16,7 @@ import {
   torchBackend,
   type TorchConfig,
   trackedBackend,
-} from "./framework-backends.ts";
+} from "./backends/framework-backends.ts";
 import { RENDEZVOUS_MS } from "./limits.ts";
 import { Trainer, type TrainerKind } from "./trainer.ts";
 import type { CommonTrainerOptions, DataParallelTrainerOptions, LoopTrainerOptions, TrainerSettings } from "./trainer-options.ts";

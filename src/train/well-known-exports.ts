@@ -2,8 +2,8 @@
 import { registerExports } from "../core/internal.ts";
 import { TrainError, TrainingFailedError } from "./errors.ts";
 import { allReduce, collective, getAllReportedCheckpoints, getCheckpoint, getContext, getDatasetShard, report } from "./loop-functions.ts";
-import { NodeAgent } from "./node-agents.ts";
-import { RankActor } from "./rank-actor.ts";
+import { NodeAgent } from "./group/node-agents.ts";
+import { RankActor } from "./ranks/rank-actor.ts";
 import {
   DataParallelTrainer,
   HorovodTrainer,

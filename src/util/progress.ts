@@ -1,7 +1,7 @@
 /**
  * Progress bars of work that is spread over processes: made in the driver, in tasks and in actors, drawn by the driver.
  *
- * The driver draws, on the board that shows the work of all libraries. A worker sends its changes as a signal (`core/output.ts`), which
+ * The driver draws, on the board that shows the work of all libraries. A worker sends its changes as a signal (`core/telemetry/output.ts`), which
  * arrives in order with its output, even from code that never yields, and costs no call. Updates are gathered for a tenth of a second. A
  * bar that is sent to another process stays one bar: counts from there are added here.
  */

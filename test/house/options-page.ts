@@ -13,10 +13,10 @@ interface Section {
   readonly from: readonly (readonly [file: string, name: string])[];
 }
 
-const TYPES = "core/types.ts";
-const REFS = "core/ref-types.ts";
+const TYPES = "core/types/types.ts";
+const REFS = "core/types/ref-types.ts";
 const SCHEDULING = "core/options/scheduling-types.ts";
-const CLUSTER = "core/cluster-types.ts";
+const CLUSTER = "core/types/cluster-types.ts";
 
 const SECTIONS: readonly Section[] = [
   {

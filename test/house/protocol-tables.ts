@@ -5,23 +5,23 @@
  * text behind "Body:" in a comment becomes the column of bodies. The prose of the page stays: only the text between markers is replaced.
  * Pure; called by `test/protocol-tables.test.ts`.
  */
-import { MESSAGES_TO_CALLER, MESSAGES_TO_WORKER } from "../../src/runtime/wire/call-messages.ts";
-import * as definitionMessages from "../../src/runtime/wire/definition-messages.ts";
+import { MESSAGES_TO_CALLER, MESSAGES_TO_WORKER } from "../../src/runtime/wire/calls/call-messages.ts";
+import * as definitionMessages from "../../src/runtime/wire/calls/definition-messages.ts";
 import type { Shape } from "../../src/runtime/wire/header-shape.ts";
 import * as messages from "../../src/runtime/wire/messages.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
-import { MESSAGES_BETWEEN_DAEMONS, MESSAGES_OF_PROCESS } from "../../src/runtime/wire/messages-to-daemon.ts";
+import { MESSAGES_BETWEEN_DAEMONS, MESSAGES_OF_PROCESS } from "../../src/runtime/wire/tables/messages-to-daemon.ts";
 import {
   MESSAGES_OF_HEAD,
   MESSAGES_OF_NEIGHBOUR,
   MESSAGES_OF_NEW_NODE,
   MESSAGES_OF_NODE,
   MESSAGES_OF_RECEIVER,
-} from "../../src/runtime/wire/messages-of-nodes.ts";
-import { MESSAGES_TO_HEAD } from "../../src/runtime/wire/messages-to-head.ts";
-import { MESSAGES_TO_PROCESS } from "../../src/runtime/wire/messages-to-process.ts";
-import { REPLIES } from "../../src/runtime/wire/replies.ts";
-import * as whyMessages from "../../src/runtime/wire/why-messages.ts";
+} from "../../src/runtime/wire/tables/messages-of-nodes.ts";
+import { MESSAGES_TO_HEAD } from "../../src/runtime/wire/tables/messages-to-head.ts";
+import { MESSAGES_TO_PROCESS } from "../../src/runtime/wire/tables/messages-to-process.ts";
+import { REPLIES } from "../../src/runtime/wire/tables/replies.ts";
+import * as whyMessages from "../../src/runtime/wire/calls/why-messages.ts";
 
 type ShapesByNumber = Readonly<Record<number, Shape>>;
 
@@ -37,40 +37,44 @@ interface Direction {
 const DIRECTIONS: readonly Direction[] = [
   {
     title: "From a driver or worker to its daemon",
-    from: ["messages-to-daemon.ts", "MESSAGES_OF_PROCESS"],
+    from: ["tables/messages-to-daemon.ts", "MESSAGES_OF_PROCESS"],
     shapes: MESSAGES_OF_PROCESS,
     rowsElsewhere: MESSAGES_TO_HEAD,
   },
   {
     title: "From a driver or worker to the head, through its daemon",
-    from: ["messages-to-head.ts", "MESSAGES_TO_HEAD"],
+    from: ["tables/messages-to-head.ts", "MESSAGES_TO_HEAD"],
     shapes: MESSAGES_TO_HEAD,
   },
   {
     title: "To a driver or worker from its daemon, and through it from the head and from other nodes",
-    from: ["messages-to-process.ts", "MESSAGES_TO_PROCESS"],
+    from: ["tables/messages-to-process.ts", "MESSAGES_TO_PROCESS"],
     shapes: MESSAGES_TO_PROCESS,
   },
   {
     title: "From a caller to a worker",
-    from: ["call-messages.ts", "MESSAGES_TO_WORKER"],
+    from: ["calls/call-messages.ts", "MESSAGES_TO_WORKER"],
     shapes: MESSAGES_TO_WORKER,
   },
   {
     title: "From a worker to a caller",
-    from: ["call-messages.ts", "MESSAGES_TO_CALLER"],
+    from: ["calls/call-messages.ts", "MESSAGES_TO_CALLER"],
     shapes: MESSAGES_TO_CALLER,
   },
   {
     title: "From a daemon to the daemon of another node, in ROUTED",
-    from: ["messages-to-daemon.ts", "MESSAGES_BETWEEN_DAEMONS"],
+    from: ["tables/messages-to-daemon.ts", "MESSAGES_BETWEEN_DAEMONS"],
     shapes: MESSAGES_BETWEEN_DAEMONS,
   },
-  { title: "From a node that joins to the head", from: ["messages-of-nodes.ts", "MESSAGES_OF_NEW_NODE"], shapes: MESSAGES_OF_NEW_NODE },
-  { title: "From a node to the head", from: ["messages-of-nodes.ts", "MESSAGES_OF_NODE"], shapes: MESSAGES_OF_NODE },
-  { title: "From the head to a node", from: ["messages-of-nodes.ts", "MESSAGES_OF_HEAD"], shapes: MESSAGES_OF_HEAD },
-  { title: "From a node to another", from: ["messages-of-nodes.ts", "MESSAGES_OF_NEIGHBOUR"], shapes: MESSAGES_OF_NEIGHBOUR },
-  { title: "On transfer connections", from: ["messages-of-nodes.ts", "MESSAGES_OF_RECEIVER"], shapes: MESSAGES_OF_RECEIVER },
+  {
+    title: "From a node that joins to the head",
+    from: ["tables/messages-of-nodes.ts", "MESSAGES_OF_NEW_NODE"],
+    shapes: MESSAGES_OF_NEW_NODE,
+  },
+  { title: "From a node to the head", from: ["tables/messages-of-nodes.ts", "MESSAGES_OF_NODE"], shapes: MESSAGES_OF_NODE },
+  { title: "From the head to a node", from: ["tables/messages-of-nodes.ts", "MESSAGES_OF_HEAD"], shapes: MESSAGES_OF_HEAD },
+  { title: "From a node to another", from: ["tables/messages-of-nodes.ts", "MESSAGES_OF_NEIGHBOUR"], shapes: MESSAGES_OF_NEIGHBOUR },
+  { title: "On transfer connections", from: ["tables/messages-of-nodes.ts", "MESSAGES_OF_RECEIVER"], shapes: MESSAGES_OF_RECEIVER },
 ];
 
 const BEGIN = "<!-- The tables from here on are made from src/runtime/wire: `npm test -- test/protocol-tables.test.ts -u` -->";
@@ -119,8 +123,8 @@ function rowText(number: number, { name, comment }: Row, shape: Shape | undefine
 async function partsTable(read: Read): Promise<string> {
   const rows = [
     ...partRows(await read("messages.ts"), messages),
-    ...partRows(await read("definition-messages.ts"), definitionMessages),
-    ...partRows(await read("why-messages.ts"), whyMessages),
+    ...partRows(await read("calls/definition-messages.ts"), definitionMessages),
+    ...partRows(await read("calls/why-messages.ts"), whyMessages),
   ];
   return `### Parts of headers\n\n| part | what it is | meaning |\n|---|---|---|\n${rows.sort().join("\n")}\n`;
 }

@@ -9,8 +9,8 @@ import { get, getRuntimeContext, init, kill, nodes, type ObjectRef, type Preempt
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
 import { connectToCluster } from "../../src/ops/connection/cluster-connection.ts";
-import { findNode } from "../../src/runtime/os/files/local-node.ts";
-import type { ClusterStatusHeader, NodeDrainHeader } from "../../src/runtime/wire/cluster-messages.ts";
+import { findNode } from "../../src/runtime/os/files/clusters/local-node.ts";
+import type { ClusterStatusHeader, NodeDrainHeader } from "../../src/runtime/wire/cluster/cluster-messages.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { WITHOUT_PYTHON } from "./python-places.ts";
 import { until, useFolder } from "./session.ts";

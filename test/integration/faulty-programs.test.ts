@@ -13,7 +13,7 @@ import type { JobId, NodeId, NodeTag, ProcessId } from "../../src/runtime/base/i
 import { checkNode } from "../../src/runtime/head/nodes/message-validation.ts";
 import { checkRouted } from "../../src/runtime/node/membership/message-validation.ts";
 import { faultOfMessage, messagesOfProcesses } from "../../src/runtime/node/process-messages.ts";
-import { type NodeFile, readNodeFiles } from "../../src/runtime/os/files/node-file.ts";
+import { type NodeFile, readNodeFiles } from "../../src/runtime/os/files/clusters/node-file.ts";
 import { randomHex } from "../../src/runtime/os/random.ts";
 import { Connection } from "../../src/runtime/rpc/connection.ts";
 import { connectProven } from "../../src/runtime/rpc/handshake.ts";

@@ -19,7 +19,7 @@ import {
   wait,
 } from "shoal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { storeTagOf } from "../../src/runtime/objects/local-store.ts";
+import { storeTagOf } from "../../src/runtime/objects/store/local-store.ts";
 import {
   collectGarbage,
   driverRuntime,

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type NodeId, nodeTagOf, type ProcessId } from "../../src/runtime/base/ids.ts";
 import { AuthenticationError, VersionMismatchError } from "../../src/runtime/base/errors.ts";
 import { Joining } from "../../src/runtime/head/joining/join.ts";
-import { joinCluster } from "../../src/runtime/node/membership/join.ts";
+import { joinCluster } from "../../src/runtime/node/membership/joining/join.ts";
 import { type Authority, certifyNode, newAuthority, newNodeKey } from "../../src/runtime/os/network/certificates.ts";
 import { connect, listen } from "../../src/runtime/os/network/endpoint.ts";
 import type { Listener, Transport } from "../../src/runtime/os/network/transport.ts";

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ObjectLostError, OutOfDiskError } from "../../src/runtime/base/errors.ts";
 import type { NodeTag, ObjectId, ProcessId } from "../../src/runtime/base/ids.ts";
 import { MESSAGE, type WireLocation } from "../../src/runtime/wire/messages.ts";
-import { FETCH_FOR } from "../../src/runtime/wire/transfer-messages.ts";
+import { FETCH_FOR } from "../../src/runtime/wire/objects/transfer-messages.ts";
 import { until } from "./session.ts";
 import { Nodes, type TransferNode } from "./transfer-nodes.ts";
 

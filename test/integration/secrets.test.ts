@@ -11,7 +11,7 @@ import { init, nodes, remote, shutdown } from "shoal";
 import { TestCluster } from "shoal/testing";
 import { describe, expect, test } from "vitest";
 import { parseNetworkAddress } from "../../src/runtime/os/network/network-address.ts";
-import { readNodeFiles } from "../../src/runtime/os/files/node-file.ts";
+import { readNodeFiles } from "../../src/runtime/os/files/clusters/node-file.ts";
 import { parseJoinToken } from "../../src/runtime/rpc/join-token.ts";
 import { type Frame, FRAME_FLAG, FrameParser, wholeFrame } from "../../src/runtime/wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../../src/runtime/wire/header.ts";

@@ -14,7 +14,7 @@ import { proofOf } from "../../src/runtime/rpc/proof.ts";
 import { decodeHeader, encodeHeader } from "../../src/runtime/wire/header.ts";
 import { type Frame, FRAME_FLAG, FrameParser, FrameWriter } from "../../src/runtime/wire/frame.ts";
 import { MESSAGE, PROTOCOL_VERSION } from "../../src/runtime/wire/messages.ts";
-import type { OpenReply } from "../../src/runtime/wire/open-messages.ts";
+import type { OpenReply } from "../../src/runtime/wire/cluster/open-messages.ts";
 import { eventually, isAlive, Sandbox } from "./sandbox.ts";
 
 const sandbox = new Sandbox();

@@ -1,6 +1,6 @@
 /**
  * Nodes that are cut off, and heads that are away: some nodes end, others go on, and no two incarnations of an actor run at a time
- * (`src/runtime/node/membership/fence-watch.ts`).
+ * (`src/runtime/node/membership/fencing/fence-watch.ts`).
  *
  * An actor's own lines tell when it ran, by the clock of the machine that all nodes of a test share.
  */

@@ -53,22 +53,22 @@ export const LIBRARY_MUTANTS: Readonly<Record<string, LibraryMutant>> = {
     becomes: "if (replica.load > (least as RoutedReplica).load) least = replica;",
   },
   zeroDelayIgnored: {
-    file: "serve/controller/autoscaling-policy.ts",
+    file: "serve/controller/capacity/autoscaling-policy.ts",
     text: "desired === 0 ? (config.downscaleToZeroDelayMs ?? config.downscaleDelayMs) : config.downscaleDelayMs",
     becomes: "config.downscaleDelayMs",
   },
   pendingDirectionKept: {
-    file: "serve/controller/autoscaling-policy.ts",
+    file: "serve/controller/capacity/autoscaling-policy.ts",
     text: "if (this.#pending?.direction !== direction) this.#pending",
     becomes: "if (this.#pending === undefined) this.#pending",
   },
   meanDecidesFromZero: {
-    file: "serve/controller/autoscaling-policy.ts",
+    file: "serve/controller/capacity/autoscaling-policy.ts",
     text: "samples.at(-1)?.requests ?? 0",
     becomes: "totalRequests",
   },
   oldSamplesCount: {
-    file: "serve/controller/autoscaling-policy.ts",
+    file: "serve/controller/capacity/autoscaling-policy.ts",
     text: "samples.filter(({ atMs }) => atMs >= nowMs - lookBackPeriodMs)",
     becomes: "samples",
   },
@@ -83,17 +83,17 @@ export const LIBRARY_MUTANTS: Readonly<Record<string, LibraryMutant>> = {
     becomes: "!path.startsWith(prefix)",
   },
   foreignPrefixPassed: {
-    file: "serve/proxy/request-headers.ts",
+    file: "serve/proxy/fronts/request-headers.ts",
     text: "        raw.splice(index, 2);\n        index -= 2;\n",
     becomes: "",
   },
   twoHostsTaken: {
-    file: "serve/proxy/request-headers.ts",
+    file: "serve/proxy/fronts/request-headers.ts",
     text: 'if (read.host !== "") read.mistake = "it has two host headers";',
     becomes: "",
   },
   dotSegmentsKept: {
-    file: "serve/proxy/request-headers.ts",
+    file: "serve/proxy/fronts/request-headers.ts",
     text: "(?!.*(?:\\/\\.|\\/%2e))",
     becomes: "",
   },
@@ -108,7 +108,7 @@ export const LIBRARY_MUTANTS: Readonly<Record<string, LibraryMutant>> = {
     becomes: "this.#waitingCount > max",
   },
   capacityRoundsDown: {
-    file: "serve/controller/target-capacity.ts",
+    file: "serve/controller/capacity/target-capacity.ts",
     text: "Math.round((replicas * percent) / 100 / gangSize)",
     becomes: "Math.floor((replicas * percent) / 100 / gangSize)",
   },
@@ -250,52 +250,52 @@ export const LIBRARY_MUTANTS: Readonly<Record<string, LibraryMutant>> = {
 
   // Train
   attemptsOneTooMany: {
-    file: "train/controller.ts",
+    file: "train/run/controller.ts",
     text: "return max === -1 || count <= max;",
     becomes: "return max === -1 || count <= max + 1;",
   },
   firstFailureIsTheCause: {
-    file: "train/controller.ts",
+    file: "train/run/controller.ts",
     text: "ms: knowsCause ? SETTLE_AFTER_CAUSE_MS : SETTLE_MS",
     becomes: "ms: SETTLE_AFTER_CAUSE_MS",
   },
   preemptionIsAFailure: {
-    file: "train/controller.ts",
+    file: "train/run/controller.ts",
     text: 'this.#preemption?.preemptedRanks.includes(rank) === true && cause === "died"',
     becomes: "this.#preemption?.preemptedRanks.includes(rank) === null",
   },
   lostReportIsASuccess: {
-    file: "train/controller.ts",
+    file: "train/run/controller.ts",
     text: 'if (this.#ending?.kind === "finished") this.#ending = { kind: "failed", failures: [failure], isFinal: false };',
     becomes: "",
   },
   movesWithoutACheckpoint: {
-    file: "train/controller.ts",
+    file: "train/run/controller.ts",
     text: "(this.#stop !== undefined && checkpoint !== undefined)",
     becomes: "this.#stop !== undefined",
   },
   healthRoundEarly: {
-    file: "train/controller.ts",
+    file: "train/run/controller.ts",
     text: "(this.#unanswered.get(rank) ?? 0) >= rounds",
     becomes: "(this.#unanswered.get(rank) ?? 0) + 1 >= rounds",
   },
   latestDeadline: {
-    file: "train/controller.ts",
+    file: "train/run/controller.ts",
     text: "Math.min(...deadlines)",
     becomes: "Math.max(...deadlines)",
   },
   movesForNothing: {
-    file: "train/controller.ts",
+    file: "train/run/controller.ts",
     text: "Math.min(workers, maxWorkers) > this.#workers",
     becomes: "Math.min(workers, maxWorkers) >= this.#workers",
   },
   ranksByStartOrder: {
-    file: "train/rank-order.ts",
+    file: "train/group/rank-order.ts",
     text: "lowestGpu(a.facts) - lowestGpu(b.facts) || a.index - b.index",
     becomes: "a.index - b.index",
   },
   devicesOfTheMachine: {
-    file: "train/rank-order.ts",
+    file: "train/group/rank-order.ts",
     text: "facts.gpuIds.map((id) => nodeGpuIds.indexOf(String(id)))",
     becomes: "facts.gpuIds.map(Number)",
   },

@@ -4,7 +4,7 @@
  * `.remote()` returns a handle at once: the arguments are encoded, and the creation goes to the node daemon once the refs among them have settled. A failed
  * creation (a taken name, a definition that cannot be sent) is an error of the call if it is known by then, and otherwise the actor's death.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
@@ -20,15 +20,15 @@ import { createdHandle } from "./actor-handle.ts";
 import { type ActorInterface, actorInterface, interfaceToWire, methodDefaults } from "./actor-interface.ts";
 import { encodeArguments } from "../calls/call-arguments.ts";
 import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
-import { inheritedShape, placing } from "../calls/inherited-place.ts";
+import { inheritedShape, placing } from "../calls/submission/inherited-place.ts";
 import { requireRuntime } from "../current-runtime.ts";
-import { isGeneratorFunction } from "../calls/generators.ts";
-import { defineMembers } from "../../runtime/base/define-members.ts";
+import { isGeneratorFunction } from "../calls/definitions/generators.ts";
+import { defineMembers } from "../../runtime/base/collections/define-members.ts";
 import { bindNode } from "../graph-binder.ts";
 import { type ResolvedActorOptions, resolveActorOptions } from "../options/options.ts";
-import { inPython, isPythonId } from "../python-code.ts";
+import { inPython, isPythonId } from "../python/python-code.ts";
 import type { Runtime } from "../runtime.ts";
-import type { ActorOptions } from "../types.ts";
+import type { ActorOptions } from "../types/types.ts";
 import { isWireError } from "../../runtime/wire/wire-error.ts";
 
 type AnyClass = new (...args: never[]) => object;

@@ -5,7 +5,7 @@ import type { ActorId, ProcessId } from "../../runtime/base/ids.ts";
 import type { ActorPhase, ActorStateHeader } from "../../runtime/wire/messages.ts";
 import { ActorClient } from "./actor-client.ts";
 import type { CallRecord } from "../calls/call-record.ts";
-import type { WorkerLink, WorkerLinkEvents } from "../calls/worker-link.ts";
+import type { WorkerLink, WorkerLinkEvents } from "../calls/links/worker-link.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

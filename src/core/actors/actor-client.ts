@@ -5,11 +5,11 @@
  * actor's process dies, calls in flight fail with the cause, or are pushed to the next incarnation as `maxTaskRetries` allows. Calls that were not sent wait for
  * the next incarnation. A dead actor fails all calls with the reason.
  */
-import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
+import { timeoutAfterIo } from "../../runtime/base/time/timeout-after-io.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ActorStateHeader } from "../../runtime/wire/messages.ts";
-import { TERMINATE_METHOD } from "../../runtime/worker/reserved-methods.ts";
+import { TERMINATE_METHOD } from "../../runtime/worker/actors/reserved-methods.ts";
 import {
   DEATH_OF_NODE_TOLD_WITHIN_MS,
   DEATH_TOLD_WITHIN_MS,
@@ -20,7 +20,7 @@ import {
 } from "../limits.ts";
 import { CallQueues } from "./call-queues.ts";
 import { type CallRecord, failedDependency } from "../calls/call-record.ts";
-import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "../calls/worker-link.ts";
+import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "../calls/links/worker-link.ts";
 
 /** How a call was lost with its actor. */
 export interface LostCall {

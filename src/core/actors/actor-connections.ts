@@ -6,13 +6,13 @@
  * connections between nodes are encrypted, like calls. The library defines the frames: it uses types from 200 on, and the core uses those
  * below. No call travels over such a connection.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { ActorDiedError, ActorUnavailableError } from "../../runtime/base/errors.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
 import { connectPeer } from "../../runtime/rpc/handshake.ts";
 import { offerService } from "../../runtime/worker/service-connections.ts";
-import { taskContext } from "../../runtime/worker/task-context.ts";
+import { taskContext } from "../../runtime/worker/tasks/task-context.ts";
 import { helloOf } from "../runtime-options.ts";
 import { requireHandle } from "./actor-handle.ts";
 

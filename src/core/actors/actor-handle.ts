@@ -5,8 +5,8 @@
  * handles is disposed of, or until the creating task or the process ends. A received handle holds the actor until it is collected. A handle has no further members,
  * so every method name is free; `terminate`, `kill` and `ready` are functions.
  */
-import { defineMembers } from "../../runtime/base/define-members.ts";
-import { describeValue } from "../../runtime/base/describe.ts";
+import { defineMembers } from "../../runtime/base/collections/define-members.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { PendingCallsLimitExceededError } from "../../runtime/base/errors.ts";
 import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";

@@ -6,7 +6,7 @@
  * by name.
  */
 import type { ActorInterfaceHeader, MethodHeader } from "../../runtime/wire/messages.ts";
-import { nearNames } from "../../runtime/base/near-names.ts";
+import { nearNames } from "../../runtime/base/texts/near-names.ts";
 import { generatorOptions, type ResolvedActorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "../options/options.ts";
 
 /** The group of calls that no other group is named for; `maxConcurrency` is its limit. */

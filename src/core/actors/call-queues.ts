@@ -5,7 +5,7 @@
  * objects again go first, because earlier calls may wait for these objects. The call that ends the actor goes after all earlier calls of every group. Pure: the
  * actor's client reports which calls are ready.
  */
-import { Fifo } from "../../runtime/base/fifo.ts";
+import { Fifo } from "../../runtime/base/collections/fifo.ts";
 
 interface QueuedCall {
   /** Makes a lost object again. */

@@ -6,8 +6,8 @@
  */
 import type { ProcessId } from "../../runtime/base/ids.ts";
 import type { ActorStateHeader } from "../../runtime/wire/messages.ts";
-import type { GraphPlan } from "../../runtime/worker/graph-operations.ts";
-import { GRAPH_METHOD } from "../../runtime/worker/reserved-methods.ts";
+import type { GraphPlan } from "../../runtime/worker/graphs/graph-operations.ts";
+import { GRAPH_METHOD } from "../../runtime/worker/actors/reserved-methods.ts";
 import type { GraphActor } from "../graph-binder.ts";
 import { entryOf } from "../objects/object-ref.ts";
 import { resolveMethodOptions } from "../options/options.ts";

@@ -8,7 +8,7 @@ import { type ActorId, actorObjectId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { ContainedRef } from "../../runtime/objects/payload.ts";
-import { taskContext } from "../../runtime/worker/task-context.ts";
+import { taskContext } from "../../runtime/worker/tasks/task-context.ts";
 import type { ActorClient } from "./actor-client.ts";
 
 export class HeldActors {

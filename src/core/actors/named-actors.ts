@@ -5,7 +5,7 @@
  * elsewhere a moment earlier; a handle given out meanwhile fails like any handle whose actor dies just after the answer. Actors that this process kills are
  * forgotten at once.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import { ActorDiedError } from "../../runtime/base/errors.ts";
 import type { ActorLookupReply } from "../../runtime/wire/messages.ts";

@@ -11,7 +11,7 @@ import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { NO_BYTES, type Payload } from "../../runtime/objects/payload.ts";
 import { type CallTarget, type EncodedArguments, keepBytes } from "./call-record.ts";
 import { entryOf, isObjectRef } from "../objects/object-ref.ts";
-import { isPythonId, refusedByPython } from "../python-code.ts";
+import { isPythonId, refusedByPython } from "../python/python-code.ts";
 import { DependencyMark, type Encoded, type Serializer } from "../serializer.ts";
 
 export interface ArgumentContext {

@@ -5,13 +5,13 @@
  * arguments are `dependencies`. The call is pushed once they have settled, with their values in their place. The
  * entries of the results hold their handles while the call is pending, which pins them.
  */
-import { copyBytes } from "../../runtime/base/bytes.ts";
+import { copyBytes } from "../../runtime/base/collections/bytes.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { inBandPayload, type Payload } from "../../runtime/objects/payload.ts";
-import type { DefinitionHeader } from "../../runtime/wire/definition-messages.ts";
-import type { TaskContext } from "../../runtime/worker/task-context.ts";
+import type { DefinitionHeader } from "../../runtime/wire/calls/definition-messages.ts";
+import type { TaskContext } from "../../runtime/worker/tasks/task-context.ts";
 import type { RetryPolicy } from "../options/options.ts";
 import type { ItemSink } from "../streams/stream-receiver.ts";
 

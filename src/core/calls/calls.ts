@@ -7,7 +7,7 @@
  * is left for its kind. A system failure, such as a dead worker, counts against `maxRetries`. An exception of the
  * task is retried only when `retryOn` accepts it.
  */
-import { copyBytes } from "../../runtime/base/bytes.ts";
+import { copyBytes } from "../../runtime/base/collections/bytes.ts";
 import { type ActorId, nodeTagOf } from "../../runtime/base/ids.ts";
 import { submittedFrom, TaskError } from "../../runtime/base/errors.ts";
 import { enterLibrary, leaveLibrary } from "../../runtime/base/library-code.ts";
@@ -23,33 +23,33 @@ import {
   STREAMING,
   type WorkerExitedHeader,
 } from "../../runtime/wire/messages.ts";
-import { taskContext } from "../../runtime/worker/task-context.ts";
+import { taskContext } from "../../runtime/worker/tasks/task-context.ts";
 import type { ActorClient, LostCall } from "../actors/actor-client.ts";
-import { CallCancellation } from "./call-cancellation.ts";
+import { CallCancellation } from "./cancellation/call-cancellation.ts";
 import { type ArgumentContext, encodeArguments } from "./call-arguments.ts";
-import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
+import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./failures/call-failures.ts";
 import { CallSites } from "./call-sites.ts";
-import { limitCall } from "./call-limits.ts";
+import { limitCall } from "./cancellation/call-limits.ts";
 import { callIdOf, callName, type CallRecord, type CallTarget, failedDependency, whenSettled } from "./call-record.ts";
-import { OutOfMemoryRetries } from "./out-of-memory.ts";
-import type { Lineage } from "./lineage.ts";
+import { OutOfMemoryRetries } from "./failures/out-of-memory.ts";
+import type { Lineage } from "./failures/lineage.ts";
 import { isDisposed, ObjectRefHandle } from "../objects/object-ref.ts";
-import type { ProcessObjects } from "../objects/process-objects.ts";
+import type { ProcessObjects } from "../objects/values/process-objects.ts";
 import type { Serializer } from "../serializer.ts";
 import { userFrames } from "../user-stacks.ts";
 import { ObjectRefGeneratorHandle, type StreamReader } from "../streams/object-ref-generator.ts";
 import type { ResolvedTaskOptions, RetryPolicy, StreamLimits } from "../options/options.ts";
-import { settlePlain } from "../objects/plain-value.ts";
-import { notGivenError, type Recovery } from "./recovery.ts";
+import { settlePlain } from "../objects/values/plain-value.ts";
+import { notGivenError, type Recovery } from "./failures/recovery.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
-import type { FirstCallOptions } from "./first-calls.ts";
-import type { ConnectWorker } from "./worker-connections.ts";
+import type { FirstCallOptions } from "./submission/first-calls.ts";
+import type { ConnectWorker } from "./links/worker-connections.ts";
 import type { Environments } from "../session/environments.ts";
-import { inheritedShape, placing } from "./inherited-place.ts";
+import { inheritedShape, placing } from "./submission/inherited-place.ts";
 import { StreamReceiver } from "../streams/stream-receiver.ts";
 import { StreamReplay } from "../streams/stream-replay.ts";
-import { SharedDeaths } from "./shared-deaths.ts";
-import { TaskSubmitter } from "./task-submitter.ts";
+import { SharedDeaths } from "./failures/shared-deaths.ts";
+import { TaskSubmitter } from "./submission/task-submitter.ts";
 
 interface CallParts {
   readonly daemon: Connection;

@@ -4,7 +4,7 @@
  * The code runs as a call does: `getRuntimeContext()` has a signal for it, lines that it prints are its own, and its calls are cancelled with it. A library may
  * keep data beside the call, and reads that data anywhere in the call's code.
  */
-import { taskContext, TaskContext } from "../../runtime/worker/task-context.ts";
+import { taskContext, TaskContext } from "../../runtime/worker/tasks/task-context.ts";
 import { requireRuntime } from "../current-runtime.ts";
 
 /** One call that runs here. */

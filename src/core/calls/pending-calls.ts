@@ -9,11 +9,11 @@ import { CALL_COLUMNS, CALL_DETAIL_COLUMNS } from "../../runtime/observe/call-vi
 import { type RowSource, selectItems, type StateRow } from "../../runtime/observe/select-rows.ts";
 import { specResources } from "../../runtime/scheduling/lease-spec.ts";
 import type { Of } from "../../runtime/wire/header-shape.ts";
-import type { OpenCallsAsked, openCallsAnswer } from "../../runtime/wire/state-messages.ts";
-import { isReservedMethod } from "../../runtime/worker/reserved-methods.ts";
+import type { OpenCallsAsked, openCallsAnswer } from "../../runtime/wire/observing/state-messages.ts";
+import { isReservedMethod } from "../../runtime/worker/actors/reserved-methods.ts";
 import type { ActorClient } from "../actors/actor-client.ts";
 import { callName, type CallRecord } from "./call-record.ts";
-import type { TaskSubmitter } from "./task-submitter.ts";
+import type { TaskSubmitter } from "./submission/task-submitter.ts";
 
 interface PendingParts {
   readonly ids: IdSource;

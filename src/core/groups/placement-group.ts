@@ -4,20 +4,20 @@
  * A handle is an id with the known facts of its bundles, and travels as plain data. The group itself lives in the head. Creation is one message, so
  * `placementGroup` returns at once. `ready` is one question for each process and group, answered once the bundles are reserved.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { GetTimeoutError, PlacementGroupNotFoundError, PlacementGroupRemovedError } from "../../runtime/base/errors.ts";
 import { resourceVector } from "../../runtime/base/resources.ts";
 import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../../runtime/wire/messages.ts";
-import { taskContext } from "../../runtime/worker/task-context.ts";
+import { taskContext } from "../../runtime/worker/tasks/task-context.ts";
 import { askNode, requireRuntime } from "../current-runtime.ts";
 import { resolvePlacementGroupOptions } from "../options/group-options.ts";
-import { nearNames } from "../../runtime/base/near-names.ts";
+import { nearNames } from "../../runtime/base/texts/near-names.ts";
 import { resolveGetOptions } from "../options/operation-options.ts";
 import { type GroupFacts, groupFacts, registerGroup } from "./placement-group-facts.ts";
 import type { Runtime } from "../runtime.ts";
 import type { PlacementGroup, PlacementGroupInfo, PlacementGroupOptions, Resources } from "../options/scheduling-types.ts";
-import type { GetOptions } from "../types.ts";
+import type { GetOptions } from "../types/types.ts";
 import { within } from "../objects/waiting-limits.ts";
 
 class PlacementGroupHandle implements PlacementGroup {

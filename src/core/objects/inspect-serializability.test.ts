@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { ActorDiedError } from "../../runtime/base/errors.ts";
 import { remote } from "../api.ts";
 import { inspectSerializability } from "./inspect-serializability.ts";
-import { deregisterSerializer, registerSerializer } from "./registered-serializers.ts";
+import { deregisterSerializer, registerSerializer } from "./values/registered-serializers.ts";
 
 const server = createServer();
 const gate = Promise.resolve();

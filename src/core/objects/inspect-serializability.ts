@@ -4,16 +4,16 @@
  * Walks the value as sending it would (`runtime/closure/capture.ts`), but sends nothing, counts no reference and needs no running node. References,
  * handles and errors always travel; remote functions and registered classes are looked into. Limits on size are not checked here.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { isRegisteredError, toWire } from "../../runtime/base/errors.ts";
 import { findUnsendable, type Unsendable } from "../../runtime/closure/capture.ts";
 import type { Reduced } from "../../runtime/wire/value/encode.ts";
 import { actorClassState } from "../actors/actor-class.ts";
 import { actorHandleState } from "../actors/actor-handle.ts";
 import { isObjectRef } from "./object-ref.ts";
-import { registeredFor } from "./registered-serializers.ts";
-import { temporalPayload } from "./temporal-values.ts";
-import { remoteFunctionState } from "../calls/remote-function.ts";
+import { registeredFor } from "./values/registered-serializers.ts";
+import { temporalPayload } from "./values/temporal-values.ts";
+import { remoteFunctionState } from "../calls/definitions/remote-function.ts";
 import { KIND } from "../serializer.ts";
 
 /** The findings of `inspectSerializability`. `console.log` and `String()` show them as a tree. */

@@ -5,17 +5,17 @@
  * asks, which nodes have copies. Nothing is fetched, and pending values are not awaited. Only for a received ref that was never awaited is nothing known here: its
  * owner is asked, with a time limit.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { nodeTagOf } from "../../runtime/base/ids.ts";
 import { type ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import { payloadSize } from "../../runtime/objects/payload.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import type { ObjectLocateHeader, ObjectPlaceHeader } from "../../runtime/wire/transfer-messages.ts";
+import type { ObjectLocateHeader, ObjectPlaceHeader } from "../../runtime/wire/objects/transfer-messages.ts";
 import { requireRunning } from "../current-runtime.ts";
 import { readOptions } from "../options/option-kinds.ts";
 import { LOCATIONS } from "../options/operation-options.ts";
 import type { Runtime } from "../runtime.ts";
-import type { AnyRef, GetOptions } from "../types.ts";
+import type { AnyRef, GetOptions } from "../types/types.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 
 /** Where a value is, when it was asked. */

@@ -7,7 +7,7 @@
 import { insideLibrary } from "../../runtime/base/library-code.ts";
 import type { HandleToken, ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
-import type { GetOptions, ObjectRef as ObjectRefType } from "../ref-types.ts";
+import type { GetOptions, ObjectRef as ObjectRefType } from "../types/ref-types.ts";
 import { RuntimeSlot } from "../runtime-slot.ts";
 
 /** The parts of the process's runtime that a ref needs. */

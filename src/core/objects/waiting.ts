@@ -4,18 +4,18 @@
  * A wait asks the owner of a borrowed ref for the value, keeps a driver alive, parks its task, and refuses a wait without an end (a serial actor that waits for
  * itself). Each reader gets a separately decoded value, so no two share a mutable object.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { DeadlockError, GetTimeoutError, ObjectLostError, submittedFrom } from "../../runtime/base/errors.ts";
 import type { ObjectEntry, Waiter } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { Payload } from "../../runtime/objects/payload.ts";
-import { FETCH_FOR } from "../../runtime/wire/transfer-messages.ts";
-import { type TaskContext, taskContext } from "../../runtime/worker/task-context.ts";
+import { FETCH_FOR } from "../../runtime/wire/objects/transfer-messages.ts";
+import { type TaskContext, taskContext } from "../../runtime/worker/tasks/task-context.ts";
 import { entryIfRef, entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "../why/long-waits.ts";
 import { afterLimit } from "./waiting-limits.ts";
 import { isObjectRefGenerator, readinessOf } from "../streams/object-ref-generator.ts";
-import type { GetOptions } from "../ref-types.ts";
+import type { GetOptions } from "../types/ref-types.ts";
 import type { Serializer, DecodeContext } from "../serializer.ts";
 import { userFrames, userStack } from "../user-stacks.ts";
 

@@ -1,10 +1,10 @@
 /**
  * The option `runtimeEnv` of jobs, tasks and actors: its checks and its resolved form. `options.ts` calls it.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { errorOf, wrongType } from "../../runtime/base/fault.ts";
 import { faultOfRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
-import { placing } from "../../runtime/worker/task-context.ts";
+import { placing } from "../../runtime/worker/tasks/task-context.ts";
 import { custom, type Option } from "./option-kinds.ts";
 
 /** Reads a given runtime environment; from then on the environments of this process's calls are compared. */

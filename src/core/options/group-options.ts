@@ -4,7 +4,7 @@
  * Separate from `options.ts`, because nothing else takes them. A bundle names built-in resources as nodes do (`CPU`, `GPU`, `memory`), beside
  * custom ones. The bundles of `requestResources` are checked here by the same rules.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { errorOf } from "../../runtime/base/fault.ts";
 import { resourceVector } from "../../runtime/base/resources.ts";
 import { BUNDLES_MAX } from "../limits.ts";

@@ -16,8 +16,8 @@ import {
   type WithDefaults,
   withDefaults,
 } from "./option-kinds.ts";
-import type { ActorsOptions, KvOptions, KvPutOptions } from "../cluster-types.ts";
-import type { CancelOptions, GetActorOptions, GetOptions, KillOptions, WaitOptions } from "../types.ts";
+import type { ActorsOptions, KvOptions, KvPutOptions } from "../types/cluster-types.ts";
+import type { CancelOptions, GetActorOptions, GetOptions, KillOptions, WaitOptions } from "../types/types.ts";
 
 /** The option `signal` of a function that can be cut off. */
 export const SIGNAL: Option<AbortSignal | undefined> = custom("an AbortSignal is needed", undefined, (value) =>

@@ -4,12 +4,12 @@
  * An option is a row of a table in `options.ts`; `readOptions` holds given values against such a table. Unknown names and values of a wrong
  * type are a `TypeError`, values out of range a `RangeError`. Both name the option, the allowed and the received value.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { errorOf, type Fault, outOfRange, wrongType } from "../../runtime/base/fault.ts";
 import { TIMER_MS_MAX } from "../../runtime/base/limits.ts";
 import { RESOURCE_UNIT } from "../../runtime/base/resources.ts";
 import { AMOUNT_MAX, NAME_LENGTH_MAX } from "../limits.ts";
-import { nearNames } from "../../runtime/base/near-names.ts";
+import { nearNames } from "../../runtime/base/texts/near-names.ts";
 
 /** The result of a check. A `Fault` has a more precise message than `allowed`. */
 export type Verdict = "ok" | Fault["error"] | Fault;

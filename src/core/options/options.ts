@@ -5,7 +5,7 @@
  * `.options()` adds to them, and they travel with a remote function. `remote` and `init` call these functions. `operation-options.ts` has the options of `get`, `wait`
  * and other single operations.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { outOfRange, wrongType } from "../../runtime/base/fault.ts";
 import { STREAMING } from "../../runtime/wire/messages.ts";
 import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
@@ -36,9 +36,9 @@ import {
   withDefaults,
 } from "./option-kinds.ts";
 import { SIGNAL } from "./operation-options.ts";
-import { printWarning } from "../output.ts";
+import { printWarning } from "../telemetry/output.ts";
 import { FALLBACK_STRATEGY, GROUP_OPTION, LABEL_SELECTOR, LABELS, placedShape, SCHEDULING_STRATEGY } from "./scheduling-options.ts";
-import type { ActorOptions, InitOptions, MethodOptions, RetryOn, TaskOptions } from "../types.ts";
+import type { ActorOptions, InitOptions, MethodOptions, RetryOn, TaskOptions } from "../types/types.ts";
 
 /** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
 const NUM_RETURNS_MAX = 1000;

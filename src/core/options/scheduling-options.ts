@@ -5,7 +5,7 @@
  * request that fits into none is refused at once, since no later node could mend it. Called by `options.ts` for tasks and actors, and for
  * placement groups.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { outOfRange, wrongType } from "../../runtime/base/fault.ts";
 import { RESOURCE_UNIT, resourceVector, type ResourceVector } from "../../runtime/base/resources.ts";
 import { isLabelKey, isLabelValue, parseCondition } from "../../runtime/scheduling/label-selector.ts";

@@ -5,7 +5,7 @@
  * `group-options.ts`.
  */
 import type { RuntimeEnvInput } from "../../runtime/environment/runtime-env.ts";
-import type { GetOptions } from "../ref-types.ts";
+import type { GetOptions } from "../types/ref-types.ts";
 
 /** Amounts of resources by name: `CPU`, `GPU`, `memory` in bytes, `object_store_memory` in bytes, and custom ones. */
 export type Resources = Readonly<Record<string, number>>;

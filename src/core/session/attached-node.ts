@@ -1,9 +1,9 @@
 /**
- * Connects a driver to a node that runs already (`runtime/os/files/local-node.ts` finds it) and goes on without the driver.
+ * Connects a driver to a node that runs already (`runtime/os/files/clusters/local-node.ts` finds it) and goes on without the driver.
  */
 import type { ProcessId } from "../../runtime/base/ids.ts";
-import { requireSameBuild } from "../../runtime/os/build.ts";
-import type { NodeFile } from "../../runtime/os/files/node-file.ts";
+import { requireSameBuild } from "../../runtime/os/engine/build.ts";
+import type { NodeFile } from "../../runtime/os/files/clusters/node-file.ts";
 import { DeferredTransport } from "../../runtime/os/network/deferred-transport.ts";
 import { formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { useNetworkFaults } from "../../runtime/os/network/network-faults.ts";

@@ -1,7 +1,7 @@
 /**
  * Makes a runtime and the parts on top: the travel of handles and remote functions in values, and the handlers of the daemon's messages.
  */
-import { createReducer } from "../objects/reducer.ts";
+import { createReducer } from "../objects/values/reducer.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
 import { Runtime } from "../runtime.ts";
 import { DaemonMessages } from "./daemon-messages.ts";

@@ -8,7 +8,7 @@ import { callerFiles } from "../../runtime/os/caller-files.ts";
 import { currentRuntime, setAutoStart } from "../current-runtime.ts";
 import { resolveInitOptions } from "../options/options.ts";
 import { currentSession, Session } from "./session.ts";
-import type { InitOptions } from "../types.ts";
+import type { InitOptions } from "../types/types.ts";
 
 /** The result of `init`: facts of the session, and its end as `await using`. */
 export interface ShoalContext extends AsyncDisposable {

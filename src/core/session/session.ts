@@ -6,20 +6,20 @@
  * exception there is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed, its folders
  * are removed here.
  */
-import { asError, messageOf } from "../../runtime/base/describe.ts";
+import { asError, messageOf } from "../../runtime/base/texts/describe.ts";
 import { IdSource, newJobId, newNodeId, newProcessId, programNamespace } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { registeredExtensions } from "../../runtime/extension/load-extensions.ts";
 import { resolveRuntimeEnv } from "../../runtime/environment/runtime-env.ts";
-import { collectGarbage, collectYoungGarbage } from "../../runtime/os/garbage.ts";
-import { memoryRootNote } from "../../runtime/os/files/session-sweep.ts";
+import { collectGarbage, collectYoungGarbage } from "../../runtime/os/engine/garbage.ts";
+import { memoryRootNote } from "../../runtime/os/files/sessions/session-sweep.ts";
 import { isBundled, requireOwnFiles } from "../../runtime/os/own-files.ts";
 import { nativeUnavailableReason } from "../../runtime/os/shared-memory.ts";
 import { newToken, randomHex } from "../../runtime/os/random.ts";
 import { errorOfRefusal } from "../../runtime/rpc/refusals.ts";
 import { newBusyPoll } from "../../runtime/rpc/busy-poll.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import { findNode } from "../../runtime/os/files/local-node.ts";
+import { findNode } from "../../runtime/os/files/clusters/local-node.ts";
 import { EXIT_WAITS_MS } from "../limits.ts";
 import { SHUTDOWN_WITHIN_MS } from "../../runtime/worker/limits.ts";
 import { attachTo } from "./attached-node.ts";
@@ -29,12 +29,12 @@ import { createRuntime } from "./create-runtime.ts";
 import { listenForExit } from "./exit-hooks.ts";
 import { jobEnvironment } from "./job-environment.ts";
 import { offerOf } from "../../runtime/node/node-offer.ts";
-import { newCaptureCheck } from "../objects/in-process-check.ts";
+import { newCaptureCheck } from "../objects/values/in-process-check.ts";
 import { startInProcessNode } from "./in-process.ts";
 import type { ResolvedInitOptions } from "../options/options.ts";
-import { passLog, printLog, printWarning } from "../output.ts";
+import { passLog, printLog, printWarning } from "../telemetry/output.ts";
 import type { Runtime } from "../runtime.ts";
-import { defaultStoreBytes } from "../../runtime/objects/store-quota.ts";
+import { defaultStoreBytes } from "../../runtime/objects/store/store-quota.ts";
 
 let session: Session | undefined;
 

@@ -4,7 +4,7 @@
  * Nested tasks of this worker can run on it when no task has it for itself. The host then offers its slot to the runtime's own queue, over
  * an in-process connection, before it gives the slot back to the daemon.
  */
-import { tellMetrics } from "../metrics-source.ts";
+import { tellMetrics } from "../telemetry/metrics-source.ts";
 import { IdSource } from "../../runtime/base/ids.ts";
 import { setVisibleGpus } from "../../runtime/os/machine/accelerators.ts";
 import { randomHex } from "../../runtime/os/random.ts";
@@ -13,13 +13,13 @@ import { Connection } from "../../runtime/rpc/connection.ts";
 import { proven } from "../../runtime/rpc/handshake.ts";
 import { type HelloHeader, MESSAGE } from "../../runtime/wire/messages.ts";
 import type { CallRecorder } from "../../runtime/observe/call-recorder.ts";
-import type { CallObservers } from "../../runtime/worker/call-observers.ts";
-import type { InterruptionGuard } from "../../runtime/worker/interruption-guard.ts";
+import type { CallObservers } from "../../runtime/worker/calls/call-observers.ts";
+import type { InterruptionGuard } from "../../runtime/worker/tasks/interruption-guard.ts";
 import { WorkerHost, type WorkerOutboxes } from "../../runtime/worker/worker-host.ts";
 import { setCurrentRuntime } from "../current-runtime.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
 import type { Runtime } from "../runtime.ts";
-import { WorkerLink, type WorkerLinkEvents } from "../calls/worker-link.ts";
+import { WorkerLink, type WorkerLinkEvents } from "../calls/links/worker-link.ts";
 import { createRuntime } from "./create-runtime.ts";
 
 /** The options of a runtime that this file decides. */

@@ -5,13 +5,13 @@
  * item is a separate object (return index 1 and on; 0 is the completion), pinned while it waits here. Taken items are counted and reported to the producer in batches. A
  * stopped stream drops its present and later items. When the call is tried again after a crash, items that came before are skipped by index, so each is delivered once.
  */
-import { Fifo } from "../../runtime/base/fifo.ts";
+import { Fifo } from "../../runtime/base/collections/fifo.ts";
 import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { type Payload, payloadSize } from "../../runtime/objects/payload.ts";
 import type { StreamHeader } from "../../runtime/wire/messages.ts";
 import type { StreamLimits } from "../options/options.ts";
-import { failLike, type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
+import { failLike, type PlainFlags, type PlainReader, settlePlain } from "../objects/values/plain-value.ts";
 
 /** The way to whoever produces the items now. */
 export interface Producer {

@@ -8,7 +8,7 @@ import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { Payload } from "../../runtime/objects/payload.ts";
 import type { StreamHeader } from "../../runtime/wire/messages.ts";
-import { failLike, type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
+import { failLike, type PlainFlags, type PlainReader, settlePlain } from "../objects/values/plain-value.ts";
 import type { ItemSink, Producer } from "./stream-receiver.ts";
 
 interface StreamReplayOptions {

@@ -4,7 +4,7 @@
  * A generator streams because of how it is written, so the type of its result decides; anything else that can be iterated streams with
  * `numReturns: "streaming"`. Held by `test/types/streams.test-d.ts`.
  */
-import type { ObjectRef } from "../ref-types.ts";
+import type { ObjectRef } from "../types/ref-types.ts";
 
 /** Into how many references a result is split; or its items are a stream. */
 export type ReturnCount = number | "streaming";

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { ActorId, JobId, ObjectId } from "../../runtime/base/ids.ts";
 import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { WaitsHeader } from "../../runtime/wire/messages.ts";
-import { TaskContext } from "../../runtime/worker/task-context.ts";
+import { TaskContext } from "../../runtime/worker/tasks/task-context.ts";
 import { LongWaits } from "./long-waits.ts";
 
 const told: WaitsHeader[] = [];

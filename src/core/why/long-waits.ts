@@ -8,7 +8,7 @@
 import type { JobId, ObjectId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { LongWaitHeader, WaitsHeader } from "../../runtime/wire/messages.ts";
-import type { TaskContext } from "../../runtime/worker/task-context.ts";
+import type { TaskContext } from "../../runtime/worker/tasks/task-context.ts";
 
 const TICK_MS = 1000;
 /** Number of waits in one message. A program with more waits reports the rest with the next message. */

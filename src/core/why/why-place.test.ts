@@ -1,6 +1,6 @@
 /** The text for a demand that waits in a cluster, for each kind of wait. */
 import { expect, test } from "vitest";
-import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader } from "../../runtime/wire/why-messages.ts";
+import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader } from "../../runtime/wire/calls/why-messages.ts";
 import { placeReason } from "./why-place.ts";
 
 const OWN = "a".repeat(32);

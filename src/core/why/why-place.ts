@@ -4,7 +4,7 @@
  * The file is pure. `why.ts` asks the node and the head, and passes their answers here. In a cluster with an autoscaler the reason ends with
  * the autoscaler's verdict, and nothing "can never run".
  */
-import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader, WhyHeader } from "../../runtime/wire/why-messages.ts";
+import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader, WhyHeader } from "../../runtime/wire/calls/why-messages.ts";
 import { heldText, leaseReason } from "./why-reason.ts";
 
 type Reason = Pick<WhyHeader, "state" | "reason" | "details">;

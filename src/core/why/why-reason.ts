@@ -4,7 +4,7 @@
  * The file also makes the public form of an explanation, which prints as a tree. It is pure: `why.ts` asks the node,
  * and passes the answer here.
  */
-import type { LeaseReportHeader, WhyHeader } from "../../runtime/wire/why-messages.ts";
+import type { LeaseReportHeader, WhyHeader } from "../../runtime/wire/calls/why-messages.ts";
 import type { Why, WhyState } from "../options/scheduling-types.ts";
 
 export function leaseReason(report: LeaseReportHeader): Pick<WhyHeader, "state" | "reason" | "details"> {

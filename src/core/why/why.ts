@@ -11,15 +11,15 @@ import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import type { PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../runtime/wire/why-messages.ts";
-import type { TaskContext } from "../../runtime/worker/task-context.ts";
+import type { PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../runtime/wire/calls/why-messages.ts";
+import type { TaskContext } from "../../runtime/worker/tasks/task-context.ts";
 import type { ActorClient } from "../actors/actor-client.ts";
 import { callName, type CallRecord } from "../calls/call-record.ts";
-import type { TaskSubmitter } from "../calls/task-submitter.ts";
+import type { TaskSubmitter } from "../calls/submission/task-submitter.ts";
 import type { LongWaits } from "./long-waits.ts";
 import { leaseReason } from "./why-reason.ts";
 import { placeReason } from "./why-place.ts";
-import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import type { ReplyTo } from "../../runtime/wire/tables/replies.ts";
 import { WireError } from "../../runtime/wire/wire-error.ts";
 
 /** Time limit of the whole explanation. Each hop leaves a part of it to the one before. */

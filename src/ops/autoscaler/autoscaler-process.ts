@@ -4,7 +4,7 @@
  * Wires the provider, the connection to the cluster and the loop together. It keeps no state, so the supervisor may start another one at any
  * time. When the cluster is stopped it ends all instances first, unless other heads remain.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { fileUrlOf } from "../../runtime/os/files/file-url.ts";
 import { tellingStartFailures } from "../../runtime/os/processes/start-failure.ts";
 import { readParentLine } from "../../runtime/os/processes/worker-process.ts";

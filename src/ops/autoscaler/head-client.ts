@@ -7,7 +7,7 @@
 import { problemOf, type Shape } from "../../runtime/wire/header-shape.ts";
 import { either, fields, list, optional, record, number, text, nothing } from "../../runtime/wire/header-shape.ts";
 import type { AnsweredOf, AskedOf } from "../../runtime/extension/extension.ts";
-import { RESOURCE_REQUEST } from "../../runtime/wire/key-value-messages.ts";
+import { RESOURCE_REQUEST } from "../../runtime/wire/cluster/key-value-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { WireError } from "../../runtime/wire/wire-error.ts";
 import type { ClusterConnection } from "../connection/cluster-connection.ts";

@@ -8,7 +8,7 @@ import { askAutoscaler } from "../autoscaler/head-client.ts";
 import { connectToCluster } from "../connection/cluster-connection.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { formatAddress } from "../../runtime/os/network/network-address.ts";
-import { readRunFiles, type RunFile } from "../../runtime/os/files/run-file.ts";
+import { readRunFiles, type RunFile } from "../../runtime/os/files/clusters/run-file.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { type ClusterFileRead, readClusterFile } from "./cluster-file.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";

@@ -7,9 +7,9 @@
 import type { AutoscalerOptions } from "../autoscaler/autoscaler-process.ts";
 import type { ClusterConfig } from "../autoscaler/config/cluster-config.ts";
 import type { NodeOptions } from "../providers/local-processes.ts";
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { resolvePath } from "../../runtime/os/files/paths.ts";
-import { readUserFile } from "../../runtime/os/user-modules.ts";
+import { readUserFile } from "../../runtime/os/packages/user-modules.ts";
 import { UsageError } from "./command.ts";
 
 export interface ClusterFileRead {

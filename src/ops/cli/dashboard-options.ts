@@ -7,7 +7,7 @@ import type { DashboardOptions } from "../http/dashboard-process.ts";
 import { readPrivateFile } from "../../runtime/os/files/private-files.ts";
 import { isLoopbackHost } from "../../runtime/os/network/network-address.ts";
 import { assertOwnHost } from "../../runtime/os/network/reach.ts";
-import { readUserFile } from "../../runtime/os/user-modules.ts";
+import { readUserFile } from "../../runtime/os/packages/user-modules.ts";
 import { type OptionSpecs, type OptionValues, UsageError } from "./command.ts";
 import { misused, port } from "./node-options.ts";
 

@@ -4,7 +4,7 @@
  * Asks the head through the node of this machine, then watches until the node is gone. Nothing depends on this command: stopping it stops
  * the watching, and the node still leaves.
  */
-import type { DrainReason, NodeDrainHeader } from "../../runtime/wire/cluster-messages.ts";
+import type { DrainReason, NodeDrainHeader } from "../../runtime/wire/cluster/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "../connection/cluster-connection.ts";
 import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";

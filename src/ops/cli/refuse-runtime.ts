@@ -1,5 +1,5 @@
 /** Evaluated before the rest of the program `shoal`: on an unsupported runtime it prints one line and ends. */
-import { unsupportedRuntime } from "../../runtime/os/supported-runtime.ts";
+import { unsupportedRuntime } from "../../runtime/os/engine/supported-runtime.ts";
 
 const reason = unsupportedRuntime(globalThis);
 if (reason !== undefined) {

@@ -4,9 +4,9 @@
  * Decides how a user sees a failure: an expected one has a message and a remedy, only a fault of Shoal itself has a stack. With `--json`
  * standard output has one JSON value even then. Knows no command by name; everything is passed in, so that tests run it without a process.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { nearNames } from "../../runtime/base/near-names.ts";
+import { nearNames } from "../../runtime/base/texts/near-names.ts";
 import { parseWords, type Terminal } from "../../runtime/os/terminal.ts";
 import { type Command, EXIT, UsageError } from "./command.ts";
 import { helpOf, helpOfAll } from "./help.ts";

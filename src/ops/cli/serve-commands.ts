@@ -5,10 +5,10 @@
  * Without an address `run` serves from a new node until it is ended; the others work on the cluster that this machine belongs to. The
  * command loads the user's code as a program of the user's would.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
-import { readUserFile } from "../../runtime/os/user-modules.ts";
+import { readUserFile } from "../../runtime/os/packages/user-modules.ts";
 import { ADDRESS, type Command, defineCommand, EXIT, UsageError } from "./command.ts";
 import {
   type GrpcListening,

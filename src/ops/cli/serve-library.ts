@@ -5,7 +5,7 @@
  * Called by the commands of `shoal serve`, which alone know these interfaces.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { importFor } from "../../runtime/os/user-modules.ts";
+import { importFor } from "../../runtime/os/packages/user-modules.ts";
 
 type Text = string | undefined;
 /** An application; the commands pass it on. */

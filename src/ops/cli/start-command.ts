@@ -7,7 +7,7 @@
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { START_ENDS_WITHIN_MS, STARTS_WITHIN_MS } from "../providers/limits.ts";
 import type { SupervisedHead, SupervisorConfiguration, SupervisorStarted } from "../supervisor/supervisor-process.ts";
-import { type DetachedProcess, startDetached } from "../../runtime/os/processes/detached-process.ts";
+import { type DetachedProcess, startDetached } from "../../runtime/os/processes/programs/detached-process.ts";
 import {
   formatNetworkAddress,
   isLoopbackHost,
@@ -24,7 +24,7 @@ import { readPrivateFile } from "../../runtime/os/files/private-files.ts";
 import { isDirectory, joinPath } from "../../runtime/os/files/paths.ts";
 import { randomHex } from "../../runtime/os/random.ts";
 import { assertOwnHost, ownAddresses, reach } from "../../runtime/os/network/reach.ts";
-import { readRunFiles } from "../../runtime/os/files/run-file.ts";
+import { readRunFiles } from "../../runtime/os/files/clusters/run-file.ts";
 import { readFailureLine, startFailedError } from "../../runtime/os/processes/start-failure.ts";
 import { ownModule } from "../../runtime/os/own-files.ts";
 import { newLogFolder, stateFolder } from "../../runtime/os/files/state-folder.ts";

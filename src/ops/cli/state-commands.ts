@@ -5,7 +5,7 @@
  * came.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { nearNames } from "../../runtime/base/near-names.ts";
+import { nearNames } from "../../runtime/base/texts/near-names.ts";
 import type { StateFilter, StateResource } from "../state/state-reader.ts";
 import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
 import { FROM, withReader } from "./state-source.ts";

@@ -6,7 +6,7 @@
  */
 import { formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import type { ReplyTo } from "../../runtime/wire/tables/replies.ts";
 import type { Of } from "../../runtime/wire/header-shape.ts";
 import type { autoscalerReport } from "../autoscaler/autoscaler-messages.ts";
 import { askAutoscaler } from "../autoscaler/head-client.ts";

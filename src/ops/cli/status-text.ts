@@ -7,7 +7,7 @@
 import { formatAddress } from "../../runtime/os/network/network-address.ts";
 import type { Of } from "../../runtime/wire/header-shape.ts";
 import type { autoscalerReport } from "../autoscaler/autoscaler-messages.ts";
-import type { ClusterStatusHeader } from "../../runtime/wire/cluster-messages.ts";
+import type { ClusterStatusHeader } from "../../runtime/wire/cluster/cluster-messages.ts";
 
 export interface StatusFacts extends ClusterStatusHeader {
   readonly address: string;

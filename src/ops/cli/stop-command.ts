@@ -6,11 +6,11 @@
  */
 import { STOPS_WITHIN_MS } from "../providers/limits.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { clustersOfRuns, formatClusters } from "../../runtime/os/files/local-clusters.ts";
+import { clustersOfRuns, formatClusters } from "../../runtime/os/files/clusters/local-clusters.ts";
 import { readNetworkAddresses, formatAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
-import { removeStaleNodeFiles } from "../../runtime/os/files/node-file.ts";
-import { isRunning, readRunFiles, removeRunFile, type RunFile, signalProcess } from "../../runtime/os/files/run-file.ts";
-import { sweepStaleSessions } from "../../runtime/os/files/session-sweep.ts";
+import { removeStaleNodeFiles } from "../../runtime/os/files/clusters/node-file.ts";
+import { isRunning, readRunFiles, removeRunFile, type RunFile, signalProcess } from "../../runtime/os/files/clusters/run-file.ts";
+import { sweepStaleSessions } from "../../runtime/os/files/sessions/session-sweep.ts";
 import type { Terminal } from "../../runtime/os/terminal.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";
 

@@ -5,7 +5,7 @@
  * removed.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { writeTexts } from "../../runtime/os/files/write-texts.ts";
+import { writeTexts } from "../../runtime/os/files/logs/write-texts.ts";
 import type { SpanBatch, StateFilter } from "../state/state-reader.ts";
 import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
 import { FROM, withReader } from "./state-source.ts";

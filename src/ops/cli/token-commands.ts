@@ -4,7 +4,7 @@
  * Asked of the head through the node of this machine. The head keeps the hash of a token's secret alone, so a token is shown once, where it is made; afterwards it is
  * called by the first digits of that hash.
  */
-import type { JoinTokensHeader, JoinTokensReply } from "../../runtime/wire/cluster-messages.ts";
+import type { JoinTokensHeader, JoinTokensReply } from "../../runtime/wire/cluster/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "../connection/cluster-connection.ts";
 import { HTTP_TOKENS_NAMESPACE, type HttpTokenRecord } from "../connection/http-token-record.ts";

@@ -4,8 +4,8 @@
  * Folders are added before each attempt, as a mistake that fails the first one is mended there. A folder counts once its watch is set up,
  * and a folder inside another does not count twice. Called by `serve-commands.ts`.
  */
-import { asError } from "../../runtime/base/describe.ts";
-import { watchFolder } from "../../runtime/os/files/watch-folder.ts";
+import { asError } from "../../runtime/base/texts/describe.ts";
+import { watchFolder } from "../../runtime/os/files/folders/watch-folder.ts";
 
 interface WatchedFoldersOptions {
   /** Called once for each burst of changes in any of the folders. */

@@ -4,17 +4,17 @@
  * The node is found by the rule of `init({ address })`, and failures have its messages. The connection is an internal one: it gets no
  * output of workers, starts no work, and does not keep a draining node from leaving.
  */
-import { asError } from "../../runtime/base/describe.ts";
+import { asError } from "../../runtime/base/texts/describe.ts";
 import { type JobId, newProcessId } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { findNode } from "../../runtime/os/files/local-node.ts";
-import type { NodeFile } from "../../runtime/os/files/node-file.ts";
+import { findNode } from "../../runtime/os/files/clusters/local-node.ts";
+import type { NodeFile } from "../../runtime/os/files/clusters/node-file.ts";
 import { randomHex } from "../../runtime/os/random.ts";
 import { ConnectionClosedError } from "../../runtime/rpc/connection.ts";
 import { connectPeer } from "../../runtime/rpc/handshake.ts";
 import type { Reply, RequestOptions } from "../../runtime/rpc/peer-connection.ts";
 import type { HelloHeader } from "../../runtime/wire/messages.ts";
-import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import type { ReplyTo } from "../../runtime/wire/tables/replies.ts";
 
 export interface ClusterConnection extends Disposable {
   readonly node: NodeFile;

@@ -6,7 +6,7 @@
  */
 import type { NodeId } from "../../runtime/base/ids.ts";
 import type { Reply, RequestOptions } from "../../runtime/rpc/peer-connection.ts";
-import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import type { ReplyTo } from "../../runtime/wire/tables/replies.ts";
 import { type ClusterConnection, connectToCluster } from "./cluster-connection.ts";
 
 /** Asks the head or a daemon of a cluster. */

@@ -5,9 +5,9 @@
  * URL, with a token from the environment or a file.
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { clustersOfRuns } from "../../runtime/os/files/local-clusters.ts";
+import { clustersOfRuns } from "../../runtime/os/files/clusters/local-clusters.ts";
 import { readPrivateFile } from "../../runtime/os/files/private-files.ts";
-import { readRunFiles, type RunFile } from "../../runtime/os/files/run-file.ts";
+import { readRunFiles, type RunFile } from "../../runtime/os/files/clusters/run-file.ts";
 import { readNetworkAddresses } from "../../runtime/os/network/network-address.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

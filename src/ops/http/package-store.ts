@@ -9,7 +9,7 @@ import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/p
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Readable } from "node:stream";
-import { BadZipError, unpackZip } from "../../runtime/os/files/zip-file.ts";
+import { BadZipError, unpackZip } from "../../runtime/os/files/archives/zip-file.ts";
 import { HttpError } from "./http-answers.ts";
 import { PACKAGE_BYTES_MAX, PACKAGE_USED_MS, PACKAGES_BYTES_MAX, PACKAGES_RECEIVED_MAX } from "./limits.ts";
 

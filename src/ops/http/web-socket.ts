@@ -6,7 +6,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { SOCKET_MESSAGE_BYTES_MAX, SOCKET_PINGED_EVERY_MS } from "./limits.ts";
 
 const NORMAL = 1000;

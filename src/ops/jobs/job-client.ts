@@ -6,7 +6,7 @@
  */
 import type { ShoalError } from "../../runtime/base/errors.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "../../runtime/environment/limits.ts";
-import { packZip } from "../../runtime/os/files/zip-file.ts";
+import { packZip } from "../../runtime/os/files/archives/zip-file.ts";
 import { askHttp, type HttpPlace, httpPlaceOf } from "../connection/http-place.ts";
 import type { JobDetails, JobStatus } from "./job-details.ts";
 import { isSubmissionId } from "./job-request.ts";

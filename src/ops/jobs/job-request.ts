@@ -4,7 +4,7 @@
  * Unknown keys are left out, as Ray's clients of other versions send some; a key that this cluster cannot honour is refused with the remedy.
  * Bounds hold for the sum of all texts. Pure.
  */
-import { describeValue } from "../../runtime/base/describe.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { ENTRYPOINT_BYTES_MAX, JOB_ENTRIES_MAX, JOB_TEXTS_MAX } from "./limits.ts";
 
 /** The checked part of a submission. */

@@ -4,14 +4,14 @@
  * The answer to a repeated start is the last report of the key. All processes of a job carry its key in the environment, so they are found
  * and ended with the job, also in other process groups. Processes of a daemon that was killed are ended by the next one.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { answering, type NodeContext, type NodeParts } from "../../runtime/extension/extension.ts";
-import { copyFolder, removeFolder } from "../../runtime/os/files/whole-folder.ts";
+import { copyFolder, removeFolder } from "../../runtime/os/files/folders/whole-folder.ts";
 import { joinPath } from "../../runtime/os/files/paths.ts";
 import { JobLog, removeJobLog } from "../../runtime/os/logs/job-log.ts";
 import { jobLogName } from "../../runtime/os/logs/log-names.ts";
-import { type JobExit, JobProcess } from "../../runtime/os/processes/job-process.ts";
-import { groupOfProcess, markedProcesses, signalProcess, variableOfProcess } from "../../runtime/os/processes/marked-processes.ts";
+import { type JobExit, JobProcess } from "../../runtime/os/processes/programs/job-process.ts";
+import { groupOfProcess, markedProcesses, signalProcess, variableOfProcess } from "../../runtime/os/processes/programs/marked-processes.ts";
 import { isProcessGone, processIdentity } from "../../runtime/os/processes/process-identity.ts";
 import { type JobReport, type JobRequest, nodeMessages } from "./job-messages.ts";
 import { JOB_KEYS_KEPT_MAX, JOB_LOOKS_JOINED_MS, JOB_OUTPUT_ENDS_WITHIN_MS, JOB_STOPS_WITHIN_MS } from "./limits.ts";

@@ -10,13 +10,13 @@ import { offerOf } from "../../runtime/node/node-offer.ts";
 import type { DaemonConfiguration } from "../../entry/daemon-start.ts";
 import type { HeadChange, HeadConfiguration, HeadStart } from "../../entry/head.ts";
 import { START_ENDS_WITHIN_MS } from "./limits.ts";
-import { defaultStoreBytes } from "../../runtime/objects/store-quota.ts";
+import { defaultStoreBytes } from "../../runtime/objects/store/store-quota.ts";
 import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../../runtime/os/network/network-faults.ts";
 import { workerExecArgv } from "../../runtime/os/machine/machine.ts";
 import { randomHex } from "../../runtime/os/random.ts";
 import { ownModule } from "../../runtime/os/own-files.ts";
-import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../../runtime/os/files/session-directory.ts";
-import { removeNodeFile } from "../../runtime/os/files/node-file.ts";
+import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../../runtime/os/files/sessions/session-directory.ts";
+import { removeNodeFile } from "../../runtime/os/files/clusters/node-file.ts";
 import { readFailureLine, startFailedError } from "../../runtime/os/processes/start-failure.ts";
 import { Child } from "../../runtime/os/processes/worker-process.ts";
 

@@ -4,8 +4,8 @@
  * Columns of `detail` are shown only when asked for, but a filter may name each column.
  * Values of filters get the type of their column here: texts of a command line become numbers.
  */
-import { nearNames } from "../../runtime/base/near-names.ts";
-import type { StateOrder } from "../../runtime/wire/state-messages.ts";
+import { nearNames } from "../../runtime/base/texts/near-names.ts";
+import type { StateOrder } from "../../runtime/wire/observing/state-messages.ts";
 import type { ListQuery, StateFilter, StateResource } from "./state-reader.ts";
 
 type ColumnKind = "text" | "number" | "boolean" | "object";

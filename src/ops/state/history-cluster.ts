@@ -9,9 +9,9 @@ import type { NodeId } from "../../runtime/base/ids.ts";
 import { historyFolder, lastNodeOf, logsBeside } from "../../runtime/os/history/segment-reader.ts";
 import { listLogFiles, readLog } from "../../runtime/os/logs/log-files.ts";
 import type { Reply } from "../../runtime/rpc/peer-connection.ts";
-import { logListAsked, logReadAsked } from "../../runtime/wire/log-messages.ts";
+import { logListAsked, logReadAsked } from "../../runtime/wire/observing/log-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import type { ReplyTo } from "../../runtime/wire/tables/replies.ts";
 import { LIMIT_MAX } from "./limits.ts";
 import type { StateReader } from "./state-reader.ts";
 

@@ -18,7 +18,7 @@ import { type BlockSource, callsOf, HistoryFacts } from "../../runtime/observe/h
 import { type KeyedRow, selectItems, selectRows, type StateRow } from "../../runtime/observe/select-rows.ts";
 import { HEAD_FOLDER } from "../../runtime/os/history/segment-layout.ts";
 import { blocksOf, historyFolder, segmentsOf, versionOf } from "../../runtime/os/history/segment-reader.ts";
-import type { StateQuery } from "../../runtime/wire/state-messages.ts";
+import type { StateQuery } from "../../runtime/wire/observing/state-messages.ts";
 import { checkedFilters, COLUMNS } from "./columns.ts";
 import { listAnswer, stateQuery } from "./list-answer.ts";
 import { LIMIT_MAX } from "./limits.ts";

@@ -4,7 +4,7 @@
  * A question asks for one row more than the page shows, which tells whether there is a next page. Pure.
  */
 import type { KeyedRow, StateRow } from "../../runtime/observe/select-rows.ts";
-import type { StateQuery } from "../../runtime/wire/state-messages.ts";
+import type { StateQuery } from "../../runtime/wire/observing/state-messages.ts";
 import { checkedFilters, checkedOrder, COLUMNS } from "./columns.ts";
 import { LIMIT_MAX } from "./limits.ts";
 import { keyOfPageToken, pageToken } from "./page-token.ts";

@@ -4,14 +4,14 @@
  * Daemons list and read the files of their own folders; nothing here becomes a path. Output outlives its worker and its node. A dead
  * node's file is searched on all living nodes, as the next node of the run has the same folder.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { checkGlob, isLogName, workerOfLog } from "../../runtime/os/logs/log-names.ts";
 import type { LogMark } from "../../runtime/os/logs/log-files.ts";
 import { isNetworkAddress, parseNetworkAddress } from "../../runtime/os/network/network-address.ts";
 import type { Reply } from "../../runtime/rpc/peer-connection.ts";
-import type { LogFileHeader, LogReadHeader } from "../../runtime/wire/log-messages.ts";
+import type { LogFileHeader, LogReadHeader } from "../../runtime/wire/observing/log-messages.ts";
 import { MESSAGE, type NodeHeader } from "../../runtime/wire/messages.ts";
-import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import type { ReplyTo } from "../../runtime/wire/tables/replies.ts";
 import { LOG_LINES_DEFAULT, LOG_LOOK_EVERY_MS, NODES_ASKED_AT_ONCE, STATE_TIMEOUT_DEFAULT_MS } from "./limits.ts";
 import type { StateReader, StateResource } from "./state-reader.ts";
 

@@ -4,8 +4,8 @@
  * Nodes are asked at once and each within the limit. A node that does not answer is missing in the answer, and the metric `nodes_missing`
  * counts it, so that a page of metrics never looks whole without being so.
  */
-import type { ClusterStatusHeader } from "../../runtime/wire/cluster-messages.ts";
-import type { MetricSnapshot, ProcessMetrics } from "../../runtime/wire/metric-messages.ts";
+import type { ClusterStatusHeader } from "../../runtime/wire/cluster/cluster-messages.ts";
+import type { MetricSnapshot, ProcessMetrics } from "../../runtime/wire/observing/metric-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import type { Ask } from "./live-reader.ts";
 import { METRIC_NAMES_MAX, NODES_ASKED_AT_ONCE, STATE_TIMEOUT_DEFAULT_MS } from "./limits.ts";

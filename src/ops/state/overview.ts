@@ -5,8 +5,8 @@
  * Each list has a few rows; the pages behind the overview have all.
  */
 import type { StateRow } from "../../runtime/observe/select-rows.ts";
-import type { ClusterStatusHeader, WaitingHeader } from "../../runtime/wire/cluster-messages.ts";
-import type { ProcessMetrics } from "../../runtime/wire/metric-messages.ts";
+import type { ClusterStatusHeader, WaitingHeader } from "../../runtime/wire/cluster/cluster-messages.ts";
+import type { ProcessMetrics } from "../../runtime/wire/observing/metric-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import type { Ask } from "./live-reader.ts";
 import { OVERVIEW_ROWS, STATE_TIMEOUT_DEFAULT_MS } from "./limits.ts";

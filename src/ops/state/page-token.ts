@@ -5,7 +5,7 @@
  * refused. Tokens hold no secret and need no memory on the server.
  */
 import { sha256Hex } from "../../runtime/os/digest.ts";
-import type { StateKey, StateOrder } from "../../runtime/wire/state-messages.ts";
+import type { StateKey, StateOrder } from "../../runtime/wire/observing/state-messages.ts";
 import type { StateFilter, StateResource } from "./state-reader.ts";
 
 interface PagedQuery {

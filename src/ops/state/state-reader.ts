@@ -5,7 +5,7 @@
  * (`live-reader.ts`) asks the head and the daemons. Callers see no difference between sources.
  */
 import type { StateRow } from "../../runtime/observe/select-rows.ts";
-import type { StatePredicate } from "../../runtime/wire/state-messages.ts";
+import type { StatePredicate } from "../../runtime/wire/observing/state-messages.ts";
 
 export const RESOURCES = ["actors", "jobs", "nodes", "placement_groups", "tasks", "workers"] as const;
 export type StateResource = (typeof RESOURCES)[number];

@@ -7,7 +7,7 @@
  * code and holds no state of the cluster: after its death by SIGKILL everything under it ends by itself.
  */
 import { join } from "node:path";
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import type { HistoryPlace, LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
 import { type LocalProcess, startBeside, startHead, startNode } from "../providers/local-processes.ts";
 import type { DashboardConfiguration, DashboardOptions, DashboardStart } from "../http/dashboard-process.ts";
@@ -20,9 +20,9 @@ import { parseNetworkAddress, formatAddresses } from "../../runtime/os/network/n
 import type { NatsPlace } from "../../runtime/nats/open-control-plane.ts";
 import type { HeadConfiguration } from "../../entry/head.ts";
 import { fileUrlOf } from "../../runtime/os/files/file-url.ts";
-import { lockFolder } from "../../runtime/os/files/folder-lock.ts";
-import { RotatingLog } from "../../runtime/os/files/rotating-log.ts";
-import { removeRunFile, runProcess, writeRunFile } from "../../runtime/os/files/run-file.ts";
+import { lockFolder } from "../../runtime/os/files/folders/folder-lock.ts";
+import { RotatingLog } from "../../runtime/os/files/logs/rotating-log.ts";
+import { removeRunFile, runProcess, writeRunFile } from "../../runtime/os/files/clusters/run-file.ts";
 import { ownModule } from "../../runtime/os/own-files.ts";
 import { failureLine } from "../../runtime/os/processes/start-failure.ts";
 import { readParentLine } from "../../runtime/os/processes/worker-process.ts";

@@ -6,7 +6,7 @@
  * order (it was drained, or somebody ended it) is not replaced. Knows processes only as something that ends and can be signalled, so tests
  * need none.
  */
-import { messageOf } from "../../runtime/base/describe.ts";
+import { messageOf } from "../../runtime/base/texts/describe.ts";
 import { RestartBackoff } from "../../runtime/os/processes/restart-backoff.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import {

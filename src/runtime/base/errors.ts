@@ -6,7 +6,7 @@
  * mistake is a `TypeError` or `RangeError` instead. Invariants: a value that a task threw is never changed, as it may be frozen or shared.
  * Reading such a value never throws, as it may be a proxy. A class reaches other processes only by its registered code.
  */
-import { describeValue, errorName, isErrorLike, textOf, truncate } from "./describe.ts";
+import { describeValue, errorName, isErrorLike, textOf, truncate } from "./texts/describe.ts";
 import { TASK_MESSAGE_LENGTH_MAX, TASK_STACK_LENGTH_MAX } from "./limits.ts";
 
 /** Facts about a process that ended, or in which something failed. */

@@ -2,7 +2,7 @@
  * Tracks whether Shoal's own code runs inside a user's task, and reports it to the interruption guard.
  *
  * Functions that users call (`put`, `f.remote()`, the output of `console.log`) enter and leave. While a task can be interrupted, the
- * interruption guard (runtime/worker/interruption-guard.ts) sets the shield. The shield holds interruptions off until Shoal's code has
+ * interruption guard (runtime/worker/tasks/interruption-guard.ts) sets the shield. The shield holds interruptions off until Shoal's code has
  * returned, since a table may be half changed between two statements. Outside such a task, entering costs one comparison.
  */
 

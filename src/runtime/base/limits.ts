@@ -1,8 +1,8 @@
 /**
  * Limits that several layers share without knowing each other: when a node, a worker or a head counts as dead, and the longest timer.
  *
- * The head counts a node's silence (`runtime/head/nodes/failure-detector.ts`), the node its own (`runtime/node/membership/self-fence.ts`), and each worker looks at the
- * time that its daemon has written (`runtime/os/processes/execution-lease.ts`). The node has to end before the head gives its work to others, and the workers before that, whatever their
+ * The head counts a node's silence (`runtime/head/nodes/failure-detector.ts`), the node its own (`runtime/node/membership/fencing/self-fence.ts`), and each worker looks at the
+ * time that its daemon has written (`runtime/os/processes/memory/execution-lease.ts`). The node has to end before the head gives its work to others, and the workers before that, whatever their
  * daemon does; so these times follow from one. Decisions 0025 and 0032 say why they are safe.
  */
 

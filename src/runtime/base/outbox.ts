@@ -1,6 +1,6 @@
 /**
  * Where the frames of a connection are gathered so that they outlive their process: the words that `runtime/wire/frame.ts`, which fills slots, and
- * `runtime/os/processes/outbox.ts`, which owns them, share.
+ * `runtime/os/processes/memory/outbox.ts`, which owns them, share.
  */
 
 /** Memory for frames that others can read when this process has died. */

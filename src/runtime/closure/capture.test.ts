@@ -5,7 +5,7 @@ import { captureDefinition, captureValue, type Definition, definitionOf, registe
 import { decodeValue } from "../wire/value/decode.ts";
 import type { EncodeHooks } from "../wire/value/encode.ts";
 import type { Graph } from "./graph.ts";
-import { collectionsOf, definitionsWithCollections } from "./lowered-privates.ts";
+import { collectionsOf, definitionsWithCollections } from "./values/lowered-privates.ts";
 import { type ReviveContext, reviveDefinition, reviveValue } from "./revive.ts";
 
 const HOOKS: EncodeHooks = { reduce: () => undefined };
@@ -202,7 +202,7 @@ test("bytes of another version are refused", async () => {
 });
 
 test("a function of the runtime itself is refused unless a module exports it", async () => {
-  const { isPlainData } = await import("./plain-data.ts");
+  const { isPlainData } = await import("./values/plain-data.ts");
   expect(captureDefinition(isPlainData, HOOKS).sizeBytes).toBeLessThan(600); // by reference
 });
 

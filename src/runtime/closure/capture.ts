@@ -7,28 +7,28 @@
  */
 import { SerializationError } from "../base/errors.ts";
 import { type EncodeHooks, encodeValue, UnsupportedValueError } from "../wire/value/encode.ts";
-import { mainFile } from "./by-value-files.ts";
-import { captureWeakEntries } from "./capture-object.ts";
-import { captureValueNode } from "./capture-value.ts";
-import { describeFunction } from "./capture-variables.ts";
-import { toDriverGraph } from "./foreign-code.ts";
-import { type AnyFunction, factsOf } from "./function-facts.ts";
-import { GraphBuilder, type Step, trailOf, type Unsendable } from "./graph-builder.ts";
+import { mainFile } from "./modules/by-value-files.ts";
+import { captureWeakEntries } from "./capturing/capture-object.ts";
+import { captureValueNode } from "./capturing/capture-value.ts";
+import { describeFunction } from "./capturing/capture-variables.ts";
+import { toDriverGraph } from "./modules/foreign-code.ts";
+import { type AnyFunction, factsOf } from "./capturing/function-facts.ts";
+import { GraphBuilder, type Step, trailOf, type Unsendable } from "./capturing/graph-builder.ts";
 import type { Graph, Ref } from "./graph.ts";
-import { definitionId } from "./identity.ts";
-import { releaseObjects } from "./inspector-session.ts";
-import { isObjectLike } from "./known-values.ts";
-import { collectionsOf, recordCollections, type WeakCollection } from "./lowered-privates.ts";
-import { readScriptsAhead } from "./script-table.ts";
-import { shareContexts } from "./shared-contexts.ts";
-import { nameByVariable } from "./variable-name.ts";
-import { wellKnownId } from "./well-known.ts";
+import { definitionId } from "./values/identity.ts";
+import { releaseObjects } from "./scripts/inspector-session.ts";
+import { isObjectLike } from "./values/known-values.ts";
+import { collectionsOf, recordCollections, type WeakCollection } from "./values/lowered-privates.ts";
+import { readScriptsAhead } from "./scripts/script-table.ts";
+import { shareContexts } from "./values/shared-contexts.ts";
+import { nameByVariable } from "./capturing/variable-name.ts";
+import { wellKnownId } from "./values/well-known.ts";
 
-export { markByValueFile } from "./by-value-files.ts";
-export { describeFunction, describePlace } from "./capture-variables.ts";
-export { registerWellKnown } from "./well-known.ts";
-export { nameUnsent, type Unsendable } from "./graph-builder.ts";
-export { withPathsOfDriver } from "./foreign-code.ts";
+export { markByValueFile } from "./modules/by-value-files.ts";
+export { describeFunction, describePlace } from "./capturing/capture-variables.ts";
+export { registerWellKnown } from "./values/well-known.ts";
+export { nameUnsent, type Unsendable } from "./capturing/graph-builder.ts";
+export { withPathsOfDriver } from "./modules/foreign-code.ts";
 
 /** A value with functions, class instances or other things that plain data cannot hold. */
 interface CapturedValue {

@@ -34,7 +34,7 @@ test("two classes are not taken for one", () => {
 
 test("names the files of modules that are imported where the code runs", () => {
   expect(compared(counterFrom(1)).files).toEqual([]);
-  expect(compared(() => import("./identity.ts")).files).toEqual([import.meta.filename]);
+  expect(compared(() => import("./values/identity.ts")).files).toEqual([import.meta.filename]);
   const byPath = compared(() => captureWhole);
   expect([byPath.files, byPath.named]).toEqual([[join(import.meta.dirname, "capture.ts")], []]);
   const byName = compared(() => join);

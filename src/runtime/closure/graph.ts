@@ -5,11 +5,11 @@
  * instances is 10,000 nodes, not 10,000 levels. Invariant: everything here is data (strings, numbers, arrays, plain objects, and in `data`
  * nodes any value that the codec carries), so decoding a graph runs no code.
  */
-import type { Interop } from "./import-forms.ts";
-import type { BuiltinPath } from "./known-values.ts";
-import type { ClassLayout, Range, TextForm } from "./parse-text.ts";
-import type { TextPositions } from "./positions.ts";
-import type { WellKnownMembers } from "./well-known.ts";
+import type { Interop } from "./parsing/import-forms.ts";
+import type { BuiltinPath } from "./values/known-values.ts";
+import type { ClassLayout, Range, TextForm } from "./parsing/parse-text.ts";
+import type { TextPositions } from "./reviving/positions.ts";
+import type { WellKnownMembers } from "./values/well-known.ts";
 
 /** Raised with every incompatible change: a stale worker must refuse, not guess. */
 export const GRAPH_VERSION = 2;

@@ -8,12 +8,12 @@
  */
 import { SerializationError } from "../base/errors.ts";
 import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
-import { FileScope } from "./evaluate-text.ts";
-import { toLocalGraph } from "./foreign-code.ts";
+import { FileScope } from "./reviving/evaluate-text.ts";
+import { toLocalGraph } from "./modules/foreign-code.ts";
 import { type Graph, GRAPH_VERSION } from "./graph.ts";
-import { GraphReviver } from "./graph-reviver.ts";
-import { definitionId } from "./identity.ts";
-import { importValues } from "./revive-imports.ts";
+import { GraphReviver } from "./reviving/graph-reviver.ts";
+import { definitionId } from "./values/identity.ts";
+import { importValues } from "./reviving/revive-imports.ts";
 
 export interface ReviveContext {
   /** Makes values from the reduced forms of the capturing side's hooks. */

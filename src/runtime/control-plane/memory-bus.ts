@@ -4,7 +4,7 @@
  * Messages are copied and delivered in a later turn, as over a network. So code that works here relies neither on synchronous calls nor on
  * shared bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
  */
-import { messageOf } from "../base/describe.ts";
+import { messageOf } from "../base/texts/describe.ts";
 import { busClosed, type BusRequestError, nobodyAnswers, refusedBy, timedOut } from "./control-plane-errors.ts";
 import { type Bus, type BusOptions, type BusSubscription, throwUncaught } from "./bus.ts";
 import { checkMessage, checkSubject } from "./subjects.ts";

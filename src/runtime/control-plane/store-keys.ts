@@ -4,7 +4,7 @@
  * Names that users choose go through `storeKey`, which writes every character that a word cannot hold as `=XX` (its UTF-8 bytes in hex).
  * Two different lists of words never give the same key. Invalid keys are refused here, before anything is sent.
  */
-import { describeValue } from "../base/describe.ts";
+import { describeValue } from "../base/texts/describe.ts";
 import { KEY_LENGTH_MAX, TRANSACTION_WRITES_MAX, VALUE_BYTES_MAX } from "./limits.ts";
 import type { StoreTransaction } from "./control-store.ts";
 

@@ -3,7 +3,7 @@
  *
  * Pure. Invalid subjects are refused here, before anything is sent.
  */
-import { describeValue } from "../base/describe.ts";
+import { describeValue } from "../base/texts/describe.ts";
 import { MESSAGE_BYTES_MAX, SUBJECT_LENGTH_MAX } from "./limits.ts";
 
 const SUBJECT = /^[^\s.*>]+(\.[^\s.*>]+)*$/;

@@ -5,11 +5,11 @@
  * block. Folders of other nodes have already been fetched as packages. The result tells how to start workers of the environment; a failure
  * names the cause, with the installer's last lines.
  */
-import { messageOf } from "../base/describe.ts";
-import type { ForeignCode } from "../closure/foreign-code.ts";
-import { copyDirectory, linkDirectory } from "../os/files/directory-copy.ts";
-import { DamagedContentsError } from "../os/files/package-files.ts";
-import { installPackages, packageCacheFolder, PackageInstallError } from "../os/package-install.ts";
+import { messageOf } from "../base/texts/describe.ts";
+import type { ForeignCode } from "../closure/modules/foreign-code.ts";
+import { copyDirectory, linkDirectory } from "../os/files/folders/directory-copy.ts";
+import { DamagedContentsError } from "../os/files/archives/package-files.ts";
+import { installPackages, packageCacheFolder, PackageInstallError } from "../os/packages/package-install.ts";
 import { isDirectory, isFile, joinPath, resolvePath } from "../os/files/paths.ts";
 import { foldersOf, type ObtainedFolders } from "./environment-folders.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX, SETUP_TIMEOUT_MS } from "./limits.ts";

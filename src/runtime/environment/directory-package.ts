@@ -3,9 +3,9 @@
  *
  * A package is named by a SHA-256 of the manifest, which depends on names, modes, link targets and contents alone. So the same files have
  * the same name on every machine. A received manifest is not trusted: a path that leads out of the folder, passes through a link, or occurs
- * twice is refused before anything is written. Pure; `runtime/os/files/package-files.ts` reads and writes.
+ * twice is refused before anything is written. Pure; `runtime/os/files/archives/package-files.ts` reads and writes.
  */
-import { messageOf } from "../base/describe.ts";
+import { messageOf } from "../base/texts/describe.ts";
 import { sha256Hex } from "../os/digest.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./limits.ts";
 

@@ -3,7 +3,7 @@
  *
  * The daemon's end of `build.ts`. A damaged package is fetched once more. Never throws: a failure is a result that both sides can read.
  */
-import { messageOf } from "../base/describe.ts";
+import { messageOf } from "../base/texts/describe.ts";
 import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
 import { folderIdentity } from "../os/files/paths.ts";
 import { buildEnvironment, type BuildResult } from "./build.ts";

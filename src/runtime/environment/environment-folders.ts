@@ -4,7 +4,7 @@
  * Tells local folders from those to fetch: the working directory that the user named, else the driver's, and the two files that list
  * packages to install. Pure. Called by `environment-builder.ts` before the environment is built.
  */
-import { defined } from "../base/defined.ts";
+import { defined } from "../base/collections/defined.ts";
 import type { NodeId } from "../base/ids.ts";
 import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";
 import type { RuntimeEnvSpec } from "./runtime-env.ts";

@@ -4,7 +4,7 @@
  * Looks at the packages that the package.json files of the folder name, where Node would look for them. Packages that are not installed, or not named, are left
  * out: nothing is compared then. Called where a folder is packed, on the driver's node.
  */
-import { foldersUpFrom, readManifest } from "../closure/package-version.ts";
+import { foldersUpFrom, readManifest } from "../closure/modules/package-version.ts";
 import { joinPath } from "../os/files/paths.ts";
 
 /** For which folder of the project (empty for itself), name, version. */

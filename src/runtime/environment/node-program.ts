@@ -4,9 +4,9 @@
  * Called by `build.ts`, in the process that builds the environment, before any worker is started: its error names the program and the remedy, where workers that die at
  * their start would only say how.
  */
-import { messageOf } from "../base/describe.ts";
-import { programOutput } from "../os/processes/program-output.ts";
-import { isVersionFrom, NODE_MIN } from "../os/supported-runtime.ts";
+import { messageOf } from "../base/texts/describe.ts";
+import { programOutput } from "../os/processes/programs/program-output.ts";
+import { isVersionFrom, NODE_MIN } from "../os/engine/supported-runtime.ts";
 
 /**
  * @returns The same path.

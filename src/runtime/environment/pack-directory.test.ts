@@ -4,7 +4,7 @@ import { symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { writePackage } from "../os/files/package-files.ts";
+import { writePackage } from "../os/files/archives/package-files.ts";
 import { packDirectory, type PackedDirectory, unpackDirectory } from "./pack-directory.ts";
 
 let root: string;

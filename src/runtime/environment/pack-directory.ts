@@ -5,7 +5,7 @@
  * unchanged folder costs one `stat` for each file; only changed files are read. If a file changes while it is packed, its hash shows that,
  * and the folder is packed again with the content just read. Files that disappear meanwhile are left out.
  */
-import { type ListedEntry, type ListingOptions, listDirectory } from "../os/files/directory-listing.ts";
+import { type ListedEntry, type ListingOptions, listDirectory } from "../os/files/folders/directory-listing.ts";
 import { sha256Hex } from "../os/digest.ts";
 import {
   CONTENTS_FILE,
@@ -23,7 +23,7 @@ import {
   writePackage,
   writePackageAsRead,
   writeTextFile,
-} from "../os/files/package-files.ts";
+} from "../os/files/archives/package-files.ts";
 import { isDirectory, joinPath } from "../os/files/paths.ts";
 import { encodeManifest, linkTarget, type PackageEntry, type PackagedFile, packageHash, parseManifest } from "./directory-package.ts";
 import { type InstalledPackage, installedPackages } from "./installed-packages.ts";

@@ -8,12 +8,12 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JobId, NodeId } from "../base/ids.ts";
 import { openRequest, type Reply } from "../rpc/peer-connection.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { PackageReadHeader } from "../wire/package-messages.ts";
-import type { ReplyTo } from "../wire/replies.ts";
+import type { PackageReadHeader } from "../wire/cluster/package-messages.ts";
+import type { ReplyTo } from "../wire/tables/replies.ts";
 import { packDirectory, unpackDirectory } from "./pack-directory.ts";
 import { PackageExchange, type PackagePlace } from "./package-exchange.ts";
 import type { PackagePeer } from "./package-fetch.ts";
-import { handle } from "../wire/message-table.ts";
+import { handle } from "../wire/tables/message-table.ts";
 
 const job = "job" as JobId;
 /** The id of the node of that name. */

@@ -6,21 +6,29 @@
  * continues from the next one. Owned by the daemon's process (`entry/daemon.ts`); hashes of files are checked where the package is
  * unpacked.
  */
-import { asError, messageOf } from "../base/describe.ts";
+import { asError, messageOf } from "../base/texts/describe.ts";
 import type { JobId, NodeId } from "../base/ids.ts";
-import { CONTENTS_FILE, makeFolder, MANIFEST_FILE, PackageWriter, readRange, readWhole, removeTree } from "../os/files/package-files.ts";
+import {
+  CONTENTS_FILE,
+  makeFolder,
+  MANIFEST_FILE,
+  PackageWriter,
+  readRange,
+  readWhole,
+  removeTree,
+} from "../os/files/archives/package-files.ts";
 import { joinPath } from "../os/files/paths.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { PackageHeldHeader, PackageOfferHeader, PackageOfferedHeader, PackageReadHeader } from "../wire/package-messages.ts";
+import type { PackageHeldHeader, PackageOfferHeader, PackageOfferedHeader, PackageReadHeader } from "../wire/cluster/package-messages.ts";
 import { filesWithOffsets, isPackageHash, packageHash, type PackageManifest, parseManifest } from "./directory-package.ts";
 import { MANIFEST_BYTES_MAX, PACKAGE_PIECE_BYTES } from "./limits.ts";
 import type { PackedDirectory, PackRequest } from "./pack-directory.ts";
 import { type Fetched, fetchContents, type PackagePeer } from "./package-fetch.ts";
 import { PackageCache } from "./package-cache.ts";
-import { SetMap } from "../base/set-map.ts";
+import { SetMap } from "../base/collections/set-map.ts";
 import { WireError } from "../wire/wire-error.ts";
-import type { Handlers } from "../wire/message-table.ts";
-import type { MessagesBetweenDaemons } from "../wire/messages-to-daemon.ts";
+import type { Handlers } from "../wire/tables/message-table.ts";
+import type { MessagesBetweenDaemons } from "../wire/tables/messages-to-daemon.ts";
 
 /** A folder and its node. */
 export interface PackagePlace extends PackRequest {

@@ -4,12 +4,12 @@
  * A source that does not answer, or no longer has the package, is not used again; its outstanding pieces are requested from the next. Fails
  * when no source is left. Decides the size of a piece and the number in flight; owns nothing. Called by `package-exchange.ts`.
  */
-import { messageOf } from "../base/describe.ts";
+import { messageOf } from "../base/texts/describe.ts";
 import type { NodeId } from "../base/ids.ts";
 import type { Reply } from "../rpc/peer-connection.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { PackageReadHeader } from "../wire/package-messages.ts";
-import type { ReplyTo } from "../wire/replies.ts";
+import type { PackageReadHeader } from "../wire/cluster/package-messages.ts";
+import type { ReplyTo } from "../wire/tables/replies.ts";
 import { PACKAGE_PIECE_BYTES } from "./limits.ts";
 
 const WINDOW = 4;

@@ -4,9 +4,9 @@
  * Called by `build.ts`, in the process that builds the environment. Looks before anything is started whether there is an interpreter and whether it is new enough, so that
  * the error names both the interpreter and the remedy. Packages are installed once for each list and interpreter, and kept for later sessions.
  */
-import { isVersionFrom } from "../os/supported-runtime.ts";
+import { isVersionFrom } from "../os/engine/supported-runtime.ts";
 import { isDirectory, isFile, joinPath } from "../os/files/paths.ts";
-import { findProgram, installPythonPackages, pythonFacts } from "../os/python-install.ts";
+import { findProgram, installPythonPackages, pythonFacts } from "../os/packages/python-install.ts";
 import type { RuntimeEnvSpec } from "./runtime-env.ts";
 
 /** Programs looked for in PATH if the environment names none. */

@@ -5,8 +5,8 @@
  * under its key and starts workers for it. Pure, except for a check that named folders exist: a wrong path is an error at the place where
  * it was written.
  */
-import { defined, type Defined } from "../base/defined.ts";
-import { describeValue } from "../base/describe.ts";
+import { defined, type Defined } from "../base/collections/defined.ts";
+import { describeValue } from "../base/texts/describe.ts";
 import { type Fault, outOfRange, wrongType } from "../base/fault.ts";
 import type { JobId, NodeId } from "../base/ids.ts";
 import { sha256Hex } from "../os/digest.ts";

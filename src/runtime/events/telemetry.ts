@@ -4,7 +4,7 @@
  * Recording sends no message: changes are reported together a moment later, and before the process asks or ends. Both are bounded. A process that records faster
  * than it can report drops its oldest events, and counters beyond the limit are not counted; the report says how many.
  */
-import { describeValue } from "../base/describe.ts";
+import { describeValue } from "../base/texts/describe.ts";
 import { EventRing } from "./event-ring.ts";
 import { COUNTERS_OF_PROCESS_MAX, EVENTS_OF_PROCESS_MAX, FIELD_CHARACTERS_MAX, FIELDS_MAX, TELL_AFTER_MS } from "./limits.ts";
 import type { CounterValue, EventFields, TelemetryEvent, TelemetryReport } from "./telemetry-messages.ts";

@@ -4,12 +4,12 @@
  * An extension that cannot begin does not stop the place: its questions get the reason as an error. Each question is checked here: the extension and the message
  * must exist, and the header must have the message's shape.
  */
-import { asError, messageOf } from "../base/describe.ts";
+import { asError, messageOf } from "../base/texts/describe.ts";
 import type { ProcessId } from "../base/ids.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import { problemOf } from "../wire/header-shape.ts";
-import type { ExtensionHeader } from "../wire/extension-messages.ts";
+import type { ExtensionHeader } from "../wire/calls/extension-messages.ts";
 import { WireError } from "../wire/wire-error.ts";
 import { bytesOf, type ExtensionCaller, type ExtensionTable } from "./extension.ts";
 import { ANSWER_BYTES_MAX, LATER_ANSWERS_MAX } from "./limits.ts";

@@ -2,10 +2,10 @@
  * Extensions: parts that a library adds to the head, to each node's daemon and to each worker, without a change in their code.
  *
  * A library describes its messages once (`ExtensionMessages`) and answers them in the head or in the daemon (`answering`). The library asks
- * by the same description (`core/extensions.ts`), so both ends have the same types and no header is cast. Extensions run in processes that
+ * by the same description (`core/cluster/extensions.ts`), so both ends have the same types and no header is cast. Extensions run in processes that
  * never wait, so their functions return at once.
  */
-import { describeValue } from "../base/describe.ts";
+import { describeValue } from "../base/texts/describe.ts";
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
 import type { Shape } from "../wire/header-shape.ts";
 import { ANSWERS_WITHIN_MS } from "./limits.ts";

@@ -3,7 +3,7 @@
  *
  * A driver that starts its own node hands the modules on; the processes of a cluster get theirs from whoever starts it (`shoal start --extension`).
  */
-import { describeValue } from "../base/describe.ts";
+import { describeValue } from "../base/texts/describe.ts";
 import { type Extension, requireExtension } from "./extension.ts";
 
 const registered = new Map<string, { extension: Extension; module: string }>();

@@ -1,7 +1,7 @@
 /** How long the head keeps definitions. */
 import { expect, test } from "vitest";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
-import type { DefinitionHeader } from "../wire/definition-messages.ts";
+import type { DefinitionHeader } from "../wire/calls/definition-messages.ts";
 import { WireError } from "../wire/wire-error.ts";
 import { DefinitionTable, type StoredDefinition } from "./definition-table.ts";
 

@@ -6,11 +6,11 @@
  * A definition is kept as long as a counted reference is held (`definition-holds.ts` at the node that counts them); one without a reference
  * is kept for good. Equal contents are stored once.
  */
-import { copyBytes } from "../base/bytes.ts";
+import { copyBytes } from "../base/collections/bytes.ts";
 import { type NodeTag, nodeTagOf, type ObjectId } from "../base/ids.ts";
-import { SetMap } from "../base/set-map.ts";
+import { SetMap } from "../base/collections/set-map.ts";
 import { GONE_FUNCTIONS_MAX } from "./limits.ts";
-import type { DefinitionHeader } from "../wire/definition-messages.ts";
+import type { DefinitionHeader } from "../wire/calls/definition-messages.ts";
 import { WireError } from "../wire/wire-error.ts";
 
 export interface StoredDefinition {

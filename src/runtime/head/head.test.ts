@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { type ActorId, newNodeId, newProcessId } from "../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import { type ActorCreateHeader, MESSAGE, type PayloadHeader } from "../wire/messages.ts";
-import { isReplyTo, problemOfReply } from "../wire/replies.ts";
+import { isReplyTo, problemOfReply } from "../wire/tables/replies.ts";
 import { ActorTable } from "./actors/actor-table.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";

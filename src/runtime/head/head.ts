@@ -16,12 +16,18 @@ import {
   programNamespace,
   programOfNamespace,
 } from "../base/ids.ts";
-import { copyBytes } from "../base/bytes.ts";
+import { copyBytes } from "../base/collections/bytes.ts";
 import type { Extension } from "../extension/extension.ts";
 import { actorRow } from "../observe/cluster-rows.ts";
 import type { HeadHandlers, HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type {
+  DigestBundleHeader,
+  HeadEvents,
+  LeaseAskHeader,
+  NodeReportHeader,
+  WorkerFactsHeader,
+} from "../wire/cluster/cluster-messages.ts";
 import {
   type AcceleratorIds,
   type ActorCreateHeader,
@@ -51,8 +57,8 @@ import { keyValueHandlers, KeyValues } from "./key-values.ts";
 import { onlyNodeQuestions } from "./only-node-questions.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
 import { WireError } from "../wire/wire-error.ts";
-import { handle } from "../wire/message-table.ts";
-import type { MessagesToCluster, MessagesToHead } from "../wire/messages-to-head.ts";
+import { handle } from "../wire/tables/message-table.ts";
+import type { MessagesToCluster, MessagesToHead } from "../wire/tables/messages-to-head.ts";
 
 interface Tables {
   readonly actors: ActorTable;

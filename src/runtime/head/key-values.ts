@@ -5,11 +5,11 @@
  * change is committed. A question repeated to the next head carries its number, so that a conditional put is not mistaken for somebody
  * else's.
  */
-import { copyBytes } from "../base/bytes.ts";
+import { copyBytes } from "../base/collections/bytes.ts";
 import { type NodeTag, nodeTagOf, type ProcessId, programNamespace, programOfNamespace } from "../base/ids.ts";
-import { SetMap } from "../base/set-map.ts";
+import { SetMap } from "../base/collections/set-map.ts";
 import type { HeadHandlers } from "../rpc/head-service.ts";
-import type { KeyValueForm, KeyValueReply } from "../wire/key-value-messages.ts";
+import type { KeyValueForm, KeyValueReply } from "../wire/cluster/key-value-messages.ts";
 import { KEY_VALUE_BYTES_MAX } from "../wire/limits.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { STORED_NAME_MAX } from "../control-plane/limits.ts";

@@ -6,7 +6,7 @@
  * has ended, so it leads on to that one.
  */
 import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
-import { SetMap } from "../base/set-map.ts";
+import { SetMap } from "../base/collections/set-map.ts";
 import type { LongWaitHeader, WaitsHeader } from "../wire/messages.ts";
 
 /** An edge of a cycle: the call `name` waits for the result of the call `for`. */

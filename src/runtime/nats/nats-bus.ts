@@ -4,7 +4,7 @@
  * A message published while the connection is down is dropped, not queued. A late heartbeat would be false, and a queue would grow without
  * bound while the network is gone. The connection belongs to the caller and is shared with the store.
  */
-import { messageOf } from "../base/describe.ts";
+import { messageOf } from "../base/texts/describe.ts";
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import { type Bus, type BusOptions, type BusSubscription, throwUncaught } from "../control-plane/bus.ts";
 import { checkMessage, checkSubject } from "../control-plane/subjects.ts";

@@ -10,7 +10,7 @@ import { TRANSACTION_TIMEOUT_MS } from "../control-plane/limits.ts";
 import type { ControlStore, StoreEntry, StoreTransaction, TransactionResult } from "../control-plane/control-store.ts";
 import { checkKey, checkPrefix, checkTransaction } from "../control-plane/store-keys.ts";
 import { randomHex } from "../os/random.ts";
-import type { StoreServer } from "../wire/cluster-messages.ts";
+import type { StoreServer } from "../wire/cluster/cluster-messages.ts";
 import type { NatsLink } from "./nats-link.ts";
 import { HEADER, isDeletion, NatsSubjects } from "./nats-subjects.ts";
 import { runTransaction } from "./nats-transaction.ts";

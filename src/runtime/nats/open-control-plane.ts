@@ -11,7 +11,7 @@ import { NatsBus } from "./nats-bus.ts";
 import { connectNats } from "./nats-link.ts";
 import type { NatsOptions, NatsTls } from "./nats-options.ts";
 import { NatsStore } from "./nats-store.ts";
-import type { StoreServer } from "../wire/cluster-messages.ts";
+import type { StoreServer } from "../wire/cluster/cluster-messages.ts";
 import type { ControlStore } from "../control-plane/control-store.ts";
 import { MemoryStore } from "../control-plane/memory-store.ts";
 

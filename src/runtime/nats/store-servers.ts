@@ -2,12 +2,12 @@
  * Finds the servers that keep a store's stream, and their addresses. Without a majority of these servers no write succeeds.
  *
  * The stream's leader names them; the configured servers, and those that they report, identify themselves in their greetings. The list is
- * sent to nodes, which check for themselves whether a majority is away (`runtime/node/membership/store-absence.ts`). If one server is not
+ * sent to nodes, which check for themselves whether a majority is away (`runtime/node/membership/fencing/store-absence.ts`). If one server is not
  * found, no list is sent, since that server might live. Servers that speak TLS from the first byte greet only TLS clients.
  */
 import { NATS_GREETS_WITHIN_MS } from "./server/limits.ts";
 import { serverNameAt } from "./server/nats-greeting.ts";
-import type { StoreServer } from "../wire/cluster-messages.ts";
+import type { StoreServer } from "../wire/cluster/cluster-messages.ts";
 import type { StreamApi } from "./stream-api.ts";
 
 const NATS_PORT = 4222;

@@ -7,23 +7,23 @@
  * waits, so it answers at once whatever the workers compute. On one machine it ends its workers and itself when the
  * last driver has gone.
  */
-import { timeoutAfterIo } from "../base/timeout-after-io.ts";
+import { timeoutAfterIo } from "../base/time/timeout-after-io.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import { type Connection, ConnectionClosedError } from "../rpc/connection.ts";
 import type { Transport } from "../os/network/transport.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
-import type { NodeCommands, NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type { NodeCommands, NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster/cluster-messages.ts";
 import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
-import type { WhyRefHeader } from "../wire/why-messages.ts";
+import type { WhyRefHeader } from "../wire/calls/why-messages.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import type { FolderHandlers } from "./environments/environment-service.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
 import { NodeLeases } from "./leases/node-leases.ts";
 import { ClusterRouter } from "./membership/cluster-router.ts";
 import { Drain } from "./membership/drain.ts";
-import { EndedElsewhere } from "./membership/ended-elsewhere.ts";
+import { EndedElsewhere } from "./membership/fencing/ended-elsewhere.ts";
 import { nodeDigest } from "./membership/node-digest.ts";
 import { NodeExtensions } from "./node-extensions.ts";
 import { NodePeers, type Peer } from "./node-peers.ts";
@@ -37,10 +37,10 @@ import { RefService } from "./references/ref-service.ts";
 import { RefValues } from "./references/ref-values.ts";
 import { SilentOwners } from "./references/silent-owners.ts";
 import { NodeWorkers } from "./workers/node-workers.ts";
-import { handle, type Handlers } from "../wire/message-table.ts";
-import type { MessagesBetweenDaemons, MessagesOfProcess } from "../wire/messages-to-daemon.ts";
-import type { ExtensionHeader } from "../wire/extension-messages.ts";
-import { MESSAGES_TO_HEAD, type MessagesToHead } from "../wire/messages-to-head.ts";
+import { handle, type Handlers } from "../wire/tables/message-table.ts";
+import type { MessagesBetweenDaemons, MessagesOfProcess } from "../wire/tables/messages-to-daemon.ts";
+import type { ExtensionHeader } from "../wire/calls/extension-messages.ts";
+import { MESSAGES_TO_HEAD, type MessagesToHead } from "../wire/tables/messages-to-head.ts";
 
 /** Share of `why`'s time limit that is kept for the way back. */
 const WHY_HOP_MS = 100;

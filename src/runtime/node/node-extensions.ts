@@ -8,7 +8,7 @@ import type { NodeParts } from "../extension/extension.ts";
 import { ExtensionHost } from "../extension/extension-host.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
-import type { ExtensionHeader } from "../wire/extension-messages.ts";
+import type { ExtensionHeader } from "../wire/calls/extension-messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
 

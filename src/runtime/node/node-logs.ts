@@ -5,15 +5,15 @@
  * with that reason. Messages between the halves of a library (`SIGNAL`) are no output and are left out.
  */
 import type { ProcessId } from "../base/ids.ts";
-import { SIGNAL } from "../base/signal-line.ts";
+import { SIGNAL } from "../base/texts/signal-line.ts";
 import type { LogAnswer, LogFile, LogQuestion } from "../os/logs/log-files.ts";
 import { checkGlob } from "../os/logs/log-names.ts";
 import type { PrintedLine } from "../os/logs/node-output.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import type { Handlers } from "../wire/message-table.ts";
+import type { Handlers } from "../wire/tables/message-table.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { MessagesOfProcess } from "../wire/messages-to-daemon.ts";
+import type { MessagesOfProcess } from "../wire/tables/messages-to-daemon.ts";
 
 /** The files of a node (`os/logs/node-output.ts`). */
 export interface LogFolder {

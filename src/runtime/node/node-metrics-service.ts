@@ -9,11 +9,11 @@ import { USAGE_EVERY_MS } from "../observe/limits.ts";
 import { NodeMetrics } from "../observe/node-metrics.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import type { Handlers } from "../wire/message-table.ts";
+import type { Handlers } from "../wire/tables/message-table.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { MessagesOfProcess } from "../wire/messages-to-daemon.ts";
-import type { MetricSnapshot } from "../wire/metric-messages.ts";
-import type { StoreReport } from "../wire/store-messages.ts";
+import type { MessagesOfProcess } from "../wire/tables/messages-to-daemon.ts";
+import type { MetricSnapshot } from "../wire/observing/metric-messages.ts";
+import type { StoreReport } from "../wire/objects/store-messages.ts";
 
 /** The machine (`os/machine/node-usage.ts`). */
 export interface UsageProbe {

@@ -4,7 +4,7 @@
  * The same object serves a head inside the daemon and the head of a cluster, whose commands `remote-head.ts` turns into these calls.
  */
 import { resourceVector } from "../base/resources.ts";
-import type { ExtensionHeader } from "../wire/extension-messages.ts";
+import type { ExtensionHeader } from "../wire/calls/extension-messages.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";

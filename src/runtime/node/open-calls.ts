@@ -7,7 +7,7 @@ import type { ProcessId } from "../base/ids.ts";
 import { OWNERS_ANSWER_WITHIN_MS } from "../observe/limits.ts";
 import { firstRows, type KeyedRow, type SelectedRows } from "../observe/select-rows.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { OpenCallsAsked } from "../wire/state-messages.ts";
+import type { OpenCallsAsked } from "../wire/observing/state-messages.ts";
 import type { Peer } from "./node-peers.ts";
 
 export class OpenCalls {

@@ -4,14 +4,14 @@
  * A process that sends a message of another kind of process (`process-messages.ts`), or a message that cannot be handled, gets the reason and is disconnected; the
  * daemon treats it as dead. Its later messages are not read. `daemon.ts` calls this file for each connection.
  */
-import { asError, messageOf } from "../base/describe.ts";
-import { timeoutAfterIo } from "../base/timeout-after-io.ts";
+import { asError, messageOf } from "../base/texts/describe.ts";
+import { timeoutAfterIo } from "../base/time/timeout-after-io.ts";
 import type { NodeId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { REFUSAL_READ_WITHIN_MS } from "../rpc/limits.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { nameOfMessage } from "../wire/message-table.ts";
+import { nameOfMessage } from "../wire/tables/message-table.ts";
 import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import type { Peer } from "./node-peers.ts";

@@ -6,12 +6,12 @@
  * on the node. A refused message ends its sender's connection alone. Pure; called by `process-admission.ts` for every frame and every
  * hello.
  */
-import { describeValue } from "../base/describe.ts";
+import { describeValue } from "../base/texts/describe.ts";
 import { type NodeId, nodeTagOf } from "../base/ids.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import * as shape from "../wire/header-shape.ts";
-import { faultOf, nameOfMessage, extractFrom, type HeaderExtractors } from "../wire/message-table.ts";
-import { MESSAGES_OF_PROCESS, type MessagesOfProcess } from "../wire/messages-to-daemon.ts";
+import { faultOf, nameOfMessage, extractFrom, type HeaderExtractors } from "../wire/tables/message-table.ts";
+import { MESSAGES_OF_PROCESS, type MessagesOfProcess } from "../wire/tables/messages-to-daemon.ts";
 import { MESSAGE, type PayloadHeader } from "../wire/messages.ts";
 
 /** Numbers of all messages that a process may send to its daemon. */

@@ -4,13 +4,13 @@
  * Order matters within a batch. Holds go before releases, so a ref that this process hands on and then drops is never unheld. Releases of pages go before
  * the objects written over them. Messages that other processes wait for (a question, a value) send the batch first.
  */
-import { messageOf } from "../base/describe.ts";
+import { messageOf } from "../base/texts/describe.ts";
 import { NodeDiedError } from "../base/errors.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type DisownedRow, MESSAGE, type PayloadHeader, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
-import type { StoreUseHeader } from "../wire/store-messages.ts";
-import type { ObjectFetchHeader } from "../wire/transfer-messages.ts";
+import type { StoreUseHeader } from "../wire/objects/store-messages.ts";
+import type { ObjectFetchHeader } from "../wire/objects/transfer-messages.ts";
 import { IDS_IN_MESSAGE_MAX } from "./limits.ts";
 import type { HeldNumber, HeldRead, RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { captureDefinition } from "../closure/capture.ts";
-import type { DefinitionHeader } from "../wire/definition-messages.ts";
+import type { DefinitionHeader } from "../wire/calls/definition-messages.ts";
 import { DefinitionCache } from "./definition-cache.ts";
 import { ObjectEntry } from "./object-entry.ts";
 

@@ -5,12 +5,12 @@
  * Hot paths ask `isReady`, which answers at once for settled ones. The cache is bounded and drops the least recently used definition. A later call or value
  * fetches it again from the node daemon, which keeps a definition while any process can call it.
  */
-import { copyBytes } from "../base/bytes.ts";
+import { copyBytes } from "../base/collections/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { reviveDefinition } from "../closure/revive.ts";
-import { isWellKnownId, loadWellKnown, wellKnownValue } from "../closure/well-known.ts";
+import { isWellKnownId, loadWellKnown, wellKnownValue } from "../closure/values/well-known.ts";
 import type { DecodeHooks } from "../wire/value/decode.ts";
-import type { DefinitionHeader } from "../wire/definition-messages.ts";
+import type { DefinitionHeader } from "../wire/calls/definition-messages.ts";
 import type { StoredHeader } from "../wire/messages.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 

@@ -2,7 +2,7 @@
  * Notes on an error which object a failed read concerned, so that its owner learns that the bytes are gone.
  *
  * The store's reader knows files and offsets, and the caller knows objects. The code that joins the two leaves a note on the error itself, and
- * `core/calls/recovery.ts` reads it. An error without recovery reaches the user unchanged.
+ * `core/calls/failures/recovery.ts` reads it. An error without recovery reaches the user unchanged.
  */
 import type { ObjectLostError } from "../base/errors.ts";
 import type { WireLocation } from "../wire/messages.ts";

@@ -4,7 +4,7 @@
  * A payload lies in this process' memory, or in the store (`stored`), where the bytes are at a location and this
  * holds only the rest. Payloads are immutable. This file also cuts them into message parts and back.
  */
-import { copyBytes } from "../base/bytes.ts";
+import { copyBytes } from "../base/collections/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { PayloadHeader, StoredHeader, WireLocation } from "../wire/messages.ts";
 

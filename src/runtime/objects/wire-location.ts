@@ -4,7 +4,7 @@
  * Used by all that keep such locations: the stores of processes and daemons, and what fetches objects.
  */
 import type { WireLocation } from "../wire/messages.ts";
-import type { ObjectLocation } from "./layout.ts";
+import type { ObjectLocation } from "./arenas/layout.ts";
 
 /** The same for two locations of one object: nothing else begins there. */
 export function placeOf([arena, offset]: WireLocation): string {

@@ -5,7 +5,7 @@
  * sees calls of processes that compute. Calls in the slots of a dead process are recorded as failed, with the cause. Bounded in memory.
  */
 import type { ProcessId } from "../base/ids.ts";
-import type { StateQuery } from "../wire/state-messages.ts";
+import type { StateQuery } from "../wire/observing/state-messages.ts";
 import type { CallFailure } from "./call-recorder.ts";
 import { addCounts, callRow, callSource, callSpan, callTaskId, type CallView, type FailureText, type NamedCounts } from "./call-view.ts";
 import { PROCESS_AT } from "./history-blocks.ts";

@@ -1,7 +1,7 @@
 /** Sums of metrics on a node: exact over living and ended processes, bounded, and safe from wrong reports. */
 import { expect, test } from "vitest";
 import type { ProcessId } from "../base/ids.ts";
-import type { MetricSnapshot } from "../wire/metric-messages.ts";
+import type { MetricSnapshot } from "../wire/observing/metric-messages.ts";
 import { NodeMetrics } from "./node-metrics.ts";
 import { prometheusText } from "./prometheus-text.ts";
 

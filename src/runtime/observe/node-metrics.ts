@@ -5,7 +5,7 @@
  * come from user code: names, tags and numbers are checked and bounded here, and refusals are counted. Pure.
  */
 import type { ProcessId } from "../base/ids.ts";
-import type { MetricSnapshot, ProcessMetrics } from "../wire/metric-messages.ts";
+import type { MetricSnapshot, ProcessMetrics } from "../wire/observing/metric-messages.ts";
 import {
   METRIC_BOUNDARIES_MAX,
   METRIC_SERIES_OF_NODE_MAX,

@@ -4,7 +4,7 @@
  * Series of one name stand together, and no two have the same labels: Prometheus refuses a whole page with either fault. A metric whose
  * name means something else already, as another kind or as the sum of a histogram, is left out, and a comment says so. Pure.
  */
-import type { MetricSnapshot, ProcessMetrics } from "../wire/metric-messages.ts";
+import type { MetricSnapshot, ProcessMetrics } from "../wire/observing/metric-messages.ts";
 
 /** The Content-Type of the page. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";

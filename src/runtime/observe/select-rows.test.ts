@@ -1,7 +1,7 @@
 /** Tests that filters see every row before the limit, and that pages are complete and disjoint while rows are added. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { StatePredicate } from "../wire/state-messages.ts";
+import type { StatePredicate } from "../wire/observing/state-messages.ts";
 import { type KeyedRow, matches, selectRows } from "./select-rows.ts";
 
 const rowsOf = (times: readonly number[]): KeyedRow[] =>

@@ -4,7 +4,7 @@
  * Filters run over all rows before the limit, and the counts are of all rows, so a page never hides that more match. Used where the rows
  * are: in daemons, in the recorder, and in the reader for rows of the head. Pure.
  */
-import type { StateKey, StateOrder, StatePredicate, StateQuery } from "../wire/state-messages.ts";
+import type { StateKey, StateOrder, StatePredicate, StateQuery } from "../wire/observing/state-messages.ts";
 
 export type StateRow = Readonly<Record<string, unknown>>;
 

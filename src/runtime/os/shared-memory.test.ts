@@ -21,7 +21,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { collectGarbage, collectYoungGarbage } from "./garbage.ts";
+import { collectGarbage, collectYoungGarbage } from "./engine/garbage.ts";
 import { dieWithParent, loadNativePart, nativeUnavailableReason, type SharedMemory, sharedMemory } from "./shared-memory.ts";
 
 const PREBUILDS = new URL("../../../prebuilds/", import.meta.url);

@@ -8,8 +8,8 @@
  *
  * There is one per process, shared by its connections to workers or callers (`Connection.busyPoll`). See docs/decisions/0040.
  */
-import { ProcessorOffers } from "../base/processor-offers.ts";
-import { SpinBudget } from "../base/spin-budget.ts";
+import { ProcessorOffers } from "../base/time/processor-offers.ts";
+import { SpinBudget } from "../base/time/spin-budget.ts";
 import { cpuCount } from "../os/machine/machine.ts";
 import { sharedMemory } from "../os/shared-memory.ts";
 import { AWAKE_ALONE_MS, AWAKE_MS } from "./limits.ts";

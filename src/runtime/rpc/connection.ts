@@ -7,15 +7,15 @@
  */
 import { enterLibrary, insideLibrary, leaveLibrary } from "../base/library-code.ts";
 import type { FrameOutbox } from "../base/outbox.ts";
-import { timeoutAfterIo } from "../base/timeout-after-io.ts";
+import { timeoutAfterIo } from "../base/time/timeout-after-io.ts";
 import { type Frame, FrameError, FrameParser, FRAME_FLAG, FrameWriter } from "../wire/frame.ts";
 import { encodeHeader, headerOf } from "../wire/header.ts";
 import { FRAME_SIZE_MAX } from "../wire/limits.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { Transport } from "../os/network/transport.ts";
-import { blockFor } from "../os/processes/interruptible.ts";
-import type { ReplyTo } from "../wire/replies.ts";
+import { blockFor } from "../os/processes/memory/interruptible.ts";
+import type { ReplyTo } from "../wire/tables/replies.ts";
 import { wireErrorHeader } from "../wire/wire-error.ts";
 import { openRequest, type OpenRequest, type PeerConnection, type Reply, type RequestOptions } from "./peer-connection.ts";
 import { EARLY_FLUSHES_MAX, HELLO_SIZE_MAX, REQUEST_TIMEOUT_MS } from "./limits.ts";

@@ -5,8 +5,8 @@
  * so that a process which merely took over the address of an ended one learns nothing useful (`proof.ts`). A caller that sends anything
  * else, another protocol version, or a wrong proof is dropped, as is a silent one. No frame reaches a handler before that.
  */
-import { asError, messageOf } from "../base/describe.ts";
-import { timeoutAfterIo } from "../base/timeout-after-io.ts";
+import { asError, messageOf } from "../base/texts/describe.ts";
+import { timeoutAfterIo } from "../base/time/timeout-after-io.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { AuthenticationError } from "../base/errors.ts";
 import { DeferredTransport } from "../os/network/deferred-transport.ts";
@@ -17,7 +17,7 @@ import type { Transport } from "../os/network/transport.ts";
 import type { Frame } from "../wire/frame.ts";
 import { headerOf } from "../wire/header.ts";
 import { hello as helloShape, type HelloHeader, linkHello, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
-import { named, opened, type OpenHeader, opening, type OpenReply, versioned } from "../wire/open-messages.ts";
+import { named, opened, type OpenHeader, opening, type OpenReply, versioned } from "../wire/cluster/open-messages.ts";
 import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection, ConnectionClosedError } from "./connection.ts";
 import { HELLO_WITHIN_MS, OPEN_WITHIN_MS, REFUSAL_READ_WITHIN_MS } from "./limits.ts";

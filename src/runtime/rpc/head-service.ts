@@ -6,9 +6,9 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
-import type { HeadEvents, NodeCommands } from "../wire/cluster-messages.ts";
-import type { Handlers, Methods } from "../wire/message-table.ts";
-import type { MessagesToHead } from "../wire/messages-to-head.ts";
+import type { HeadEvents, NodeCommands } from "../wire/cluster/cluster-messages.ts";
+import type { Handlers, Methods } from "../wire/tables/message-table.ts";
+import type { MessagesToHead } from "../wire/tables/messages-to-head.ts";
 import type { NodeHeader } from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 

@@ -4,11 +4,11 @@
  *
  * Reads one frame of at most 4 KB and gives one answer. Then the connection ends, whether or not the caller reads it.
  */
-import { timeoutAfterIo } from "../base/timeout-after-io.ts";
+import { timeoutAfterIo } from "../base/time/timeout-after-io.ts";
 import type { Transport } from "../os/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type JoinHeader, joining, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
-import { versioned } from "../wire/open-messages.ts";
+import { versioned } from "../wire/cluster/open-messages.ts";
 import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection } from "./connection.ts";
 import { OPEN_WITHIN_MS } from "./limits.ts";

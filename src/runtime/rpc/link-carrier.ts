@@ -4,7 +4,7 @@
  * Until the other end has said its hello, only a short frame is read. Malformed input ends the connection. After `drop` nothing is
  * delivered any more, not even the rest of a chunk: the link may already have told another connection how much it has.
  */
-import { messageOf } from "../base/describe.ts";
+import { messageOf } from "../base/texts/describe.ts";
 import type { Transport } from "../os/network/transport.ts";
 import { type Frame, FrameParser } from "../wire/frame.ts";
 import { FRAME_SIZE_MAX } from "../wire/limits.ts";

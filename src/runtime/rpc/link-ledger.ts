@@ -5,7 +5,7 @@
  * from which both ends conclude the same first number, and TCP keeps the order. Invariants: a frame is kept until it is acknowledged; an incarnation
  * of the receiver is given each number at most once and without a gap; an acknowledgement covers all numbers up to its own.
  */
-import { Fifo } from "../base/fifo.ts";
+import { Fifo } from "../base/collections/fifo.ts";
 
 /** Positions that the ends exchange when a connection begins. */
 export interface LinkPosition {

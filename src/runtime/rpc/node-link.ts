@@ -7,14 +7,14 @@
  * kept frames. When both ends connect at once, the connection of the lower node id wins. Silence of `brokenAfterMs` breaks a connection.
  * Kept frames are dropped only when the link is closed for good: by its owner, or by itself once they would exceed `keptBytesMax`.
  */
-import { asError } from "../base/describe.ts";
-import { timeoutAfterIo } from "../base/timeout-after-io.ts";
+import { asError } from "../base/texts/describe.ts";
+import { timeoutAfterIo } from "../base/time/timeout-after-io.ts";
 import type { NodeId, ProcessId } from "../base/ids.ts";
 import type { Transport } from "../os/network/transport.ts";
 import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
 import { encodeHeader, headerOf } from "../wire/header.ts";
 import { linkHello, type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
-import type { ReplyTo } from "../wire/replies.ts";
+import type { ReplyTo } from "../wire/tables/replies.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { readWireError, WireError, wireErrorHeader } from "../wire/wire-error.ts";
 import { BROKEN_AFTER_MS, OPEN_WITHIN_MS, PING_EVERY_MS, REQUEST_TIMEOUT_MS } from "./limits.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FRAME_FLAG } from "../wire/frame.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { ReplyTo } from "../wire/replies.ts";
+import type { ReplyTo } from "../wire/tables/replies.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { wireErrorHeader, WireError } from "../wire/wire-error.ts";
 import { openRequest } from "./peer-connection.ts";

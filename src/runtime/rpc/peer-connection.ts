@@ -4,7 +4,7 @@
  * `Connection` satisfies it for processes of one node; `NodeLink` for nodes; the proxies of `runtime/node/membership/remote-nodes.ts` and `runtime/head/nodes/remote-node.ts` for processes of other nodes.
  */
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
-import { isReplyTo, problemOfReply, type ReplyTo } from "../wire/replies.ts";
+import { isReplyTo, problemOfReply, type ReplyTo } from "../wire/tables/replies.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { readWireError } from "../wire/wire-error.ts";
 

@@ -6,7 +6,7 @@
  */
 import { headerOf } from "../wire/header.ts";
 import type { Frame } from "../wire/frame.ts";
-import { faultOf, type MessageOf, nameOfMessage, type Shapes } from "../wire/message-table.ts";
+import { faultOf, type MessageOf, nameOfMessage, type Shapes } from "../wire/tables/message-table.ts";
 
 export class ProtocolViolationError extends Error {
   override readonly name = "ProtocolViolationError";

@@ -2,9 +2,9 @@
  * A connection whose bytes the daemon passes on: that of a first call, which is sent before its caller can reach the worker.
  *
  * Until the other end is known, this keeps the written bytes, and the caller sends them with the demand for a lease. The daemon's
- * connection brings the other direction. Used by `core/calls/first-calls.ts` and `runtime/worker/first-callers.ts`, one at each end.
+ * connection brings the other direction. Used by `core/calls/submission/first-calls.ts` and `runtime/worker/first-callers.ts`, one at each end.
  */
-import { copyBytes } from "../base/bytes.ts";
+import { copyBytes } from "../base/collections/bytes.ts";
 import type { Transport } from "../os/network/transport.ts";
 import { Connection } from "./connection.ts";
 

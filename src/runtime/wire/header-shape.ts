@@ -5,7 +5,7 @@
  * middle of a change. A shape is a type guard, and the type of a header follows from its shape (`Of`): each is written once, and no header
  * is cast. Unknown fields are allowed, as a later version may have more. `problemOf` names the wrong part of a refused header.
  */
-import { describeValue } from "../base/describe.ts";
+import { describeValue } from "../base/texts/describe.ts";
 import { type ActorId, isEnvironmentKey, type JobId, type NodeId, type NodeTag, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { isLeaseSpec } from "../scheduling/lease-spec.ts";
 

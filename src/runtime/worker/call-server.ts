@@ -5,22 +5,22 @@
  * runs within the callback of its frame, which is the hot path. Calls with refs or large values, with definitions that are still being
  * revived, or on a busy executor go through a job. Every call is answered exactly once, with its values or its error.
  */
-import { copyBytes } from "../base/bytes.ts";
+import { copyBytes } from "../base/collections/bytes.ts";
 import { follow, thenOf } from "../base/thenable.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
-import { InFlightBorrows } from "../objects/in-flight-borrows.ts";
+import { InFlightBorrows } from "../objects/references/in-flight-borrows.ts";
 import type { CallOutcome } from "../extension/extension.ts";
 import { ArgumentsLost, type LostObject } from "../objects/lost-object.ts";
 import type { ObjectTable } from "../objects/object-table.ts";
 import { inBandPayload, type Payload } from "../objects/payload.ts";
 import type { ValueCodec } from "../objects/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { endHeapGrowths } from "../os/garbage.ts";
-import { type MarkedCall, markOfFirst } from "../os/processes/interrupt-slot.ts";
+import { endHeapGrowths } from "../os/engine/garbage.ts";
+import { type MarkedCall, markOfFirst } from "../os/processes/memory/interrupt-slot.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
-import { EXITED } from "./actor-exit.ts";
-import { argumentWait } from "./argument-waits.ts";
-import type { ActorJob } from "./actor-host.ts";
+import { EXITED } from "./actors/actor-exit.ts";
+import { argumentWait } from "./tasks/argument-waits.ts";
+import type { ActorJob } from "./actors/actor-host.ts";
 import {
   type AcceleratorIds,
   type ActorLeavingHeader,
@@ -31,24 +31,24 @@ import {
   STREAMING,
   type StreamHeader,
 } from "../wire/messages.ts";
-import type { WhyCallHeader, WhyHeader, WhyTrail } from "../wire/why-messages.ts";
+import type { WhyCallHeader, WhyHeader, WhyTrail } from "../wire/calls/why-messages.ts";
 import type { CallRecorder, RecordedFunction } from "../observe/call-recorder.ts";
-import type { CallObservers } from "./call-observers.ts";
-import { CallPlaces } from "./call-places.ts";
-import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method, methodOf } from "./call-targets.ts";
+import type { CallObservers } from "./calls/call-observers.ts";
+import { CallPlaces } from "./calls/call-places.ts";
+import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method, methodOf } from "./calls/call-targets.ts";
 import type { Executor, Job } from "./executor.ts";
-import { graphMethod } from "./graph-loop.ts";
-import { GRAPH_METHOD, TERMINATE_METHOD } from "./reserved-methods.ts";
-import { StreamServer } from "./stream-server.ts";
-import { OpenCalls } from "./open-calls.ts";
-import { type ReceivedCall, ReceivedCalls } from "./received-calls.ts";
-import { ResultSender } from "./result-sender.ts";
-import { TaskContext, taskContext } from "./task-context.ts";
-import { unsentResult } from "./unsent-result.ts";
-import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
-import { CallGuard, interruptedError } from "./call-guard.ts";
-import { MESSAGES_TO_WORKER } from "../wire/call-messages.ts";
-import { readAs } from "../wire/message-table.ts";
+import { graphMethod } from "./graphs/graph-loop.ts";
+import { GRAPH_METHOD, TERMINATE_METHOD } from "./actors/reserved-methods.ts";
+import { StreamServer } from "./streams/stream-server.ts";
+import { OpenCalls } from "./calls/open-calls.ts";
+import { type ReceivedCall, ReceivedCalls } from "./calls/received-calls.ts";
+import { ResultSender } from "./calls/result-sender.ts";
+import { TaskContext, taskContext } from "./tasks/task-context.ts";
+import { unsentResult } from "./calls/unsent-result.ts";
+import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./tasks/interruption-guard.ts";
+import { CallGuard, interruptedError } from "./calls/call-guard.ts";
+import { MESSAGES_TO_WORKER } from "../wire/calls/call-messages.ts";
+import { readAs } from "../wire/tables/message-table.ts";
 
 interface CallServerOptions extends CallTargetsOptions {
   connection: Connection;

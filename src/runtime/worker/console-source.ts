@@ -6,7 +6,7 @@
  */
 import { enterLibrary, leaveLibrary } from "../base/library-code.ts";
 import type { JobId } from "../base/ids.ts";
-import { taskContext } from "./task-context.ts";
+import { taskContext } from "./tasks/task-context.ts";
 
 const BEGIN = "\u001e";
 const ID = "\u001d";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Executor, type Job, type SlotChannel } from "./executor.ts";
-import { TaskContext } from "./task-context.ts";
+import { TaskContext } from "./tasks/task-context.ts";
 
 const SHAPE = "CPU:10000";
 

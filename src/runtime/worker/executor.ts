@@ -9,10 +9,10 @@
  *
  * Invariants: at most one task is running; nothing runs without a slot; nothing begins on a reserved worker.
  */
-import { Fifo } from "../base/fifo.ts";
+import { Fifo } from "../base/collections/fifo.ts";
 import type { AcceleratorIds } from "../wire/messages.ts";
 import { PARK_AFTER_MS } from "./limits.ts";
-import type { TaskContext, WaitParking } from "./task-context.ts";
+import type { TaskContext, WaitParking } from "./tasks/task-context.ts";
 
 export interface Job {
   readonly context: TaskContext;

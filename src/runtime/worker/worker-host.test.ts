@@ -8,7 +8,7 @@ import { encodeHeader } from "../wire/header.ts";
 import { FRAME_SIZE_MAX } from "../wire/limits.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { LOOK_FOR_OPEN_CALLS_MS } from "./limits.ts";
-import { type TaskContext, taskContext } from "./task-context.ts";
+import { type TaskContext, taskContext } from "./tasks/task-context.ts";
 import { WorkerHost, type WorkerHostOptions } from "./worker-host.ts";
 
 beforeEach(() => {

@@ -9,7 +9,7 @@ import type { FrameOutbox } from "../base/outbox.ts";
 import type { DefinitionCache } from "../objects/definition-cache.ts";
 import type { ObjectTable } from "../objects/object-table.ts";
 import { type Payload, PayloadReader, payloadHeader, payloadParts } from "../objects/payload.ts";
-import { ReadLinks } from "../objects/read-links.ts";
+import { ReadLinks } from "../objects/references/read-links.ts";
 import type { ValueCodec } from "../objects/value-codec.ts";
 import type { Transport } from "../os/network/transport.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -17,7 +17,7 @@ import { acceptPeer } from "../rpc/handshake.ts";
 import type { BusyPoll } from "../rpc/busy-poll.ts";
 import { RECLAIM_AFTER_IDLE_MS } from "../scheduling/limits.ts";
 import type { Frame } from "../wire/frame.ts";
-import { disposeInstance, EXITED } from "./actor-exit.ts";
+import { disposeInstance, EXITED } from "./actors/actor-exit.ts";
 import {
   type AcceleratorIds,
   type ActorLeavingHeader,
@@ -30,23 +30,23 @@ import {
   type ReclaimedHeader,
   type ReclaimHeader,
 } from "../wire/messages.ts";
-import type { WhyHeader, WhyTrail } from "../wire/why-messages.ts";
-import { ActorHost } from "./actor-host.ts";
+import type { WhyHeader, WhyTrail } from "../wire/calls/why-messages.ts";
+import { ActorHost } from "./actors/actor-host.ts";
 import type { CallRecorder } from "../observe/call-recorder.ts";
-import type { CallObservers } from "./call-observers.ts";
+import type { CallObservers } from "./calls/call-observers.ts";
 import { CallServer } from "./call-server.ts";
-import { KnownCallees } from "./call-targets.ts";
+import { KnownCallees } from "./calls/call-targets.ts";
 import { Executor } from "./executor.ts";
 import { FirstCallers } from "./first-callers.ts";
 import { EXIT_WITHIN_MS, LOOK_FOR_OPEN_CALLS_MS } from "./limits.ts";
 import { RetiringWorker } from "./retiring-worker.ts";
 import { serveConnection, withdrawServices } from "./service-connections.ts";
-import type { MarkedCall, SharingCall } from "../os/processes/interrupt-slot.ts";
+import type { MarkedCall, SharingCall } from "../os/processes/memory/interrupt-slot.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
-import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
-import type { InterruptionGuard } from "./interruption-guard.ts";
-import { handle, type Handlers, readHeader } from "../wire/message-table.ts";
-import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../wire/messages-to-process.ts";
+import { type CallPlace, placing, TaskContext, taskContext } from "./tasks/task-context.ts";
+import type { InterruptionGuard } from "./tasks/interruption-guard.ts";
+import { handle, type Handlers, readHeader } from "../wire/tables/message-table.ts";
+import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../wire/tables/messages-to-process.ts";
 
 export interface WorkerHostOptions {
   processId: ProcessId;

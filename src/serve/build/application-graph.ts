@@ -7,12 +7,12 @@
 import { createHash } from "node:crypto";
 import { put } from "../../core/index.ts";
 import { describeValue, isClass, isGeneratorFunction, keptBytesOf } from "../../core/internal.ts";
-import { type Application, applicationParts, type Deployment } from "../deployment.ts";
-import type { ApplicationTarget, DeploymentConfig, DeploymentTarget } from "../deployment-config.ts";
+import { type Application, applicationParts, type Deployment } from "../deployments/deployment.ts";
+import type { ApplicationTarget, DeploymentConfig, DeploymentTarget } from "../deployments/deployment-config.ts";
 import type { CodeSource } from "../replica/replica.ts";
-import type { LoggingConfig } from "../replica/replica-log.ts";
+import type { LoggingConfig } from "../replica/context/replica-log.ts";
 import type { AnyFunction, DeployedPython, DeploymentCode } from "../replica/user-object.ts";
-import { streamingMethods } from "../replica/python-object.ts";
+import { streamingMethods } from "../replica/python/python-object.ts";
 import { filesOfCopy, packCode } from "./code-files.ts";
 import { versionsOf } from "./code-version.ts";
 import type { FileDigest } from "./file-digest.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, 
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { setForeignCode } from "../../runtime/closure/foreign-code.ts";
+import { setForeignCode } from "../../runtime/closure/modules/foreign-code.ts";
 import { digestOfModules, modulesOf } from "./module-files.ts";
 
 let folder = "";

@@ -1,7 +1,7 @@
 /** From applications in code to a configuration that runs them: `shoal serve build`. */
 import { deploymentNames } from "../build/application-graph.ts";
-import { applicationParts } from "../deployment.ts";
-import type { DeploymentConfig } from "../deployment-config.ts";
+import { applicationParts } from "../deployments/deployment.ts";
+import type { DeploymentConfig } from "../deployments/deployment-config.ts";
 import { importApplication } from "./load-application.ts";
 
 const HEADER = "# Made by `shoal serve build`. Deploy it with `shoal serve deploy`; docs/serve-config.md has all keys.\n";

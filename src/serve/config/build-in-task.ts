@@ -8,8 +8,8 @@
 import { randomUUID } from "node:crypto";
 import { getRuntimeContext, remote } from "../../core/index.ts";
 import { buildApplication } from "../build/application-graph.ts";
-import type { DeployedCode } from "../deployed-code.ts";
-import type { ApplicationTarget } from "../deployment-config.ts";
+import type { DeployedCode } from "../deployments/deployed-code.ts";
+import type { ApplicationTarget } from "../deployments/deployment-config.ts";
 import { BUILD_WITHIN_MS } from "../limits.ts";
 import { loadConfigApplication } from "./load-application.ts";
 import type { ConfigApplication, Fields } from "./read-config.ts";

@@ -4,10 +4,10 @@
  * Decides which keys have another name here and which have no effect; values are checked where the options are read.
  * Called by `deploy-config.ts`, `load-application.ts` and the controller.
  */
-import type { DeploymentOptions, TracingOptions } from "../deployment-options.ts";
+import type { DeploymentOptions, TracingOptions } from "../deployments/deployment-options.ts";
 import { resolve } from "node:path";
 import type { GrpcOptions } from "../grpc/grpc-options.ts";
-import type { HttpOptions } from "../proxy/http-options.ts";
+import type { HttpOptions } from "../proxy/options/http-options.ts";
 import type { RequestRouterClass } from "../routing/request-router.ts";
 import type { Fields, ServeConfig } from "./read-config.ts";
 

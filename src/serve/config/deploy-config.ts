@@ -3,7 +3,7 @@
  *
  * All applications are loaded and checked before the first is deployed.
  */
-import type { Application } from "../deployment.ts";
+import type { Application } from "../deployments/deployment.ts";
 import { loadConfigText, saveConfigText, takeCapacity } from "../controller/serve-store.ts";
 import { delete as deleteApplication, runConfigured, type StartedServe, start, status } from "../run.ts";
 import { grpcOptionsOf, httpOptionsOf } from "./config-options.ts";

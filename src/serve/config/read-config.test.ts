@@ -1,7 +1,7 @@
 /** Refusals of configurations, with line and key; and the options that valid configurations become. */
 import { expect, test } from "vitest";
-import { resolveDeploymentOptions } from "../deployment-options.ts";
-import { resolveHttpOptions } from "../proxy/http-options.ts";
+import { resolveDeploymentOptions } from "../deployments/deployment-options.ts";
+import { resolveHttpOptions } from "../proxy/options/http-options.ts";
 import { deploymentOptionsOf, grpcOptionsOf, httpOptionsOf } from "./config-options.ts";
 import { configSchema } from "./config-keys.ts";
 import { readConfig } from "./read-config.ts";

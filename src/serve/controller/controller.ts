@@ -5,8 +5,8 @@
  * cluster's store before its answer. A controller that dies is started again, reads the store, and finds the replicas and proxies, which have served meanwhile.
  */
 import { SERVE_NAMESPACE } from "../names.ts";
-import type { DeployedCode } from "../deployed-code.ts";
-import { forgetCodeExcept, loadCode, saveCode } from "../code-store.ts";
+import type { DeployedCode } from "../deployments/deployed-code.ts";
+import { forgetCodeExcept, loadCode, saveCode } from "../deployments/code-store.ts";
 import { actors, getRuntimeContext, nodes } from "../../core/index.ts";
 import { describeValue, messageOf, outsideCalls, prometheusText, runsInProcess, valueOfKept } from "../../core/internal.ts";
 import { buildInTask } from "../config/build-in-task.ts";
@@ -14,26 +14,26 @@ import { grpcOptionsOf, httpOptionsOf } from "../config/config-options.ts";
 import type { ServeConfig } from "../config/read-config.ts";
 import { DeployFailedError, ServeConfigError } from "../errors.ts";
 import { API_RETRY_MS, CONTROL_EVERY_MS, FOLLOW_NODES_EVERY_MS, PUBLISH_EVERY_MS } from "../limits.ts";
-import type { ApplicationTarget } from "../deployment-config.ts";
+import type { ApplicationTarget } from "../deployments/deployment-config.ts";
 import { methodNames } from "../grpc/proto-files.ts";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "../grpc/grpc-options.ts";
 import { metricSnapshots } from "../../metrics/registry.ts";
 import { ControllerMetrics, type CountedDeployment } from "../metrics/controller-metrics.ts";
 import { measureEventLoop } from "../metrics/serve-metrics.ts";
-import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/http-options.ts";
+import { type ResolvedHttpOptions, resolveHttpOptions } from "../proxy/options/http-options.ts";
 import { underRoot } from "../proxy/route-table.ts";
 import type { ResolvedApiOptions } from "../rest/api-options.ts";
 import { ApiServer } from "../rest/api-server.ts";
 import { type DescribedApplication, instanceDetails } from "../rest/instance-details.ts";
 import { CODE_LOST, type CodeSource } from "../replica/replica.ts";
-import type { LoggingConfig } from "../replica/replica-log.ts";
+import type { LoggingConfig } from "../replica/context/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
 import { deploymentKey, type LoadReport, ROUTES_KEY, type RouteTableValue, type UpdateBody } from "../routing/controller-messages.ts";
 import type { DeploymentRoutes } from "../routing/deployment-router.ts";
-import type { AutoscalingContext } from "./autoscaling-policy.ts";
+import type { AutoscalingContext } from "./capacity/autoscaling-policy.ts";
 import { DeclaredApplications } from "./declared-applications.ts";
-import { ProxyStarter, type ProxyStatusInfo } from "./proxy-starter.ts";
-import { ReplicaStarter } from "./replica-starter.ts";
+import { ProxyStarter, type ProxyStatusInfo } from "./starting/proxy-starter.ts";
+import { ReplicaStarter } from "./starting/replica-starter.ts";
 import type { ServeEffect, ServeEvent } from "./serve-events.ts";
 import { type ApplicationStatusInfo, ServeState } from "./serve-state.ts";
 import {

@@ -6,9 +6,9 @@
  */
 import type { BuiltInTask } from "../config/build-in-task.ts";
 import type { ConfigApplication, Fields } from "../config/read-config.ts";
-import type { ApplicationTarget, TargetCapacity } from "../deployment-config.ts";
+import type { ApplicationTarget, TargetCapacity } from "../deployments/deployment-config.ts";
 import type { ApplicationStatusInfo } from "./serve-state.ts";
-import { reasonOf } from "./replica-starter.ts";
+import { reasonOf } from "./starting/replica-starter.ts";
 
 /** Functions of the controller that it calls. */
 interface DeclaredPorts {

@@ -7,7 +7,7 @@
  * (`serve-state.ts`). Replicas of a leaving node are replaced like those of an old version.
  */
 import { replicaActorName } from "../names.ts";
-import type { DeploymentTarget, TargetCapacity } from "../deployment-config.ts";
+import type { DeploymentTarget, TargetCapacity } from "../deployments/deployment-config.ts";
 import {
   DEATH_SHOWN_MS,
   ENDED_REPLICAS_KEPT,
@@ -22,9 +22,9 @@ import {
   SURGE_PATIENCE_MS,
 } from "../limits.ts";
 import { type DeploymentRoutes, waitCause } from "../routing/deployment-router.ts";
-import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./autoscaling-policy.ts";
+import { Autoscaler, type AutoscalingContext, desiredReplicas, loadOf } from "./capacity/autoscaling-policy.ts";
 import type { DeploymentStatus, FoundReplica, ReplicaStart, ReplicaState, ServeEffect } from "./serve-events.ts";
-import { configAt } from "./target-capacity.ts";
+import { configAt } from "./capacity/target-capacity.ts";
 
 export interface ReplicaRecord {
   readonly id: string;

@@ -5,9 +5,9 @@
  * events and carry out effects; `serve-state.ts` and `deployment-state.ts` decide.
  */
 import type { LabelSelector } from "../../core/index.ts";
-import type { ApplicationTarget, GangConfig } from "../deployment-config.ts";
+import type { ApplicationTarget, GangConfig } from "../deployments/deployment-config.ts";
 import type { ReplicaSettings } from "../replica/taken-settings.ts";
-import type { LoggingConfig } from "../replica/replica-log.ts";
+import type { LoggingConfig } from "../replica/context/replica-log.ts";
 import type { TracingConfig } from "../tracing.ts";
 import type { LoadReport } from "../routing/controller-messages.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.ts";
-import { resolveDeploymentOptions } from "../deployment-options.ts";
-import type { DeploymentOptions } from "../deployment-options.ts";
+import type { ApplicationTarget, DeploymentTarget } from "../deployments/deployment-config.ts";
+import { resolveDeploymentOptions } from "../deployments/deployment-options.ts";
+import type { DeploymentOptions } from "../deployments/deployment-options.ts";
 import type { ReplicaSettings } from "../replica/taken-settings.ts";
 import type { FoundReplica, ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";

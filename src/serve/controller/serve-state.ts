@@ -4,13 +4,13 @@
  * Pure: no clock, no socket, no actor. Owns the paths, the deployments of each application, and the load reports of processes. The deployments of an application change together or not at all. The shell beside it
  * (`controller.ts`) turns what happens into events and carries the effects out. Simulated in `serve-state.test.ts` with thousands of replicas and dying nodes.
  */
-import type { ApplicationTarget, DeploymentTarget } from "../deployment-config.ts";
+import type { ApplicationTarget, DeploymentTarget } from "../deployments/deployment-config.ts";
 import { REPORT_VALID_MS } from "../limits.ts";
 import type { LoadReport, RouteTableValue } from "../routing/controller-messages.ts";
 import { type DeploymentRecord, DeploymentState, type ReplicaRecord } from "./deployment-state.ts";
-import type { AutoscalingContext } from "./autoscaling-policy.ts";
+import type { AutoscalingContext } from "./capacity/autoscaling-policy.ts";
 import type { ApplicationStatus, DeploymentStatus, ReplicaState, ServeEffect, ServeEvent } from "./serve-events.ts";
-import { configAt } from "./target-capacity.ts";
+import { configAt } from "./capacity/target-capacity.ts";
 
 interface ApplicationState {
   target: ApplicationTarget;

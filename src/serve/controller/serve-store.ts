@@ -6,8 +6,8 @@
 import { SERVE_NAMESPACE } from "../names.ts";
 import { kvDelete, kvGet, kvList, kvPut } from "../../core/index.ts";
 import type { ApplicationRecord } from "./serve-state.ts";
-import { type CapacityRecord, nextCapacity } from "./target-capacity.ts";
-import type { ApplicationTarget, TargetCapacity } from "../deployment-config.ts";
+import { type CapacityRecord, nextCapacity } from "./capacity/target-capacity.ts";
+import type { ApplicationTarget, TargetCapacity } from "../deployments/deployment-config.ts";
 import { RECORD_BYTES_MAX } from "../limits.ts";
 
 const IN_SERVE = { namespace: SERVE_NAMESPACE };

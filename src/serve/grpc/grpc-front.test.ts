@@ -6,7 +6,7 @@ import { GRPC_CALLS_MAX, GRPC_OWN_STREAMS_MAX } from "../limits.ts";
 import { GrpcFront } from "./grpc-front.ts";
 import { resolveGrpcOptions, type ResolvedGrpcOptions } from "./grpc-options.ts";
 import { HEALTH_SERVICE, REFLECTION_SERVICES } from "./grpc-services.ts";
-import { SlowClients } from "../proxy/slow-clients.ts";
+import { SlowClients } from "../proxy/fronts/slow-clients.ts";
 import type { LoadedService } from "./proto-files.ts";
 import { definitionOf } from "./service-definition.ts";
 

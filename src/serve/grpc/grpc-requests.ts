@@ -7,7 +7,7 @@
  */
 import { describeValue, type LibraryCall } from "../../core/internal.ts";
 import { RequestCancelledError } from "../errors.ts";
-import type { RequestFailures } from "../replica/http-requests.ts";
+import type { RequestFailures } from "../replica/http/http-requests.ts";
 import type { UserCode } from "../replica/user-object.ts";
 import type { BodyReceiver } from "../wire/body-receiver.ts";
 import type { Message } from "../wire/frames.ts";

@@ -5,8 +5,8 @@
  * connection: the package lets no call be broken off alone. Owns one transfer for each open call.
  */
 import type * as grpc from "@grpc/grpc-js";
-import type { ClientLimits } from "../proxy/http-options.ts";
-import type { SlowClients, Transfer, TransferLimits } from "../proxy/slow-clients.ts";
+import type { ClientLimits } from "../proxy/options/http-options.ts";
+import type { SlowClients, Transfer, TransferLimits } from "../proxy/fronts/slow-clients.ts";
 
 interface TransferPorts {
   readonly clients: SlowClients;

@@ -1,8 +1,8 @@
 import { getEventListeners } from "node:events";
 import { afterEach, expect, test } from "vitest";
 import { ActorDiedError, type AnyActorHandle } from "../../core/index.ts";
-import { TaskContext, taskContext } from "../../runtime/worker/task-context.ts";
-import { contextData } from "../replica/request-context.ts";
+import { TaskContext, taskContext } from "../../runtime/worker/tasks/task-context.ts";
+import { contextData } from "../replica/context/request-context.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { closeRouters, processRouters } from "../routing/process-routers.ts";
 import { newHandle } from "./deployment-handle.ts";

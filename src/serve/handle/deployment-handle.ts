@@ -18,7 +18,7 @@ import { callCancelled, custom, readOptions, registerSerializer, text, timeLimit
 import { RequestCancelledError } from "../errors.ts";
 import { CALL_ATTEMPTS_MAX } from "../limits.ts";
 import { type CallMeta, ReplicaBusyError } from "../replica/replica-calls.ts";
-import { currentRequest } from "../replica/request-context.ts";
+import { currentRequest } from "../replica/context/request-context.ts";
 import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import type { RequestToRoute } from "../routing/request-router.ts";
 import { sessionHeaders, sessionOf } from "../routing/sessions.ts";

@@ -20,5 +20,5 @@ export type { UpstreamOptions } from "./engines/upstream.ts";
 export type { VllmOptions } from "./engines/vllm.ts";
 export { LLMEngineError, LLMRequestError } from "./llm-errors.ts";
 export { LLMServer } from "./llm-server.ts";
-export { buildOpenAIApp, type ModelOptions, type OpenAIAppOptions } from "./openai-app.ts";
-export { OpenAIIngress } from "./openai-ingress.ts";
+export { buildOpenAIApp, type ModelOptions, type OpenAIAppOptions } from "./openai/openai-app.ts";
+export { OpenAIIngress } from "./openai/openai-ingress.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { deployment } from "../deployment.ts";
+import { deployment } from "../deployments/deployment.ts";
 import type { HandleOf } from "../handle/handle-types.ts";
 import { getMultiplexedModelId } from "../replica/multiplexed.ts";
 import { runLocally } from "./local-application.ts";

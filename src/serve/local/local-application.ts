@@ -8,14 +8,14 @@ import { TaskTimeoutError } from "../../core/index.ts";
 import { RequestCancelledError } from "../errors.ts";
 import { buildApplication } from "../build/application-graph.ts";
 import { withHandles } from "../build/handle-marks.ts";
-import type { Application } from "../deployment.ts";
+import type { Application } from "../deployments/deployment.ts";
 import { readHandleOptions } from "../handle/deployment-handle.ts";
 import { DeploymentResponse, DeploymentResponseGenerator } from "../handle/deployment-response.ts";
 import type { HandleOptions, HandleOptionsInput } from "../handle/handle-types.ts";
 import { withAnswers } from "../handle/nested-responses.ts";
-import { newRequestId } from "../proxy/request-headers.ts";
-import { asReplica } from "../replica/replica-context.ts";
-import { asRequest, currentRequest, type RequestContext } from "../replica/request-context.ts";
+import { newRequestId } from "../proxy/fronts/request-headers.ts";
+import { asReplica } from "../replica/context/replica-context.ts";
+import { asRequest, currentRequest, type RequestContext } from "../replica/context/request-context.ts";
 import { sessionHeaders } from "../routing/sessions.ts";
 import { type DeploymentCode, UserObject } from "../replica/user-object.ts";
 

@@ -5,7 +5,7 @@
  * Grafana dashboards.
  */
 import type { ApplicationStatus, DeploymentStatus } from "../controller/serve-events.ts";
-import type { ProxyStatus } from "../controller/proxy-starter.ts";
+import type { ProxyStatus } from "../controller/starting/proxy-starter.ts";
 import { beforeSnapshots, type Metric, metricOf, type Series } from "../../metrics/registry.ts";
 
 /** 0 is Ray's for a status that is not known. */

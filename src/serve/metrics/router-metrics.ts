@@ -4,7 +4,7 @@
  * Proxies and replicas are called by the controller for all of their metrics. Other processes with handles, such as drivers, cannot be called: the controller asks them over the link
  * that they have (`routing/controller-link.ts`). Routers count by themselves, and are read when the metrics are.
  */
-import { isProcessOfReplica } from "../replica/replica-context.ts";
+import { isProcessOfReplica } from "../replica/context/replica-context.ts";
 import {
   beforeSnapshots,
   LATENCY_BOUNDARIES,

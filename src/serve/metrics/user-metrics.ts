@@ -5,7 +5,7 @@
  * a process are the same metric, as each replica's constructor makes its own.
  */
 import * as metric from "../../metrics/user-metrics.ts";
-import { replicaTags } from "../replica/replica-context.ts";
+import { replicaTags } from "../replica/context/replica-context.ts";
 
 const ownTags = { keys: ["application", "deployment", "replica"], values: replicaTags, setFor: "each replica" };
 

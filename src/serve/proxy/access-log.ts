@@ -1,5 +1,5 @@
 /** Writes a line of JSON for each request: method, path, status, duration, and the id that the replica's own lines share. */
-import type { AccessEntry } from "./client-exchange.ts";
+import type { AccessEntry } from "./fronts/client-exchange.ts";
 
 /** Query texts are left out: clients put secrets there. */
 export function logAccess({ method, target, app, route, status, durationMs, requestId }: AccessEntry): void {

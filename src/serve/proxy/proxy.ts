@@ -13,20 +13,20 @@ import type { DeploymentRouter } from "../routing/deployment-router.ts";
 import { type MetricSnapshot, metricSnapshots } from "../../metrics/registry.ts";
 import { GrpcMetrics, HttpMetrics, measureEventLoop } from "../metrics/serve-metrics.ts";
 import { logAccess } from "./access-log.ts";
-import { AllowedHosts } from "./allowed-hosts.ts";
+import { AllowedHosts } from "./options/allowed-hosts.ts";
 import { Exchange, type IncomingRequest, type ReplyPort } from "./exchange.ts";
-import type { HttpPorts, RoutedTarget } from "./client-exchange.ts";
-import { createHttpFront, type HttpFront } from "./http-front.ts";
-import { type ClientLimits, clientLimits, type ResolvedHttpOptions } from "./http-options.ts";
+import type { HttpPorts, RoutedTarget } from "./fronts/client-exchange.ts";
+import { createHttpFront, type HttpFront } from "./fronts/http-front.ts";
+import { type ClientLimits, clientLimits, type ResolvedHttpOptions } from "./options/http-options.ts";
 import { COMPONENT_START_WITHIN_MS, DRAIN_GRACE_PART, DRAIN_WITHIN_PART } from "../limits.ts";
 import { ReplicaLinks } from "./replica-links.ts";
 import { GrpcFront } from "../grpc/grpc-front.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
 import type { RouteEntry } from "../routing/controller-messages.ts";
 import { RouteTable } from "./route-table.ts";
-import { SlowClients } from "./slow-clients.ts";
-import { readTlsContext } from "./tls-options.ts";
-import { WebSocketFront } from "./websocket-front.ts";
+import { SlowClients } from "./fronts/slow-clients.ts";
+import { readTlsContext } from "./options/tls-options.ts";
+import { WebSocketFront } from "./fronts/websocket-front.ts";
 
 interface Ingress {
   readonly router: DeploymentRouter;

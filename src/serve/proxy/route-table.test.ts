@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { resolveHttpOptions } from "./http-options.ts";
+import { resolveHttpOptions } from "./options/http-options.ts";
 import { RouteTable, underRoot } from "./route-table.ts";
 
 function found(table: RouteTable, target: string): string | undefined {

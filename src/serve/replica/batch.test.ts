@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { batch, END_OF_STREAM } from "./batch.ts";
 import { ModelCache } from "./multiplexed.ts";
-import { endRequest, type RequestContext } from "./request-context.ts";
+import { endRequest, type RequestContext } from "./context/request-context.ts";
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];

@@ -7,8 +7,8 @@
 import { getRuntimeContext } from "../../core/index.ts";
 import { count, custom, describeValue, isThenable, milliseconds, readOptions } from "../../core/internal.ts";
 import { type BatchMetrics, batchMetrics } from "../metrics/serve-metrics.ts";
-import { outsideRequests, replicaTags } from "./replica-context.ts";
-import { currentRequest } from "./request-context.ts";
+import { outsideRequests, replicaTags } from "./context/replica-context.ts";
+import { currentRequest } from "./context/request-context.ts";
 
 /** The options of `batch`. */
 export interface BatchOptions<T = unknown> {

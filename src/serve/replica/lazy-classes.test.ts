@@ -1,8 +1,8 @@
 /** Compares lazy requests and responses with Node's own: random steps give the same members, values and errors. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { lazyRequest, requestClass } from "./lazy-request.ts";
-import { lazyResponse } from "./lazy-response.ts";
+import { lazyRequest, requestClass } from "./http/lazy-request.ts";
+import { lazyResponse } from "./http/lazy-response.ts";
 
 const Real = { Request, Response };
 const Lazy = { Request: requestClass(), Response: lazyResponse() };

@@ -9,8 +9,8 @@ import { CONTROLLER_NAME, SERVE_NAMESPACE } from "../names.ts";
 import { getActor } from "../../core/index.ts";
 import { count, describeValue, outsideCalls, readOptions } from "../../core/internal.ts";
 import { type ModelMetrics, modelMetrics } from "../metrics/serve-metrics.ts";
-import { findReplicaContext, outsideRequests, replicaTags } from "./replica-context.ts";
-import { currentRequest, type RequestContext, whenRequestEnds } from "./request-context.ts";
+import { findReplicaContext, outsideRequests, replicaTags } from "./context/replica-context.ts";
+import { currentRequest, type RequestContext, whenRequestEnds } from "./context/request-context.ts";
 
 /** The options of `multiplexed`. */
 export interface MultiplexedOptions {

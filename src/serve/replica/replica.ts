@@ -17,23 +17,23 @@ import { type MetricSnapshot, metricSnapshots } from "../../metrics/registry.ts"
 import { Slowest } from "../metrics/slowest.ts";
 import { measureEventLoop, type ReplicaMetrics, replicaMetrics } from "../metrics/serve-metrics.ts";
 import { RequestServer, type ServedStream } from "../wire/request-server.ts";
-import { HttpRequests, errorBody, type RequestFailures } from "./http-requests.ts";
-import { useLazyRequest } from "./lazy-request.ts";
-import { useLazyResponse } from "./lazy-response.ts";
+import { HttpRequests, errorBody, type RequestFailures } from "./http/http-requests.ts";
+import { useLazyRequest } from "./http/lazy-request.ts";
+import { useLazyResponse } from "./http/lazy-response.ts";
 import { tellController } from "./multiplexed.ts";
-import { type ReplicaContext, setReplicaContext } from "./replica-context.ts";
+import { type ReplicaContext, setReplicaContext } from "./context/replica-context.ts";
 import { type CallMeta, ReplicaBusyError } from "./replica-calls.ts";
-import { contextData, endRequest, type RequestContext } from "./request-context.ts";
+import { contextData, endRequest, type RequestContext } from "./context/request-context.ts";
 import { Utilization } from "../metrics/utilization.ts";
 import { beginSpan, loadTracing, type ServedSpan, setUpTracing, type TracingConfig } from "../tracing.ts";
-import type { PythonMeta } from "./python-actor.ts";
-import { type FeedItem, PythonFeeds } from "./python-feeds.ts";
-import { PythonHandles, PythonObject } from "./python-object.ts";
-import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./replica-log.ts";
-import { useStreamSources } from "./stream-source.ts";
+import type { PythonMeta } from "./python/python-actor.ts";
+import { type FeedItem, PythonFeeds } from "./python/python-feeds.ts";
+import { PythonHandles, PythonObject } from "./python/python-object.ts";
+import { accessLine, lineOf, type LoggingConfig, useReplicaLog } from "./context/replica-log.ts";
+import { useStreamSources } from "./http/stream-source.ts";
 import { type ReplicaSettings, TakenSettings } from "./taken-settings.ts";
 import { type DeploymentCode, type UserCode, UserObject } from "./user-object.ts";
-import { WebSocketRequests } from "./websocket-requests.ts";
+import { WebSocketRequests } from "./http/websocket-requests.ts";
 
 /** The placement group of a replica, which members of a gang share. */
 export interface ReplicaGroup {

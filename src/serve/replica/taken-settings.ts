@@ -4,7 +4,7 @@
  * Calls run one after the other, even after the controller has given one up, so the last settings hold. A configuration counts as accepted once the code is healthy
  * with it. The next call passes a configuration or rank that the code failed to accept again, even if nothing has changed. Only `replica.ts` calls it.
  */
-import type { ReplicaContext } from "./replica-context.ts";
+import type { ReplicaContext } from "./context/replica-context.ts";
 import type { UserCode } from "./user-object.ts";
 
 /** The settings of a replica that may change while it runs. */

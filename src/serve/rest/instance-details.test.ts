@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { ServeState } from "../controller/serve-state.ts";
 import type { ServeEffect } from "../controller/serve-events.ts";
-import type { DeploymentTarget } from "../deployment-config.ts";
-import { type DeploymentOptions, resolveDeploymentOptions } from "../deployment-options.ts";
-import { resolveHttpOptions } from "../proxy/http-options.ts";
+import type { DeploymentTarget } from "../deployments/deployment-config.ts";
+import { type DeploymentOptions, resolveDeploymentOptions } from "../deployments/deployment-options.ts";
+import { resolveHttpOptions } from "../proxy/options/http-options.ts";
 import { instanceDetails } from "./instance-details.ts";
 
 let ids = 0;

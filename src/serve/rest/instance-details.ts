@@ -4,13 +4,13 @@
  * Called by the controller for each question.
  * Names, units and shapes are Ray's (`serve/schema.py`), whose own models read them. What Ray's schema cannot say is left out: no replica wanted, a `userConfig` that is no object.
  */
-import type { DeploymentConfig, TargetCapacity } from "../deployment-config.ts";
+import type { DeploymentConfig, TargetCapacity } from "../deployments/deployment-config.ts";
 import type { Fields } from "../config/read-config.ts";
-import type { ProxyStatusInfo } from "../controller/proxy-starter.ts";
+import type { ProxyStatusInfo } from "../controller/starting/proxy-starter.ts";
 import type { ApplicationRecord, ApplicationStatusInfo } from "../controller/serve-state.ts";
 import type { DeploymentState, ReplicaRecord } from "../controller/deployment-state.ts";
 import type { ResolvedGrpcOptions } from "../grpc/grpc-options.ts";
-import { type ResolvedHttpOptions, timeoutOf } from "../proxy/http-options.ts";
+import { type ResolvedHttpOptions, timeoutOf } from "../proxy/options/http-options.ts";
 import { CONTROL_EVERY_MS, PROXY_QUEUED_MAX } from "../limits.ts";
 import { CONTROLLER_NAME, replicaActorName } from "../names.ts";
 

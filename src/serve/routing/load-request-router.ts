@@ -1,5 +1,5 @@
 /** Loads a user's router from the cluster's store, which keeps its code beside the deployment's. */
-import { loadCode } from "../code-store.ts";
+import { loadCode } from "../deployments/code-store.ts";
 import { outsideCalls, valueOfKept } from "../../core/internal.ts";
 import type { RequestRouter, RequestRouterClass } from "./request-router.ts";
 

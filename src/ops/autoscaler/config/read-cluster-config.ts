@@ -5,9 +5,9 @@
  * checked by the provider.
  */
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit, type YAMLMap } from "yaml";
-import { describeValue } from "../../../runtime/base/describe.ts";
+import { describeValue } from "../../../runtime/base/texts/describe.ts";
 import { ShoalError } from "../../../runtime/base/errors.ts";
-import { nearNames } from "../../../runtime/base/near-names.ts";
+import { nearNames } from "../../../runtime/base/texts/near-names.ts";
 import { isLabelKey, isLabelValue } from "../../../runtime/scheduling/label-selector.ts";
 import { ALIASES_MAX, FILE_BYTES_MAX } from "../limits.ts";
 import type { ClusterConfig, NodeTypeConfig } from "./cluster-config.ts";

@@ -5,7 +5,7 @@
  * before its effect. After a death at any line the next autoscaler goes on from the table and the provider's list. An autoscaler whose fence
  * is old stops acting at once.
  */
-import { messageOf } from "../../../runtime/base/describe.ts";
+import { messageOf } from "../../../runtime/base/texts/describe.ts";
 import type { ClusterConfig } from "../config/cluster-config.ts";
 import { BackOffs } from "../instances/back-off.ts";
 import { type Instance, INSTANCE_LABEL, isComing, isEnded, moved, TYPE_LABEL } from "../instances/instance.ts";

@@ -4,7 +4,7 @@
  * No step waits for a call. The answer is taken at a later step, and a call without an answer in its time is given up, so a provider that
  * hangs stops nothing else. At most one list and one end are under way at a time; launches run beside each other.
  */
-import { asError } from "../../../runtime/base/describe.ts";
+import { asError } from "../../../runtime/base/texts/describe.ts";
 import { LAUNCH_ANSWERS_WITHIN_MS, LISTS_EVERY_MS, MESSAGE_LENGTH_MAX, PROVIDER_ANSWERS_WITHIN_MS } from "../limits.ts";
 import type { LaunchAnswer, LaunchRequest, NodeProvider, ProviderNode } from "../provider.ts";
 

@@ -4,7 +4,7 @@
  * A daemon that ends is not started again, so a dead node is a dead instance. Instances end with this process, for every cause; the next
  * autoscaler finds none and launches others.
  */
-import { messageOf } from "../../../runtime/base/describe.ts";
+import { messageOf } from "../../../runtime/base/texts/describe.ts";
 import { type LocalNodeProcess, startNode } from "../../providers/local-processes.ts";
 import { NODE_ENDS_WITHIN_MS } from "../../providers/limits.ts";
 import type { LaunchAnswer, LaunchRequest, NodeProvider, ProviderNode } from "../provider.ts";

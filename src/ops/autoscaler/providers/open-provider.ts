@@ -3,7 +3,7 @@
  *
  * Errors name the key, and nothing has been launched then. An external module is loaded into the autoscaler's process, never into the head.
  */
-import { messageOf } from "../../../runtime/base/describe.ts";
+import { messageOf } from "../../../runtime/base/texts/describe.ts";
 import type { ClusterConfig } from "../config/cluster-config.ts";
 import type { ProviderType } from "../config/provider-keys.ts";
 import { ClusterConfigError } from "../config/read-cluster-config.ts";

@@ -5,7 +5,7 @@
  */
 import { packageVersion } from "../../../runtime/os/own-files.ts";
 import { MESSAGE } from "../../../runtime/wire/messages.ts";
-import type { ClusterStatusHeader } from "../../../runtime/wire/cluster-messages.ts";
+import type { ClusterStatusHeader } from "../../../runtime/wire/cluster/cluster-messages.ts";
 import type { ClusterQuestions } from "../../connection/cluster-link.ts";
 import { jsonAnswer, rayAnswer } from "../http-answers.ts";
 import { CLUSTER_ANSWERS_WITHIN_MS } from "../limits.ts";

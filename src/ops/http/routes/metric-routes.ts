@@ -5,7 +5,7 @@
  * show a token of the role view.
  */
 import { PROMETHEUS_TYPE, prometheusText } from "../../../runtime/observe/prometheus-text.ts";
-import type { ProcessMetrics } from "../../../runtime/wire/metric-messages.ts";
+import type { ProcessMetrics } from "../../../runtime/wire/observing/metric-messages.ts";
 import type { MetricReader } from "../../state/metric-reader.ts";
 import { HttpError, type HttpAnswer, jsonAnswer } from "../http-answers.ts";
 import { NODES_OF_ONE_PAGE_MAX } from "../limits.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type ActorId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
-import type { WorkerFactsHeader } from "../../wire/cluster-messages.ts";
+import type { WorkerFactsHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import { type ActorEffect, ActorTable } from "./actor-table.ts";
 

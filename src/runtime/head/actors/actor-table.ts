@@ -7,8 +7,8 @@
  * detached, when nobody holds it any more or the process that created it ends. One that dies again and again is started again after a growing time.
  */
 import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
-import { SetMap } from "../../base/set-map.ts";
-import type { WorkerFactsHeader } from "../../wire/cluster-messages.ts";
+import { SetMap } from "../../base/collections/set-map.ts";
+import type { WorkerFactsHeader } from "../../wire/cluster/cluster-messages.ts";
 import type {
   ActorEnding,
   ActorLeavingHeader,

@@ -10,7 +10,7 @@ import type { ListenOptions } from "../../os/network/tcp-transport.ts";
 import type { TlsIdentity } from "../../os/network/tls-identity.ts";
 import { listenForJoin } from "../../rpc/join-listener.ts";
 import { formatJoinToken } from "../../rpc/join-token.ts";
-import type { JoinTokensHeader, JoinTokensReply } from "../../wire/cluster-messages.ts";
+import type { JoinTokensHeader, JoinTokensReply } from "../../wire/cluster/cluster-messages.ts";
 import { type ClusterSecrets, openSecrets, ownNodesSecret, type SecretsPlace, storeJoinToken } from "./cluster-secrets.ts";
 import { Joining } from "./join.ts";
 import { JoinTokens } from "./join-tokens.ts";

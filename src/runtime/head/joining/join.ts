@@ -6,7 +6,7 @@
  * ids of the node's processes. Called by the head for callers that `listen` hands to `onUnauthenticated`.
  */
 import { type NodeId, nodeTagOf } from "../../base/ids.ts";
-import { ownBuild } from "../../os/build.ts";
+import { ownBuild } from "../../os/engine/build.ts";
 import { type Authority, authorityHash, certifyNode } from "../../os/network/certificates.ts";
 import { newToken, tokensEqual } from "../../os/random.ts";
 import { formatJoinToken } from "../../rpc/join-token.ts";

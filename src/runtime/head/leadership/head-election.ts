@@ -7,7 +7,7 @@
  * head waits for them. Invariants: at most one head commits (the store's fence decides that, not a clock). A leader's answers to nodes are
  * older than `PROOF_GOOD_MS` before the next head may declare a node dead (`takeoverGraceMs` of the failure detector).
  */
-import { messageOf } from "../../base/describe.ts";
+import { messageOf } from "../../base/texts/describe.ts";
 import { PROOF_GOOD_MS, PROVE_EVERY_MS } from "../../base/limits.ts";
 import type { Bus, BusSubscription } from "../../control-plane/bus.ts";
 import { FencedError } from "../../control-plane/control-plane-errors.ts";

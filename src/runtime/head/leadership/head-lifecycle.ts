@@ -11,7 +11,7 @@ import type { Transport } from "../../os/network/transport.ts";
 import { acceptPeer } from "../../rpc/handshake.ts";
 import { notLeader } from "../../rpc/refusals.ts";
 import type { WireError } from "../../wire/wire-error.ts";
-import type { HeartbeatReply } from "../../wire/cluster-messages.ts";
+import type { HeartbeatReply } from "../../wire/cluster/cluster-messages.ts";
 import type { HeadHistory } from "../head-history.ts";
 import { HeadElection } from "./head-election.ts";
 import { HeadPeers } from "./head-peers.ts";

@@ -4,7 +4,7 @@
  * The known servers stay in the list while nobody answers: nodes then need the addresses, to find out whether all are away. Made by
  * `head-lifecycle.ts` for heads that can be taken over from.
  */
-import type { StoreServer } from "../../wire/cluster-messages.ts";
+import type { StoreServer } from "../../wire/cluster/cluster-messages.ts";
 
 /** All of them; undefined where one is neither found nor known from before. */
 type FindStoreServers = (known: readonly StoreServer[]) => Promise<readonly StoreServer[] | undefined>;

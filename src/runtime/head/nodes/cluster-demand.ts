@@ -5,7 +5,7 @@
  * them. Made from the head's state at that moment. Pure; called by the head's server.
  */
 import { amountsOf } from "../../base/resources.ts";
-import type { ClusterDemandHeader } from "../../wire/cluster-messages.ts";
+import type { ClusterDemandHeader } from "../../wire/cluster/cluster-messages.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { NodeState } from "../placement/cluster-view.ts";
 import type { GroupRecord } from "../placement/placement-group-table.ts";

@@ -4,7 +4,7 @@
  * Made from the head's state at that moment. `shoal status` asks through its machine's node.
  */
 import { amountsOf } from "../../base/resources.ts";
-import type { ClusterStatusHeader, NodeInfoHeader, NodeStatusHeader, WaitingHeader } from "../../wire/cluster-messages.ts";
+import type { ClusterStatusHeader, NodeInfoHeader, NodeStatusHeader, WaitingHeader } from "../../wire/cluster/cluster-messages.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { NodeState } from "../placement/cluster-view.ts";
 import type { WaitingDemand } from "../placement/placement-waiters.ts";

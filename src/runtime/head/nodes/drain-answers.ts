@@ -5,7 +5,7 @@
  * server, which passes on reports and deaths of nodes. Invariant: each answer is given once.
  */
 import type { NodeId } from "../../base/ids.ts";
-import { SetMap } from "../../base/set-map.ts";
+import { SetMap } from "../../base/collections/set-map.ts";
 
 const KNOWS_WITHIN_MS = 2_000;
 

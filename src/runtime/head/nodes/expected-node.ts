@@ -8,7 +8,7 @@
  */
 import { type NodeView, resourceVector } from "../../base/resources.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
-import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
+import type { NodeInfoHeader } from "../../wire/cluster/cluster-messages.ts";
 
 type Told = Pick<NodeServices, "hold" | "release" | "endActor">;
 

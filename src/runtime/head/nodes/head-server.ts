@@ -5,7 +5,7 @@
  * (`head.ts`). Questions about the whole cluster, such as its nodes and resources, are answered here. When a node is found dead
  * (`node-watch.ts`), all are told, and its place in the head's tables ends.
  */
-import { asError } from "../../base/describe.ts";
+import { asError } from "../../base/texts/describe.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "../../base/limits.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
@@ -28,11 +28,11 @@ import type {
   NodeInfoHeader,
   NodeReportHeader,
   RoutedHeader,
-} from "../../wire/cluster-messages.ts";
+} from "../../wire/cluster/cluster-messages.ts";
 import { type Frame, wholeFrame } from "../../wire/frame.ts";
 import { encodeHeader, headerOf } from "../../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../../wire/messages.ts";
-import type { PlaceReportHeader } from "../../wire/why-messages.ts";
+import type { PlaceReportHeader } from "../../wire/calls/why-messages.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { Head } from "../head.ts";
 import type { HeadSecurity } from "../joining/head-security.ts";
@@ -49,9 +49,9 @@ import { NodeWatch } from "./node-watch.ts";
 import { RemoteNode } from "./remote-node.ts";
 import { type Stall, stallText, StallWatch } from "./stall-watch.ts";
 import { WireError } from "../../wire/wire-error.ts";
-import { handle, type Handlers, makeCall } from "../../wire/message-table.ts";
-import { MESSAGES_OF_NEW_NODE, type MessagesOfNewNode, type MessagesOfNode } from "../../wire/messages-of-nodes.ts";
-import type { MessagesToCluster, MessagesToHead } from "../../wire/messages-to-head.ts";
+import { handle, type Handlers, makeCall } from "../../wire/tables/message-table.ts";
+import { MESSAGES_OF_NEW_NODE, type MessagesOfNewNode, type MessagesOfNode } from "../../wire/tables/messages-of-nodes.ts";
+import type { MessagesToCluster, MessagesToHead } from "../../wire/tables/messages-to-head.ts";
 
 /** Dead nodes are remembered for listings; the oldest are forgotten. */
 const DEAD_MAX = 1000;

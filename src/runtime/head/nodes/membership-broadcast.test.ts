@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { NodeId, ProcessId } from "../../base/ids.ts";
-import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
+import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster/cluster-messages.ts";
 import { MembershipBroadcast } from "./membership-broadcast.ts";
 
 const info = (nodeId: string, alive = true): NodeInfoHeader => ({

@@ -6,7 +6,7 @@
  * The end of a process is sent after everything said before it, and may arrive later. Owned by the head's server.
  */
 import type { ProcessId } from "../../base/ids.ts";
-import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
+import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster/cluster-messages.ts";
 
 /** A node, as the broadcast sees it. */
 interface BroadcastReceiver {

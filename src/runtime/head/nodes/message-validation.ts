@@ -3,15 +3,20 @@
  *
  * A node speaks for itself and its processes. It registers under its link's id, reports its own resources and workers, and passes on its
  * processes' questions. Everything else ends the connection (`runtime/rpc/protocol-violation.ts`) before any table is touched. Pure; called
- * by `head-server.ts` for every frame. The shapes are in `runtime/wire/messages-of-nodes.ts`.
+ * by `head-server.ts` for every frame. The shapes are in `runtime/wire/tables/messages-of-nodes.ts`.
  */
 import { type NodeId, nodeTagOf } from "../../base/ids.ts";
 import { checkedMessage, assertProtocol } from "../../rpc/protocol-violation.ts";
-import type { HeadEvents, RoutedHeader } from "../../wire/cluster-messages.ts";
+import type { HeadEvents, RoutedHeader } from "../../wire/cluster/cluster-messages.ts";
 import { processId } from "../../wire/header-shape.ts";
-import { faultOf, makeCall, type MessageOf } from "../../wire/message-table.ts";
-import { MESSAGES_OF_NEW_NODE, MESSAGES_OF_NODE, type MessagesOfNewNode, type MessagesOfNode } from "../../wire/messages-of-nodes.ts";
-import { MESSAGES_TO_HEAD } from "../../wire/messages-to-head.ts";
+import { faultOf, makeCall, type MessageOf } from "../../wire/tables/message-table.ts";
+import {
+  MESSAGES_OF_NEW_NODE,
+  MESSAGES_OF_NODE,
+  type MessagesOfNewNode,
+  type MessagesOfNode,
+} from "../../wire/tables/messages-of-nodes.ts";
+import { MESSAGES_TO_HEAD } from "../../wire/tables/messages-to-head.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
 /** The ids in an event that have to be of the node. */

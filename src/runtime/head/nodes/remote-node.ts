@@ -1,7 +1,7 @@
 /**
  * A node as the head's process sees it: carries the head's commands over the node's link.
  *
- * The other end is `runtime/node/membership/remote-head.ts`. Free resources are known from the node's last report. Processes of the node
+ * The other end is `runtime/node/membership/head/remote-head.ts`. Free resources are known from the node's last report. Processes of the node
  * are addressed by name. The head does not know whether they live; the node drops messages to a process that has ended.
  */
 import type { NodeId, ProcessId } from "../../base/ids.ts";
@@ -17,7 +17,7 @@ import type {
   NodeRegisterHeader,
   NodeReportHeader,
   RoutedHeader,
-} from "../../wire/cluster-messages.ts";
+} from "../../wire/cluster/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { wireErrorHeader } from "../../wire/wire-error.ts";
 

@@ -6,7 +6,7 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
-import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
+import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
 import { leaseKey, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { ActorRecord } from "../actors/actor-table.ts";

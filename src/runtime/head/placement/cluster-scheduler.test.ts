@@ -6,7 +6,7 @@ import { type NodeView, resourceVector } from "../../base/resources.ts";
 import { leaseKey, type LeasePlace, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import { chooseNode } from "../../../../test/oracles/node-choice.ts";
 import type { GroupPlace } from "./cluster-obstacles.ts";
-import type { LeaseAnswerHeader, PlacedLeases } from "../../wire/cluster-messages.ts";
+import type { LeaseAnswerHeader, PlacedLeases } from "../../wire/cluster/cluster-messages.ts";
 import { ClusterScheduler, type SchedulerEffect } from "./cluster-scheduler.ts";
 import type { LeaseAsk } from "./placement-waiters.ts";
 

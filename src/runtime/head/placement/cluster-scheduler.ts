@@ -14,7 +14,7 @@
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
 import { PROBE_AFTER_MS, PROBE_WAIT_MS, REMOTE_WAIT_MS } from "../../scheduling/limits.ts";
-import type { LeaseAnswerHeader, PlacedLeases } from "../../wire/cluster-messages.ts";
+import type { LeaseAnswerHeader, PlacedLeases } from "../../wire/cluster/cluster-messages.ts";
 import type { ActorRefusal } from "../../wire/messages.ts";
 import { bundlesFor, type GroupPlaces, noSuchNode, whyInfeasible } from "./cluster-obstacles.ts";
 import { ClusterView, type NodeReport, type NodeRow, type NodeState, type Shape } from "./cluster-view.ts";

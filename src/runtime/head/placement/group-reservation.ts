@@ -12,7 +12,7 @@ import type { NodeId } from "../../base/ids.ts";
 import { type ResourceVector } from "../../base/resources.ts";
 import type { BundleRequest, BundleStrategy } from "../../scheduling/bundle-placement.ts";
 import { REFUSED_WAIT_MAX_MS, REFUSED_WAIT_MIN_MS } from "../../scheduling/limits.ts";
-import type { DigestBundleHeader } from "../../wire/cluster-messages.ts";
+import type { DigestBundleHeader } from "../../wire/cluster/cluster-messages.ts";
 import { placeMissing } from "./bundle-candidates.ts";
 import type { ClusterView } from "./cluster-view.ts";
 

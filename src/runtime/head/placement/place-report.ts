@@ -10,7 +10,7 @@ import { meetsAnySelector, selectorsOf, selectorText, selectorsText } from "../.
 import { matchesLabels } from "../../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { GroupHeader } from "../../wire/messages.ts";
-import type { PlaceNodeHeader, PlaceReportHeader } from "../../wire/why-messages.ts";
+import type { PlaceNodeHeader, PlaceReportHeader } from "../../wire/calls/why-messages.ts";
 import type { NodeState } from "./cluster-view.ts";
 
 interface KnownNode {

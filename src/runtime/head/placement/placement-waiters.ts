@@ -6,8 +6,8 @@
  * sums by shape.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
-import { SetMap } from "../../base/set-map.ts";
-import type { LeaseAskHeader } from "../../wire/cluster-messages.ts";
+import { SetMap } from "../../base/collections/set-map.ts";
+import type { LeaseAskHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { Shape } from "./cluster-view.ts";
 
 export interface LeaseAsk extends Omit<LeaseAskHeader, "number"> {

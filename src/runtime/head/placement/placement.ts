@@ -5,7 +5,7 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
-import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
+import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { ActorRefusal } from "../../wire/messages.ts";
 import type { ActorRecord } from "../actors/actor-table.ts";
 import type { NodeState } from "./cluster-view.ts";

@@ -1,7 +1,7 @@
 /** Tests that a read returns the written value, in parts if it is long, and that a forgotten record is gone. */
 import { describe, expect, test } from "vitest";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
-import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import type { DefinitionHeader } from "../../wire/calls/definition-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { KeyValue } from "../key-values.ts";
 import { KEY_VALUES_BYTES_MAX } from "../limits.ts";

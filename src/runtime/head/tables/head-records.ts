@@ -6,14 +6,14 @@
  * one commit. Pure. Invariant: a read returns the written value, and a record that cannot be written is refused before anybody learns that
  * it exists.
  */
-import { copyBytes } from "../../base/bytes.ts";
+import { copyBytes } from "../../base/collections/bytes.ts";
 import type { ActorId, NodeId } from "../../base/ids.ts";
-import { nodeInfo, workerFacts } from "../../wire/cluster-messages.ts";
+import { nodeInfo, workerFacts } from "../../wire/cluster/cluster-messages.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
 import * as shapes from "../../wire/header-shape.ts";
-import type { HeadersOf, Shapes } from "../../wire/message-table.ts";
+import type { HeadersOf, Shapes } from "../../wire/tables/message-table.ts";
 import { DecodeError } from "../../wire/value/decode-error.ts";
-import { type DefinitionHeader, definition } from "../../wire/definition-messages.ts";
+import { type DefinitionHeader, definition } from "../../wire/calls/definition-messages.ts";
 import {
   actorEnding,
   actorOptions,

@@ -7,7 +7,7 @@
  * one transaction is under way at a time, so that a failed one and its successors keep their order. An event whose writes fit in a
  * transaction is never split. With nothing waiting, an event without writes runs at once.
  */
-import { asError } from "../../base/describe.ts";
+import { asError } from "../../base/texts/describe.ts";
 import { ControlPlaneUnavailableError } from "../../control-plane/control-plane-errors.ts";
 import { COMMIT_BYTES_MAX, COMMIT_WRITES_MAX } from "../limits.ts";
 import type { Stall } from "../nodes/stall-watch.ts";

@@ -4,7 +4,7 @@ import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import { leaseKey, type LeasePlace } from "../../scheduling/lease-spec.ts";
-import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
+import type { NodeInfoHeader } from "../../wire/cluster/cluster-messages.ts";
 import { type ActorCreateHeader, MESSAGE, type PayloadHeader } from "../../wire/messages.ts";
 import type { StoreEntry, StoreWrite } from "../../control-plane/control-store.ts";
 import { UNRECORDED_NODES_COME_WITHIN_MS } from "../limits.ts";

@@ -6,7 +6,7 @@
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
-import type { NodeDigestHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
+import type { NodeDigestHeader, NodeInfoHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { Extension } from "../../extension/extension.ts";
 import { Head } from "../head.ts";
 import type { HeadHistory } from "../head-history.ts";

@@ -5,7 +5,7 @@
  * from the event and its effects, so the tables know nothing of this. Invariant: between an event and the `takeWrites` after it nothing else is handled.
  */
 import type { ActorId, NodeTag, ObjectId } from "../../base/ids.ts";
-import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import type { DefinitionHeader } from "../../wire/calls/definition-messages.ts";
 import type { EnvironmentHeader } from "../../wire/messages.ts";
 import { type ActorEffect, type ActorEvent, type ActorRecord, ActorTable, type Alias } from "../actors/actor-table.ts";
 import { DefinitionTable, type StoredDefinition } from "../definition-table.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { simulateHeads } from "../../../../sim/head-world.ts";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
-import type { WorkerFactsHeader } from "../../wire/cluster-messages.ts";
+import type { WorkerFactsHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
 import { ActorTable } from "../actors/actor-table.ts";
 import { actorsOfDigests, type DigestActor, reconcile, type RecoveryStep, unplaced } from "./recovery.ts";

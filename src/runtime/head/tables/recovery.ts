@@ -7,7 +7,7 @@
  * actor can be placed again at once, and of two workers the one that reports second ends. Invariant: every step may be done twice.
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
-import type { DigestActorHeader, NodeDigestHeader, WorkerFactsHeader } from "../../wire/cluster-messages.ts";
+import type { DigestActorHeader, NodeDigestHeader, WorkerFactsHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { AcceleratorIds, GroupCreateHeader } from "../../wire/messages.ts";
 import { type ActorRecord, type ActorTable, newActor } from "../actors/actor-table.ts";
 import type { GroupRecord } from "../placement/placement-group-table.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { deflateRawSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { fileInArchive } from "../../os/files/archive-file.ts";
+import { fileInArchive } from "../../os/files/archives/archive-file.ts";
 import { installedNatsServer, installNatsServer, NatsInstallError } from "./nats-install.ts";
 import { NATS_PINS, type NatsPins } from "./nats-pins.ts";
 

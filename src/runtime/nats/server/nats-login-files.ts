@@ -7,7 +7,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { messageOf } from "../../base/describe.ts";
+import { messageOf } from "../../base/texts/describe.ts";
 import { ShoalError } from "../../base/errors.ts";
 
 /** Credentials of a NATS client. */

@@ -7,14 +7,14 @@
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { LogFollower } from "../../os/files/log-follower.ts";
+import { LogFollower } from "../../os/files/logs/log-follower.ts";
 import { LOG_BYTES_MAX, LOG_FILES_MAX } from "../../os/limits.ts";
 import { FREE_BYTES_MIN, NATS_GREETS_WITHIN_MS } from "./limits.ts";
 import { natsServerConfig, type NatsRoutes, type NatsServerAuthority } from "./nats-config.ts";
 import { isOutOfDisk, type NatsServerFailedError, natsServerFailure } from "./nats-failures.ts";
 import { NatsFolder } from "./nats-folder.ts";
 import { serverNameAt } from "./nats-greeting.ts";
-import { describeProgramExit, OwnedProgram } from "../../os/processes/owned-program.ts";
+import { describeProgramExit, OwnedProgram } from "../../os/processes/programs/owned-program.ts";
 import { writePrivateFile } from "../../os/files/private-files.ts";
 import { RestartBackoff } from "../../os/processes/restart-backoff.ts";
 

@@ -10,7 +10,7 @@ import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { messageOf } from "../../base/describe.ts";
+import { messageOf } from "../../base/texts/describe.ts";
 import { ShoalError } from "../../base/errors.ts";
 
 export interface NatsServerBinary {

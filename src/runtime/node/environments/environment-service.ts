@@ -4,7 +4,7 @@
  * Part of the daemon. The entry point brings `JobFolders`, which owns the folders of jobs. This file reports to it the used folders and ended jobs, and passes on
  * other nodes' questions.
  */
-import { messageOf } from "../../base/describe.ts";
+import { messageOf } from "../../base/texts/describe.ts";
 import type { JobId, NodeId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
@@ -17,9 +17,9 @@ import {
   EnvironmentTable,
   type LaunchSettings,
 } from "./environment-table.ts";
-import type { Refusal } from "../leases/lease-obstacles.ts";
-import type { Handlers } from "../../wire/message-table.ts";
-import type { MessagesBetweenDaemons } from "../../wire/messages-to-daemon.ts";
+import type { Refusal } from "../leases/demands/lease-obstacles.ts";
+import type { Handlers } from "../../wire/tables/message-table.ts";
+import type { MessagesBetweenDaemons } from "../../wire/tables/messages-to-daemon.ts";
 
 /** Handlers of the messages by which folders travel. */
 export type FolderHandlers = Handlers<

@@ -6,8 +6,8 @@
  * builds again, because the cause may have been a network.
  */
 import type { JobId, NodeId } from "../../base/ids.ts";
-import type { ForeignCode } from "../../closure/foreign-code.ts";
-import type { Refusal } from "../leases/lease-obstacles.ts";
+import type { ForeignCode } from "../../closure/modules/foreign-code.ts";
+import type { Refusal } from "../leases/demands/lease-obstacles.ts";
 import { FAILED_STARTS_MAX } from "../workers/limits.ts";
 
 /** How a worker of an environment is started. */

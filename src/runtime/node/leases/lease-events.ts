@@ -7,8 +7,8 @@
 import type { ActorId, NodeTag, ProcessId } from "../../base/ids.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { AcceleratorIds } from "../../wire/messages.ts";
-import type { BundleSpec, Preparation } from "./bundle-reservations.ts";
-import type { Obstacle, Refusal } from "./lease-obstacles.ts";
+import type { BundleSpec, Preparation } from "./resources/bundle-reservations.ts";
+import type { Obstacle, Refusal } from "./demands/lease-obstacles.ts";
 
 export type LeaseEvent =
   /** `elsewhere`: so many of the backlog are not for this node, because they are spread or go to their arguments. */

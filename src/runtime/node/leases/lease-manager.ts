@@ -15,17 +15,17 @@ import type { NodeView, ResourceVector } from "../../base/resources.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import { WAIT_BEFORE_REVOKE_MS } from "../../scheduling/limits.ts";
 import { ResourcePool, unitIds } from "../../scheduling/resource-pool.ts";
-import { BorrowedCpus } from "./borrowed-cpus.ts";
-import { BundleReservations } from "./bundle-reservations.ts";
-import { DemandTable } from "./demand-table.ts";
-import { collectingGroup, leasesToReclaim, leaseToRevoke } from "./lease-fairness.ts";
+import { BorrowedCpus } from "./resources/borrowed-cpus.ts";
+import { BundleReservations } from "./resources/bundle-reservations.ts";
+import { DemandTable } from "./demands/demand-table.ts";
+import { collectingGroup, leasesToReclaim, leaseToRevoke } from "./demands/lease-fairness.ts";
 import { EndedEnvironments } from "../environments/ended-environments.ts";
 import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
-import { explainLease } from "./lease-explanation.ts";
-import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./lease-holders.ts";
-import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
+import { explainLease } from "./reports/lease-explanation.ts";
+import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./resources/lease-holders.ts";
+import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./demands/lease-obstacles.ts";
 import { ACTORS_LOOKED_AT, OVERDRAW_AFTER_MS, PARKED_PER_CPU, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./limits.ts";
-import { type Overflow, overflowOf } from "./lease-overflow.ts";
+import { type Overflow, overflowOf } from "./spillback/lease-overflow.ts";
 import {
   type ActorHeld,
   type ActorReservation,
@@ -39,9 +39,9 @@ import {
   unmetShapes,
   whoWaits,
 } from "./lease-records.ts";
-import { ParkedActors } from "./parked-actors.ts";
+import { ParkedActors } from "./demands/parked-actors.ts";
 import { TaskWorkers } from "./task-workers.ts";
-import { reservationOf } from "../membership/remote-placement.ts";
+import { reservationOf } from "../membership/head/remote-placement.ts";
 
 type EventOf<Kind extends LeaseEvent["kind"]> = Extract<LeaseEvent, { kind: Kind }>;
 

@@ -6,7 +6,7 @@ import { resourceVector } from "../../base/resources.ts";
 import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
-import { obstacleText } from "./lease-obstacles.ts";
+import { obstacleText } from "./demands/lease-obstacles.ts";
 
 const driver = "driver" as ProcessId;
 

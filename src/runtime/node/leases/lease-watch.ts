@@ -8,7 +8,7 @@ import type { ActorId } from "../../base/ids.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { SURPLUS_IDLE_MS, WAITING_TICK_MS } from "./limits.ts";
-import { StarvationWatch } from "./starvation-watch.ts";
+import { StarvationWatch } from "./reports/starvation-watch.ts";
 
 interface LeaseWatchOptions {
   readonly leases: LeaseManager;

@@ -24,21 +24,26 @@ import type {
   NodeRegisterHeader,
   NodeReportHeader,
   RoutedHeader,
-} from "../../wire/cluster-messages.ts";
+} from "../../wire/cluster/cluster-messages.ts";
 import type { Frame } from "../../wire/frame.ts";
-import { handle, type Handlers } from "../../wire/message-table.ts";
-import { MESSAGES_OF_HEAD, MESSAGES_OF_NEIGHBOUR, type MessagesOfHead, type MessagesOfNeighbour } from "../../wire/messages-of-nodes.ts";
+import { handle, type Handlers } from "../../wire/tables/message-table.ts";
+import {
+  MESSAGES_OF_HEAD,
+  MESSAGES_OF_NEIGHBOUR,
+  type MessagesOfHead,
+  type MessagesOfNeighbour,
+} from "../../wire/tables/messages-of-nodes.ts";
 import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
-import { CertificateRenewal } from "./certificate-renewal.ts";
-import { FenceWatch, type Neighbour } from "./fence-watch.ts";
-import { HeadFinder } from "./head-finder.ts";
-import { Heartbeat } from "./heartbeat.ts";
+import { CertificateRenewal } from "./joining/certificate-renewal.ts";
+import { FenceWatch, type Neighbour } from "./fencing/fence-watch.ts";
+import { HeadFinder } from "./head/head-finder.ts";
+import { Heartbeat } from "./head/heartbeat.ts";
 import { ANSWERS_WITHIN_MS } from "./limits.ts";
 import { checkRouted } from "./message-validation.ts";
 import { NodeLinks } from "./node-links.ts";
 import type { NodeCluster } from "../daemon-options.ts";
-import { RemoteHead } from "./remote-head.ts";
-import type { FenceEffect } from "./self-fence.ts";
+import { RemoteHead } from "./head/remote-head.ts";
+import type { FenceEffect } from "./fencing/self-fence.ts";
 import { openTransferStream } from "../objects/transfer-streams.ts";
 import { WireError } from "../../wire/wire-error.ts";
 

@@ -7,11 +7,11 @@
 import { type NodeId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
-import type { NodeInfoHeader, RoutedHeader } from "../../wire/cluster-messages.ts";
+import type { NodeInfoHeader, RoutedHeader } from "../../wire/cluster/cluster-messages.ts";
 import { type LeaseGrantHeader, type LeaseNameHeader, MESSAGE } from "../../wire/messages.ts";
-import { handle, type Handlers, extractFrom, type HeaderExtractors } from "../../wire/message-table.ts";
-import type { MessagesBetweenDaemons, MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
-import type { MessagesToProcess } from "../../wire/messages-to-process.ts";
+import { handle, type Handlers, extractFrom, type HeaderExtractors } from "../../wire/tables/message-table.ts";
+import type { MessagesBetweenDaemons, MessagesOfProcess } from "../../wire/tables/messages-to-daemon.ts";
+import type { MessagesToProcess } from "../../wire/tables/messages-to-process.ts";
 import type { NodeDaemonOptions } from "../daemon-options.ts";
 import type { EnvironmentService } from "../environments/environment-service.ts";
 import type { NodeLeases } from "../leases/node-leases.ts";

@@ -4,7 +4,7 @@
  * The node leaves when nothing has run for a moment and no program is connected, or when the deadline has passed. It looks from time to time, because no single event
  * marks the end of all work. The daemon owns the drain; its entry point carries out the leaving.
  */
-import type { DrainReason, NodeDrainingHeader } from "../../wire/cluster-messages.ts";
+import type { DrainReason, NodeDrainingHeader } from "../../wire/cluster/cluster-messages.ts";
 
 const LOOK_EVERY_MS = 100;
 /** Between the end of one task and the begin of the next a node looks idle. */

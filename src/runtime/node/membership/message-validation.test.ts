@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
 import { ProtocolViolationError } from "../../rpc/protocol-violation.ts";
-import type { RoutedHeader } from "../../wire/cluster-messages.ts";
+import type { RoutedHeader } from "../../wire/cluster/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { checkRouted } from "./message-validation.ts";
 

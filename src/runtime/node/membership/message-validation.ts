@@ -7,17 +7,17 @@
  */
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
 import { assertProtocol } from "../../rpc/protocol-violation.ts";
-import type { RoutedHeader } from "../../wire/cluster-messages.ts";
+import type { RoutedHeader } from "../../wire/cluster/cluster-messages.ts";
 import { processId } from "../../wire/header-shape.ts";
-import { faultOf, nameOfMessage, extractFrom, type HeaderExtractors, type Shapes } from "../../wire/message-table.ts";
+import { faultOf, nameOfMessage, extractFrom, type HeaderExtractors, type Shapes } from "../../wire/tables/message-table.ts";
 import {
   MESSAGES_BETWEEN_DAEMONS,
   MESSAGES_OF_PROCESS,
   type MessagesBetweenDaemons,
   type MessagesOfProcess,
-} from "../../wire/messages-to-daemon.ts";
-import { MESSAGES_TO_HEAD } from "../../wire/messages-to-head.ts";
-import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../wire/messages-to-process.ts";
+} from "../../wire/tables/messages-to-daemon.ts";
+import { MESSAGES_TO_HEAD } from "../../wire/tables/messages-to-head.ts";
+import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../wire/tables/messages-to-process.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
 /** The head's name as a sender. */

@@ -3,7 +3,7 @@
  * (`runtime/head/tables/recovery.ts`).
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
-import type { DigestBundleHeader, NodeDigestHeader, WorkerFactsHeader } from "../../wire/cluster-messages.ts";
+import type { DigestBundleHeader, NodeDigestHeader, WorkerFactsHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { AcceleratorIds, EnvironmentHeader } from "../../wire/messages.ts";
 
 /** An actor that was given a worker. */

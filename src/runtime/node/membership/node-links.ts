@@ -8,7 +8,7 @@ import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base
 import type { Transport } from "../../os/network/transport.ts";
 import { NodeLink } from "../../rpc/node-link.ts";
 import type { PeerConnection } from "../../rpc/peer-connection.ts";
-import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
+import type { NodeInfoHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { Frame } from "../../wire/frame.ts";
 import type { LinkHelloHeader } from "../../wire/messages.ts";
 import { isWireError } from "../../wire/wire-error.ts";

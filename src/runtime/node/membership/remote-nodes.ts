@@ -10,7 +10,7 @@
  * where its worker is. This file passes such reports on in their order. Each link is ordered, so the rule of holds (`ref-ledger.ts`) also
  * stands between nodes. A session without other nodes (`init` without an address) asks this file for nothing.
  */
-import { timeoutAfterIo } from "../../base/timeout-after-io.ts";
+import { timeoutAfterIo } from "../../base/time/timeout-after-io.ts";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import { ConnectionClosedError } from "../../rpc/connection.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
@@ -24,13 +24,13 @@ import {
 } from "../../rpc/peer-connection.ts";
 import { REQUEST_TIMEOUT_MS } from "../../rpc/limits.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
-import type { RoutedHeader } from "../../wire/cluster-messages.ts";
-import { extractFrom, type HeaderExtractors } from "../../wire/message-table.ts";
+import type { RoutedHeader } from "../../wire/cluster/cluster-messages.ts";
+import { extractFrom, type HeaderExtractors } from "../../wire/tables/message-table.ts";
 import { MESSAGE } from "../../wire/messages.ts";
-import type { ReplyTo } from "../../wire/replies.ts";
+import type { ReplyTo } from "../../wire/tables/replies.ts";
 import type { NodeCluster } from "../daemon-options.ts";
 import { WireError, wireErrorHeader } from "../../wire/wire-error.ts";
-import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { MessagesOfProcess } from "../../wire/tables/messages-to-daemon.ts";
 
 interface RemoteNodesOptions {
   readonly cluster: Pick<NodeCluster, "linkTo" | "linked">;

@@ -3,10 +3,10 @@
  *
  * The key has both, because an object that was made again has another place, and a place holds one object after the other. A key from another node is checked.
  */
-import { isPlaceInStore } from "../../objects/arena-reader.ts";
-import type { ObjectLocation } from "../../objects/layout.ts";
+import { isPlaceInStore } from "../../objects/arenas/arena-reader.ts";
+import type { ObjectLocation } from "../../objects/arenas/layout.ts";
 import type { WireLocation } from "../../wire/messages.ts";
-import type { CopyKey } from "../../wire/transfer-messages.ts";
+import type { CopyKey } from "../../wire/objects/transfer-messages.ts";
 
 const OBJECT_ID = /^[0-9a-f]{8,64}$/;
 

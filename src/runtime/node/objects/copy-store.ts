@@ -5,12 +5,12 @@
  * here. The daemon's arenas are spilled like those of any process, once no copy in them is still arriving.
  */
 import type { ProcessId } from "../../base/ids.ts";
-import { ArenaWriter, arenaBytesFor } from "../../objects/arena-writer.ts";
-import { storeTagOf } from "../../objects/local-store.ts";
-import type { ObjectExtent } from "../../objects/object-extent.ts";
+import { ArenaWriter, arenaBytesFor } from "../../objects/arenas/arena-writer.ts";
+import { storeTagOf } from "../../objects/store/local-store.ts";
+import type { ObjectExtent } from "../../objects/arenas/object-extent.ts";
 import type { StoreFolders } from "../../objects/transfer/served-object.ts";
-import type { Handlers } from "../../wire/message-table.ts";
-import type { MessagesToProcess } from "../../wire/messages-to-process.ts";
+import type { Handlers } from "../../wire/tables/message-table.ts";
+import type { MessagesToProcess } from "../../wire/tables/messages-to-process.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { locationOf } from "./copy-key.ts";
 import type { StoreService } from "./store-service.ts";

@@ -8,8 +8,8 @@ import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../ba
 import type { Transport } from "../../os/network/transport.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
-import type { Handlers } from "../../wire/message-table.ts";
-import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { Handlers } from "../../wire/tables/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/tables/messages-to-daemon.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import type { NodeDaemonOptions } from "../daemon-options.ts";
 import type { RemoteNodes } from "../membership/remote-nodes.ts";

@@ -8,7 +8,7 @@
 import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { WireLocation } from "../../wire/messages.ts";
-import type { CopyKey, ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
+import type { CopyKey, ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/objects/transfer-messages.ts";
 import { isCopyKey } from "./copy-key.ts";
 
 export interface LocatingNode {

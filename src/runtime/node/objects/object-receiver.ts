@@ -4,17 +4,17 @@
  * Turns requests and received data into events of the plan, and the plan's effects into messages, space in the store, and answers. Handles events one after the
  * other, never inside an effect. Owns the incoming objects and their waiters. Complete objects are passed on: it keeps no copies.
  */
-import { asError } from "../../base/describe.ts";
+import { asError } from "../../base/texts/describe.ts";
 import { ObjectLostError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
-import type { ObjectExtent } from "../../objects/object-extent.ts";
+import type { ObjectExtent } from "../../objects/arenas/object-extent.ts";
 import { type Arrival, IncomingObject } from "../../objects/transfer/incoming-object.ts";
 import { type PullEffect, type PullEvent, type PullFailure, PullPlan } from "../../objects/transfer/pull-plan.ts";
 import type { Transport } from "../../os/network/transport.ts";
-import { readAs } from "../../wire/message-table.ts";
-import { MESSAGES_OF_SOURCE } from "../../wire/messages-of-nodes.ts";
+import { readAs } from "../../wire/tables/message-table.ts";
+import { MESSAGES_OF_SOURCE } from "../../wire/tables/messages-of-nodes.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
-import { type CopyKey, type TransferEndHeader } from "../../wire/transfer-messages.ts";
+import { type CopyKey, type TransferEndHeader } from "../../wire/objects/transfer-messages.ts";
 import { copyKeyOf } from "./copy-key.ts";
 import type { CopyStore } from "./copy-store.ts";
 import type { LocalCopy } from "./object-source.ts";

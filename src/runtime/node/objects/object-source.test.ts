@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { NodeTag, ObjectId } from "../../base/ids.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
-import type { CopyKey } from "../../wire/transfer-messages.ts";
+import type { CopyKey } from "../../wire/objects/transfer-messages.ts";
 import { ObjectSource } from "./object-source.ts";
 
 const LOCATION: WireLocation = ["000000000000000a000000000000-1", 4096, 100, "memory"];

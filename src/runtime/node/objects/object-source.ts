@@ -5,7 +5,7 @@
  * open file of each pull, and holds its pages until the pull ends, also by a broken connection. Each connection reads one chunk while it sends the previous one. A chunk
  * of an arriving copy waits for its bytes.
  */
-import { SetMap } from "../../base/set-map.ts";
+import { SetMap } from "../../base/collections/set-map.ts";
 import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import { CHUNK_BYTES } from "../../objects/limits.ts";
 import { CHUNK_HEAD_BYTES } from "../../objects/transfer/chunk-parser.ts";
@@ -14,10 +14,15 @@ import { openServed, type ServedObject, type StoreFolders } from "../../objects/
 import { TransferLink } from "../../objects/transfer/transfer-link.ts";
 import { checksumOf } from "../../os/digest.ts";
 import type { Transport } from "../../os/network/transport.ts";
-import { handle, type Handlers, readHeader } from "../../wire/message-table.ts";
-import { MESSAGES_OF_RECEIVER, type MessagesOfReceiver } from "../../wire/messages-of-nodes.ts";
+import { handle, type Handlers, readHeader } from "../../wire/tables/message-table.ts";
+import { MESSAGES_OF_RECEIVER, type MessagesOfReceiver } from "../../wire/tables/messages-of-nodes.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
-import { type CopyKey, type CopyStateHeader, type TransferOpenHeader, type TransferReadHeader } from "../../wire/transfer-messages.ts";
+import {
+  type CopyKey,
+  type CopyStateHeader,
+  type TransferOpenHeader,
+  type TransferReadHeader,
+} from "../../wire/objects/transfer-messages.ts";
 import { copyKeyOf, isCopyKey, locationOf } from "./copy-key.ts";
 import { placeOf } from "../../objects/wire-location.ts";
 

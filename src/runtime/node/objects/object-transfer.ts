@@ -6,7 +6,7 @@
  * (`orphaned-objects.ts`). The daemon calls it with messages, with transfer connections from other nodes, and with the ends of processes and nodes; it is
  * given `connect` and `tell`.
  */
-import { SetMap } from "../../base/set-map.ts";
+import { SetMap } from "../../base/collections/set-map.ts";
 import { ObjectLostError, ObjectStoreFullError, OutOfDiskError, ShoalError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
 import { PULLS_PART_OF_STORE } from "../../objects/limits.ts";
@@ -17,15 +17,15 @@ import type { Transport } from "../../os/network/transport.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
-import type { CopyKeepHeader, CopyKey, CopyStateHeader, ObjectFetchHeader } from "../../wire/transfer-messages.ts";
-import { handle, type Handlers } from "../../wire/message-table.ts";
+import type { CopyKeepHeader, CopyKey, CopyStateHeader, ObjectFetchHeader } from "../../wire/objects/transfer-messages.ts";
+import { handle, type Handlers } from "../../wire/tables/message-table.ts";
 import { copyKeyOf, isCopyKey } from "./copy-key.ts";
 import { CopyStore } from "./copy-store.ts";
 import { type FetchWaiter, ObjectReceiver, type Wanted } from "./object-receiver.ts";
 import { type LocalCopy, ObjectSource } from "./object-source.ts";
 import type { StoreService } from "./store-service.ts";
 import { WireError, type WireErrorCode } from "../../wire/wire-error.ts";
-import type { MessagesBetweenDaemons, MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { MessagesBetweenDaemons, MessagesOfProcess } from "../../wire/tables/messages-to-daemon.ts";
 
 interface ObjectTransferOptions extends StoreFolders {
   /** The daemon. */

@@ -1,15 +1,15 @@
 /**
- * Spilling in the node daemon: the shell around the plan (runtime/objects/spill-plan.ts), which decides.
+ * Spilling in the node daemon: the shell around the plan (runtime/objects/spilling/spill-plan.ts), which decides.
  *
  * Turns effects into messages, timers and files, and their outcomes into events. Owns the counts of spilled and restored bytes. A failed write changes nothing: objects
  * stay in place, and writers put new objects on disk themselves until spilling works again.
  */
-import { messageOf } from "../../base/describe.ts";
+import { messageOf } from "../../base/texts/describe.ts";
 import type { ProcessId } from "../../base/ids.ts";
-import type { SpillDisk } from "../../objects/spill-disk.ts";
-import type { SpillPiece } from "../../objects/spill-files.ts";
-import { type SpillEffect, type SpillEvent, SpillPlan } from "../../objects/spill-plan.ts";
-import type { ArenaFile, FreedEffects, StoreLedger } from "../../objects/store-ledger.ts";
+import type { SpillDisk } from "../../objects/spilling/spill-disk.ts";
+import type { SpillPiece } from "../../objects/spilling/spill-files.ts";
+import { type SpillEffect, type SpillEvent, SpillPlan } from "../../objects/spilling/spill-plan.ts";
+import type { ArenaFile, FreedEffects, StoreLedger } from "../../objects/store/store-ledger.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
 interface SpillingOptions {

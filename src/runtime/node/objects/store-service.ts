@@ -5,16 +5,16 @@
  * store is, not at every message but often enough that none writes far beyond the quota.
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
-import type { ObjectLocation } from "../../objects/layout.ts";
+import type { ObjectLocation } from "../../objects/arenas/layout.ts";
 import { IDLE_COPIES_UP_TO, IDS_IN_MESSAGE_MAX } from "../../objects/limits.ts";
-import type { SpillDisk } from "../../objects/spill-disk.ts";
-import { storeTagOf } from "../../objects/local-store.ts";
-import { type ArenaFile, type FreedEffects, StoreLedger } from "../../objects/store-ledger.ts";
+import type { SpillDisk } from "../../objects/spilling/spill-disk.ts";
+import { storeTagOf } from "../../objects/store/local-store.ts";
+import { type ArenaFile, type FreedEffects, StoreLedger } from "../../objects/store/store-ledger.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
-import type { StoreReport } from "../../wire/store-messages.ts";
+import type { StoreReport } from "../../wire/objects/store-messages.ts";
 import { Spilling } from "./spilling.ts";
-import type { Handlers } from "../../wire/message-table.ts";
-import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { Handlers } from "../../wire/tables/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/tables/messages-to-daemon.ts";
 import { fromWire, placeOf, toWire } from "../../objects/wire-location.ts";
 
 interface StoreServiceOptions {

@@ -4,7 +4,7 @@
  * The first message opens a connection, and a while without requests closes it. Messages wait while a connection is being made. If that fails, or the connection
  * breaks, the fetching code is informed and asks again.
  */
-import { messageOf } from "../../base/describe.ts";
+import { messageOf } from "../../base/texts/describe.ts";
 import type { NodeTag } from "../../base/ids.ts";
 import { type ChunkHead } from "../../objects/transfer/chunk-parser.ts";
 import { TransferLink } from "../../objects/transfer/transfer-link.ts";

@@ -4,7 +4,7 @@
  * Both ends prove that they belong to the cluster, and the caller announces the kind `transfer`. `acceptPeer` at the other end checks both, and the caller's
  * certificate.
  */
-import { messageOf } from "../../base/describe.ts";
+import { messageOf } from "../../base/texts/describe.ts";
 import type { NodeId } from "../../base/ids.ts";
 import { connect } from "../../os/network/endpoint.ts";
 import type { Transport } from "../../os/network/transport.ts";

@@ -4,7 +4,7 @@
  * A driver answers each as soon as it can, which may be when a task has ended. Where it ends before, its readers elsewhere are told that it is gone; its own daemon is the only one to know
  * both. A pure table of `ref-service.ts`: a question stands from when it is passed on until its answer passes by.
  */
-import { SetMap } from "../../base/set-map.ts";
+import { SetMap } from "../../base/collections/set-map.ts";
 import type { ObjectId, ProcessId } from "../../base/ids.ts";
 
 interface Question {

@@ -5,7 +5,7 @@
  * instance of the class hold it, too, on any node. Without a holder the head forgets the definition, and its captured references are released here.
  */
 import type { ObjectId, ProcessId } from "../../base/ids.ts";
-import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import type { DefinitionHeader } from "../../wire/calls/definition-messages.ts";
 import type { RefCount } from "./ref-ledger.ts";
 
 interface DefinitionHoldsOptions {

@@ -5,7 +5,7 @@ import type { HeadPeer } from "../../rpc/head-service.ts";
 import { MESSAGE, type PayloadHeader, type WireLocation } from "../../wire/messages.ts";
 import { RefService } from "./ref-service.ts";
 import { RefValues } from "./ref-values.ts";
-import { handle } from "../../wire/message-table.ts";
+import { handle } from "../../wire/tables/message-table.ts";
 
 const daemon = "daemon" as ProcessId;
 const maker = "maker" as ProcessId;

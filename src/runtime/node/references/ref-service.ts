@@ -4,10 +4,10 @@
  * Turns processes' reports of holds into frees. Routes requests for a value, and the values, to and from the ref's owner, and answers for refs that the daemon owns.
  * `runtime/node/daemon.ts` passes messages and the ends of processes. The receiver of a value holds the refs inside it from the moment of sending.
  */
-import { copyBytes } from "../../base/bytes.ts";
+import { copyBytes } from "../../base/collections/bytes.ts";
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
-import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import type { DefinitionHeader } from "../../wire/calls/definition-messages.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { KNOWN_VALUE_BYTES_MAX } from "../../objects/limits.ts";
 import { AskedOwners } from "./asked-owners.ts";
@@ -16,8 +16,8 @@ import { KnownValues } from "./known-values.ts";
 import { RefLedger, type FreedRef, type RefCount } from "./ref-ledger.ts";
 import type { RefValue, RefValues } from "./ref-values.ts";
 import { type MessageLink, UnacknowledgedBorrows } from "./unacknowledged-borrows.ts";
-import type { Handlers } from "../../wire/message-table.ts";
-import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { Handlers } from "../../wire/tables/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/tables/messages-to-daemon.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
 
 interface RefServiceOptions {

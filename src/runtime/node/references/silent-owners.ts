@@ -5,7 +5,7 @@
  * one.
  */
 import type { ProcessId } from "../../base/ids.ts";
-import type { WhyHeader } from "../../wire/why-messages.ts";
+import type { WhyHeader } from "../../wire/calls/why-messages.ts";
 
 export class SilentOwners {
   readonly #sinceMs = new Map<ProcessId, number>();

@@ -7,7 +7,7 @@
  * negative number. Messages without holds have no entry.
  */
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
-import { Fifo } from "../../base/fifo.ts";
+import { Fifo } from "../../base/collections/fifo.ts";
 
 /** One direction of a link. */
 export interface MessageLink {

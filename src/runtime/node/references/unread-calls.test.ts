@@ -5,7 +5,7 @@ import type { HeadPeer } from "../../rpc/head-service.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { RefService } from "./ref-service.ts";
 import { RefValues } from "./ref-values.ts";
-import { handle } from "../../wire/message-table.ts";
+import { handle } from "../../wire/tables/message-table.ts";
 
 const HERE = "a".repeat(16);
 const AWAY = "b".repeat(16);

@@ -5,14 +5,14 @@
  * after everything that the worker wrote has been read. Leases learn of the end through their events. Everything else
  * that ends with a process is the daemon's task (`processGone`).
  */
-import { timeoutAfterIo } from "../../base/timeout-after-io.ts";
+import { timeoutAfterIo } from "../../base/time/timeout-after-io.ts";
 import type { ProcessId } from "../../base/ids.ts";
 import type { UnreadFrames } from "../../base/outbox.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
-import type { Handlers } from "../../wire/message-table.ts";
-import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { Handlers } from "../../wire/tables/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/tables/messages-to-daemon.ts";
 import { type CancelRunningHeader, type LogHeader, MESSAGE, type WorkerExitedHeader } from "../../wire/messages.ts";
 import type { NodeDaemonOptions } from "../daemon-options.ts";
 import { type EnvironmentDescription, environmentRefusal } from "../environments/environment-table.ts";

@@ -7,10 +7,10 @@
  * in the other. Both are removed with the process.
  */
 import type { JobId, NodeId, ProcessId } from "../../base/ids.ts";
-import type { ForeignCode } from "../../closure/foreign-code.ts";
+import type { ForeignCode } from "../../closure/modules/foreign-code.ts";
 import { usableMemoryBytes, workerHeapFlags } from "../../os/machine/machine.ts";
-import { OutboxFile } from "../../os/processes/outbox.ts";
-import { DaemonInterruptSlot } from "../../os/processes/interrupt-slot.ts";
+import { OutboxFile } from "../../os/processes/memory/outbox.ts";
+import { DaemonInterruptSlot } from "../../os/processes/memory/interrupt-slot.ts";
 import type { TlsIdentity } from "../../os/network/tls-identity.ts";
 import { Child } from "../../os/processes/worker-process.ts";
 import type { EnvironmentDescription, LaunchSettings } from "../environments/environment-table.ts";

@@ -6,8 +6,8 @@
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { UnreadFrames } from "../../base/outbox.ts";
-import { SIGNAL } from "../../base/signal-line.ts";
-import type { MarkedCall, SharingCall } from "../../os/processes/interrupt-slot.ts";
+import { SIGNAL } from "../../base/texts/signal-line.ts";
+import type { MarkedCall, SharingCall } from "../../os/processes/memory/interrupt-slot.ts";
 import { describeSystemFailure } from "../../os/machine/open-files.ts";
 import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import type { LaunchSettings } from "../environments/environment-table.ts";

@@ -7,7 +7,7 @@
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { WireLocation } from "../../wire/messages.ts";
-import type { CopyKey } from "../../wire/transfer-messages.ts";
+import type { CopyKey } from "../../wire/objects/transfer-messages.ts";
 import { placeOf } from "../wire-location.ts";
 
 export interface Copy {

@@ -5,9 +5,9 @@
  * or with a wrong checksum is damage. Written chunks are reported in order. The extent is abandoned only after the writes under way. The receiver's shell
  * calls this file.
  */
-import { asError } from "../../base/describe.ts";
+import { asError } from "../../base/texts/describe.ts";
 import { checksumOf } from "../../os/digest.ts";
-import type { ObjectExtent } from "../object-extent.ts";
+import type { ObjectExtent } from "../arenas/object-extent.ts";
 import type { ChunkHead } from "./chunk-parser.ts";
 
 export type Arrival = { kind: "stored"; sizeBytes: number } | { kind: "damaged" } | { kind: "full"; error: Error };

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
-import type { CopyKey } from "../../wire/transfer-messages.ts";
+import type { CopyKey } from "../../wire/objects/transfer-messages.ts";
 import { type CopyReport, type OrphanEffect, OrphanedObjects } from "./orphaned-objects.ts";
 
 const self = "self" as NodeTag;

@@ -6,9 +6,9 @@
  * other copies as a cache, and directs receivers to sources as a home does. When the keeper dies or loses its copy, another copy is kept.
  * When the owner frees the object or ends, all copies are freed. A row lives as long as there is a complete copy.
  */
-import { SetMap } from "../../base/set-map.ts";
+import { SetMap } from "../../base/collections/set-map.ts";
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
-import type { CopyKey } from "../../wire/transfer-messages.ts";
+import type { CopyKey } from "../../wire/objects/transfer-messages.ts";
 import { CopyDirectory } from "./copy-directory.ts";
 import { placeOf } from "../wire-location.ts";
 

@@ -1,7 +1,7 @@
 /** The plan of a node's fetches: order, memory, windows, and progress after sources that stall, leave or lie. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { NodeTag } from "../../base/ids.ts";
-import { FETCH_FOR } from "../../wire/transfer-messages.ts";
+import { FETCH_FOR } from "../../wire/objects/transfer-messages.ts";
 import { type PullEffect, type PullEvent, PullPlan } from "./pull-plan.ts";
 
 const home = "home" as NodeTag;

@@ -8,7 +8,7 @@
  * dead, the owner's node takes its place. Invariant: the chunks of a pull arrive in order, so the received part is a prefix.
  */
 import type { NodeTag } from "../../base/ids.ts";
-import { FETCH_FOR } from "../../wire/transfer-messages.ts";
+import { FETCH_FOR } from "../../wire/objects/transfer-messages.ts";
 import { CHUNK_BYTES } from "../limits.ts";
 
 export type PullEvent =

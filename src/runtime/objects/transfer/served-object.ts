@@ -5,11 +5,11 @@
  * must stay within the store's folders and its range within the file. An open file stays readable even when its name goes. The caller prevents new writes to
  * its pages (`StoreService.hold`).
  */
-import { readAt } from "../../os/files/positioned-io.ts";
-import { type StoreFile, storeFiles } from "../../os/files/store-file.ts";
-import { isPlaceInStore } from "../arena-reader.ts";
-import type { ObjectLocation } from "../layout.ts";
-import { SpillIndices } from "../spill-indices.ts";
+import { readAt } from "../../os/files/store/positioned-io.ts";
+import { type StoreFile, storeFiles } from "../../os/files/store/store-file.ts";
+import { isPlaceInStore } from "../arenas/arena-reader.ts";
+import type { ObjectLocation } from "../arenas/layout.ts";
+import { SpillIndices } from "../spilling/spill-indices.ts";
 
 export interface StoreFolders {
   memoryDirectory: string;

@@ -4,7 +4,7 @@
  * Takes over an authenticated transport. Decides when a chunk's memory may be used again: bytes leave the transport in order, so its count of pending bytes
  * shows which chunks are sent. Malformed input ends the link, never the process. Any number of pulls share a link; the opener numbers each pull.
  */
-import { messageOf } from "../../base/describe.ts";
+import { messageOf } from "../../base/texts/describe.ts";
 import type { Transport } from "../../os/network/transport.ts";
 import { type Frame, FrameError, FrameWriter } from "../../wire/frame.ts";
 import { encodeHeader } from "../../wire/header.ts";

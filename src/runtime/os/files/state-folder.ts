@@ -4,7 +4,7 @@
  */
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { folderError } from "./folder-error.ts";
+import { folderError } from "./folders/folder-error.ts";
 import { homeFolder } from "../user.ts";
 
 export function stateFolder(environment: Readonly<Record<string, string | undefined>>): string {

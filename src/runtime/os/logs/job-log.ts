@@ -7,7 +7,7 @@
 import { rmSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { asError } from "../../base/describe.ts";
+import { asError } from "../../base/texts/describe.ts";
 import { describeSystemFailure } from "../machine/open-files.ts";
 import { JOB_TAIL_BYTES, JOB_TAIL_LINES, OUTPUT_FILE_BYTES_MAX, OUTPUT_FILES_MAX } from "./limits.ts";
 

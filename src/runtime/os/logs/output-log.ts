@@ -6,7 +6,7 @@
  * is room again.
  */
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
-import { asError } from "../../base/describe.ts";
+import { asError } from "../../base/texts/describe.ts";
 import { describeSystemFailure } from "../machine/open-files.ts";
 import { INDEX_SUFFIX, indexLine, indexOf, type OutputSource } from "./log-index.ts";
 import {

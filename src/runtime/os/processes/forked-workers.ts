@@ -8,8 +8,8 @@
 import { rmSync } from "node:fs";
 import net from "node:net";
 import { MESSAGE_LENGTH_MAX } from "../limits.ts";
-import { endProcessGroup } from "./process-group.ts";
-import { afterRemainingOutput } from "./remaining-output.ts";
+import { endProcessGroup } from "./programs/process-group.ts";
+import { afterRemainingOutput } from "./programs/remaining-output.ts";
 import { Child, type ChildExit, type ChildOptions, onLines } from "./worker-process.ts";
 
 interface ForkedWorker {

@@ -5,7 +5,7 @@
  * would see an exit code and a stack.
  */
 import { ShoalError } from "../../base/errors.ts";
-import { folderError } from "../files/folder-error.ts";
+import { folderError } from "../files/folders/folder-error.ts";
 
 interface StartFailure {
   readonly code: string;

@@ -13,8 +13,8 @@ import { MESSAGE_LENGTH_MAX } from "../limits.ts";
 import { describeSystemFailure } from "../machine/open-files.ts";
 import { reapWithThread } from "../shared-memory.ts";
 import { childEnvironment } from "./child-environment.ts";
-import { endProcessGroup } from "./process-group.ts";
-import { afterRemainingOutput } from "./remaining-output.ts";
+import { endProcessGroup } from "./programs/process-group.ts";
+import { afterRemainingOutput } from "./programs/remaining-output.ts";
 
 const PARENT_FD = 3;
 

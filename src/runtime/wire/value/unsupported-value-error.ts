@@ -4,7 +4,7 @@
  * Thrown deep inside a value, where the way is not known; each container on the way out adds its step, and `encodeValue` then
  * completes the message. So a value that can be sent pays nothing for the path of one that cannot.
  */
-import { describeValue } from "../../base/describe.ts";
+import { describeValue } from "../../base/texts/describe.ts";
 import { PATH_STEPS_MAX } from "./limits.ts";
 
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;

@@ -35,6 +35,7 @@ import { natsOf, refuseUnsafeNats } from "./nats-options.ts";
 import { DASHBOARD_OPTIONS, dashboardOf } from "./dashboard-options.ts";
 import { HISTORY_OPTIONS, historyOf } from "./history-options.ts";
 import { misused, NODE_OPTIONS, nodeOptions, port } from "./node-options.ts";
+import { PREEMPTION_OPTIONS, preemptionOf } from "./preemption-options.ts";
 import { startedText } from "./started-text.ts";
 
 const DEFAULT_PORT = 6380;
@@ -74,6 +75,7 @@ export const HEAD_OPTIONS = {
   ...DASHBOARD_OPTIONS,
   ...NODE_OPTIONS,
   ...HISTORY_OPTIONS,
+  ...PREEMPTION_OPTIONS,
   block: { help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
   json: { help: "print the started processes as JSON" },
 } as const satisfies OptionSpecs;
@@ -114,8 +116,7 @@ export async function startCluster(options: Values, terminal: Terminal): Promise
     openFilesMax: openFilesMax(),
   };
   // Before anything is printed: a reader may end the process at once.
-  if (plan.isForeground)
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill("SIGTERM"));
+  if (plan.isForeground) for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill(signal));
   if (options.json) terminal.print(JSON.stringify(facts));
   else terminal.print(startedText(facts, { isForeground: plan.isForeground }));
   if (!plan.isForeground) return supervisor.release();
@@ -142,6 +143,7 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     throw misused("name", `is ${file.config.clusterName} in the cluster file`, name);
   const node = file === undefined ? nodeOptions(values) : headNodeOptions(nodeOptions(values), file.config.head);
   const id = randomHex(6);
+  const preemption = preemptionOf(values);
   if (address === undefined) {
     refuse(values, ["token", "token-file"], "is for --address; a head makes its own token");
     const headHost = host ?? DEFAULT_HOST;
@@ -156,7 +158,17 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     const head = { name, address: headAddress, directory, hasRivals: values.ha, nats, dashboard, autoscaler: file?.options };
     const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
     const logs = newLogFolder(environment, id);
-    return { id, logs, history: historyOf(values, logs), head, join: undefined, listenAddress, node, isForeground: values.block };
+    return {
+      id,
+      logs,
+      history: historyOf(values, logs),
+      head,
+      join: undefined,
+      listenAddress,
+      node,
+      isForeground: values.block,
+      preemption,
+    };
   }
   const ofHead = ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats", "autoscaling-config"] as const;
   refuse(values, [...ofHead, ...(Object.keys(DASHBOARD_OPTIONS) as (keyof typeof DASHBOARD_OPTIONS)[])], "is for --head");
@@ -168,7 +180,17 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
   const listenAddress = formatNetworkAddress({ host: host ?? (isHere ? DEFAULT_HOST : nearHost), port: 0 });
   const joins = { addresses, token };
   const logs = newLogFolder(environment, id);
-  return { id, logs, history: historyOf(values, logs), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
+  return {
+    id,
+    logs,
+    history: historyOf(values, logs),
+    head: undefined,
+    join: joins,
+    listenAddress,
+    node,
+    isForeground: values.block,
+    preemption,
+  };
 }
 
 function givenOf(values: Values, options: readonly (keyof Values)[]): (keyof Values)[] {

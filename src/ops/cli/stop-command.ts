@@ -97,7 +97,8 @@ function tellLeftover(terminal: Terminal, run: RunFile): void {
 /** @throws ShoalError when it does not end even by force */
 async function end(run: RunFile, { force, timeoutMs }: { force: boolean; timeoutMs: number }): Promise<"in order" | "killed"> {
   if (!force) {
-    signalProcess(run, "SIGTERM");
+    // SIGTERM is for service managers: a supervisor may have a grace for it.
+    signalProcess(run, "SIGINT");
     signalProcess(run, "SIGCONT");
     if (await hasEnded([run], timeoutMs)) return "in order";
   }

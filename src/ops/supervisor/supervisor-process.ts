@@ -14,6 +14,8 @@ import type { DashboardConfiguration, DashboardOptions, DashboardStart } from ".
 import type { AutoscalerConfiguration, AutoscalerOptions } from "../autoscaler/autoscaler-process.ts";
 import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
 import { Supervisor } from "./supervisor.ts";
+import { noticeSource } from "./preemption/notice-source.ts";
+import { drainNode, PreemptionWatch, timeToLeave } from "./preemption/preemption-watch.ts";
 import { httpTokenFileName } from "../connection/http-token-record.ts";
 import type { NatsProcessEvent } from "../../runtime/nats/server/nats-process.ts";
 import { parseNetworkAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
@@ -41,6 +43,15 @@ export interface SupervisorConfiguration {
   readonly node: NodeOptions;
   /** The parent stays, and everything ends with the parent. */
   readonly isForeground: boolean;
+  readonly preemption?: PreemptionOptions | undefined;
+}
+
+/** How this machine learns that it goes away. */
+interface PreemptionOptions {
+  /** The text of `--preemption-notice`. */
+  readonly notice: string | undefined;
+  /** SIGTERM means that the machine goes after this time. Undefined: everything ends at once. */
+  readonly terminationGraceMs: number | undefined;
 }
 
 export interface SupervisedHead {
@@ -87,6 +98,8 @@ export interface SupervisorStarted {
 
 interface LocalDashboard extends LocalProcess, DashboardStart {}
 
+/** Time between two looks whether a node that is drained has left. */
+const LOOKS_FOR_LEAVING_EVERY_MS = 100;
 /** The extension that runs submitted jobs. */
 const JOBS = fileUrlOf(ownModule("ops/jobs/jobs-extension"));
 
@@ -96,7 +109,7 @@ const { configuration, send } = await readParentLine<SupervisorConfiguration>(()
   if (!isStarted || configuration.isForeground) stop("the process that started it has ended");
 });
 process.title = "shoal supervisor";
-const { id, logs, history, head, join: joins, listenAddress, node: offer } = configuration;
+const { id, logs, history, head, join: joins, listenAddress, node: offer, preemption } = configuration;
 const log = new RotatingLog(join(logs, "supervisor.log"));
 const headLog = new RotatingLog(join(logs, "head.log"));
 const nodeLog = new RotatingLog(join(logs, "node.log"));
@@ -253,9 +266,11 @@ function accessOf(ownHead: LocalHead | undefined): { token?: string; joinToken?:
 }
 
 let isStopping = false;
+const stopping = new AbortController();
 stop = (reason) => {
   if (isStopping) return;
   isStopping = true;
+  stopping.abort();
   log.write(`Ends: ${reason}.`);
   void supervisor.stop().then(() => {
     leave();
@@ -264,7 +279,44 @@ stop = (reason) => {
     if (isStarted) process.exit(0);
   });
 };
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop(`it received ${signal}`));
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const nodeId = (): string | undefined => supervisor.node?.nodeId;
+const drain = (node: string, leftMs: number | undefined): Promise<void> => drainNode(heads, { nodeId: node, leftMs });
+let isTerminating = false;
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(signal, () => {
+    const graceMs = signal === "SIGTERM" && isStarted && !isTerminating ? preemption?.terminationGraceMs : undefined;
+    if (graceMs === undefined) stop(`it received ${signal}`);
+    else void terminate(graceMs);
+  });
+
+/** SIGTERM with a grace: the node is drained first. A second signal ends everything at once. */
+async function terminate(graceMs: number): Promise<void> {
+  isTerminating = true;
+  const leavesAtMs = performance.now() + (timeToLeave(graceMs) ?? 0);
+  log.write(`It received SIGTERM: the node has ${graceMs} ms to leave.`);
+  let drained: string | undefined;
+  while (!stopping.signal.aborted && nodeId() !== undefined && performance.now() < leavesAtMs) {
+    const wanted = nodeId() as string;
+    try {
+      if (drained !== wanted) await drain(wanted, Math.max(0, leavesAtMs - performance.now()));
+      drained = wanted;
+    } catch (error) {
+      log.write(`The node is not drained yet: ${messageOf(error)}`);
+    }
+    await sleep(LOOKS_FOR_LEAVING_EVERY_MS);
+  }
+  stop("it received SIGTERM");
+}
+
+async function watchForPreemption(text: string): Promise<void> {
+  const source = noticeSource(text);
+  const watch = new PreemptionWatch({ source, nodeId, drain, log: (line) => log.write(line), nowMs: () => performance.now() });
+  while (!stopping.signal.aborted) {
+    await watch.look(stopping.signal);
+    await sleep(source.everyMs);
+  }
+}
 
 function writeFile(): void {
   if (isStopping) return;
@@ -310,6 +362,7 @@ try {
   };
   log.write(`Runs: node ${started.nodeId} of the cluster at ${formatAddresses(heads)}.`);
   isStarted = true;
+  if (preemption?.notice !== undefined) void watchForPreemption(preemption.notice);
   send(JSON.stringify(started));
 } catch (error) {
   log.write(`Could not start: ${messageOf(error)}`);

@@ -71,6 +71,27 @@ describe("waiting shapes", () => {
     });
   });
 
+  test("work of a node that is drained gets room before the node goes, once", () => {
+    const drained = node("a", { CPU: 4 }, { type: "cpu", state: "draining", free: { CPU: 1 } });
+    const instances = [instance("a", "cpu", "DRAINING")];
+    const launchesWith = (changes: Partial<Snapshot>): unknown =>
+      plan(snapshot({ nodes: [drained], instances, ...changes }), config([CPU]), 0).launches;
+    expect(launchesWith({})).toEqual([{ type: "cpu", count: 1 }]);
+    expect(launchesWith({ instances: [...instances, instance("b", "cpu", "REQUESTED")] })).toEqual([]);
+    const other = node("b", { CPU: 4 }, { type: "cpu", free: { CPU: 3 }, idleMs: 100_000 });
+    expect(launchesWith({ nodes: [drained, other] })).toEqual([]);
+    // The replacement is idle until the work comes, and stays.
+    const both = snapshot({ nodes: [drained, other], instances: [...instances, instance("b", "cpu")] });
+    expect(plan(both, config([CPU]), 0).drains).toEqual([]);
+    expect(plan(snapshot({ ...both, nodes: [other] }), config([CPU]), 0).drains).toEqual(["b"]);
+    const idle = node("a", { CPU: 4 }, { type: "cpu", state: "draining" });
+    expect(launchesWith({ nodes: [idle] })).toEqual([]);
+    // The leaving node does not count for a floor.
+    expect(plan(snapshot({ nodes: [idle], instances }), config([type("cpu", { CPU: 4 }, { minWorkers: 1 })]), 0).launches).toEqual([
+      { type: "cpu", count: 1 },
+    ]);
+  });
+
   test("a node that is ended is no room", () => {
     const demand = snapshot({
       nodes: [node("a", { CPU: 4 }, { type: "cpu" })],

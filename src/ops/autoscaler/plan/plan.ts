@@ -2,7 +2,8 @@
  * Decides which nodes a cluster needs: launches, drains of idle nodes, and a verdict for each demand.
  *
  * A pure function of a snapshot, the cluster file and the time. Floors come first (`min_workers`), then `requestResources`, counted against
- * whole nodes, then waiting demand against free room: placement groups, and shapes from the largest on. Room is sought on nodes, then on
+ * whole nodes, then waiting demand against free room: placement groups, and shapes from the largest on. Last comes the work of nodes that are
+ * drained. Room is sought on nodes, then on
  * instances on the way, then on new nodes. A node goes when it was idle for its time, nothing of the demand was placed there, and no floor
  * needs it. Without a complete view nothing is decided.
  */
@@ -14,7 +15,7 @@ import { type Instance, INSTANCE_LABEL, isComing, TYPE_LABEL } from "../instance
 import { LAUNCHES_MIN } from "../limits.ts";
 import { launchesAllowed, NewNodes } from "./new-nodes.ts";
 import { placeGroup } from "./place-group.ts";
-import { type Room, Rooms } from "./rooms.ts";
+import { type Need, type Room, Rooms } from "./rooms.ts";
 import type { Plan, Snapshot, SnapshotNode, Verdict } from "./snapshot.ts";
 import { FITS, launchingText, obstacleText, wantedText } from "./verdict-text.ts";
 
@@ -34,6 +35,7 @@ export function plan(snapshot: Snapshot, config: ClusterConfig, nowMs: number): 
   for (const instance of coming) nodes.coming(instance);
   for (const [type, count] of requested.added) nodes.addOf(type, count);
   const verdicts = placeDemand(snapshot, rooms, nodes);
+  placeLeavingWork(snapshot, rooms, nodes);
   const inUse = usedNodes(rooms);
   const allowed = launchesAllowed(snapshot, config.upscalingSpeed, LAUNCHES_MIN);
   return {
@@ -108,12 +110,29 @@ function placeDemand(snapshot: Snapshot, rooms: Rooms, nodes: NewNodes): Verdict
   });
   const shapes = snapshot.waiting.map(([key, count]) => ({ key, count, spec: parseLeaseSpec(key) }));
   shapes.sort((a, b) => unitsOf(b.spec) - unitsOf(a.spec));
-  rooms.setLeast(shapes.map(({ spec }) => rooms.need(spec.resources.amounts)));
+  rooms.setLeast([...shapes.map(({ spec }) => rooms.need(spec.resources.amounts)), ...leavingWork(snapshot, rooms)]);
   for (const { key, count, spec } of shapes) {
     const text = placeShape(spec, count, { rooms, nodes, snapshot });
     verdicts.push({ key, what: wantedText({ resources: amountsOf(spec.resources.amounts), labels: spec.labels }), count, text });
   }
   return verdicts;
+}
+
+/** Work of nodes that are drained comes back as demand when they go, so room for it is made before. */
+function placeLeavingWork(snapshot: Snapshot, rooms: Rooms, nodes: NewNodes): void {
+  for (const need of leavingWork(snapshot, rooms)) {
+    const left = rooms.place(need, [undefined], 1, () => {});
+    if (left > 0) nodes.place(need, [undefined], left, () => {});
+  }
+}
+
+function leavingWork({ nodes }: Snapshot, rooms: Rooms): Need[] {
+  return nodes.flatMap(({ state, total, free }) => {
+    if (state !== "draining") return [];
+    const used = Object.entries(total).map(([name, amount]) => [name, amount - (free[name] ?? 0)] as const);
+    const { amounts } = resourceVector(Object.fromEntries(used.filter(([, amount]) => amount > 0)));
+    return amounts.size === 0 ? [] : [rooms.need(amounts)];
+  });
 }
 
 function placeShape(

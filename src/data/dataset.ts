@@ -50,7 +50,7 @@ import { columnsTransform, columnTransform, filterTransform, selectTransform } f
 import { type Download, Expression, type NamedExpression, type Star, type Unnest } from "./expressions/expression.ts";
 import type { SumOf, ValueIn, WithColumn, WithColumns, WithFields } from "./expressions/expression-types.ts";
 import { type AggregatesOf, type DatasetKind, Groups, type ResultOf } from "./groups.ts";
-import { type JoinedRow, type JoinOptions, readJoin } from "./join-options.ts";
+import { type JoinAsofOptions, type JoinedAsofRow, type JoinedRow, type JoinOptions, readJoin, readJoinAsof } from "./join-options.ts";
 import type { JoinType } from "./engine/join.ts";
 import { type MixOptions, readMix } from "./mix-options.ts";
 import { DataError } from "./errors.ts";
@@ -92,6 +92,7 @@ import { readWriteSql, writeBySql, type WriteSqlOptions } from "./sql/write-sql.
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics, type RunState } from "./statistics.ts";
+import { DESCRIBE, describedResult, type DescribeOptions, describePlan } from "./describe.ts";
 import { DatasetSummary, SUMMARY, type SummaryOptions, summaryPlan } from "./summary.ts";
 import {
   type ActorTransformOptions,
@@ -481,6 +482,33 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   }
 
   /**
+   * Joins each row of this dataset with one row of another: that with the last value at or before its own, the first at or after it, or the nearest. Without such
+   * a row, the other columns are null. Rows of either dataset without a value, or with NaN, have no partner. Neither dataset needs to be sorted.
+   *
+   * Rows come in no particular order, but in the same one each time. The rows of the other dataset that meet in one task have to fit into its memory: those of
+   * some values of `by`, or all of them without `by`.
+   *
+   * @throws TypeError, RangeError for no dataset and wrong options. When it runs: DataError for a missing column, for keys without a common type or a distance, and for
+   * a column of both sides where no suffix tells them apart
+   * @example
+   * const priced = trades.joinAsof(quotes, { on: "at", by: "ticker", tolerance: 1000 });
+   */
+  joinAsof<
+    S extends AnyRow,
+    const O extends keyof R & string,
+    const RO extends keyof S & string = O & keyof S & string,
+    const K extends keyof R & string = never,
+    const RK extends keyof S & string = K & keyof S & string,
+    const LS extends string = "",
+    const RS extends string = "",
+  >(other: Dataset<S>, options: JoinAsofOptions<O, RO, K, RK, LS, RS>): Dataset<JoinedAsofRow<R, S, O, RO, K, RK, LS, RS>> {
+    if (!(other instanceof Dataset)) throw new TypeError(`Cannot call joinAsof: it takes a Dataset: received ${describeValue(other)}`);
+    const { partitions, ...join } = readJoinAsof(options);
+    const inputs = [this.#plan, (other as Dataset).#plan] as const;
+    return this.#derived({ kind: "combine", name: join.name, inputs, combine: join, partitions });
+  }
+
+  /**
    * The aggregates of all rows, as one row.
    *
    * @typeParam S - the rows, never given: with `R` in the result, a dataset of more columns would be none of fewer to the compiler
@@ -697,12 +725,36 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
   async summary(options: SummaryOptions<R> = {}): Promise<DatasetSummary<R>> {
     const { signal, ...given } = options;
     const read = readOptions(given as SummaryOptions, { of: "summary", options: SUMMARY });
-    if (isReadOnce(this.#plan))
-      throw new DataError("Cannot summarize: an iterable can be read once, and the types of columns are needed before", {
-        hint: "keep its rows first: (await dataset.materialize()).summary()",
-      });
-    const plan = summaryPlan(await this.#typedFields({ signal }), read);
+    const plan = summaryPlan(await this.#fieldsToSummarize({ signal }), read);
     return new DatasetSummary<R>(plan, await this.aggregate(plan.aggregates, { signal }));
+  }
+
+  /**
+   * Computes the statistics of pandas' and Polars' `describe`, exactly: the counts of values and nulls, and as the types have them the mean, the deviation of the
+   * sample, the extremes and quantiles. The values of columns of numbers have to fit into the memory of a task; `summary` has approximate medians of any number of
+   * rows.
+   *
+   * @throws TypeError, RangeError for wrong options; DataError for an unknown column, for a dataset without columns, and for an iterable, which can be read only once
+   * @example
+   * console.log(await rides.describe());
+   * const { mean, "50%": median } = (await rides.describe({ columns: ["km"] })).column("km");
+   */
+  async describe(options: DescribeOptions<R> = {}): Promise<DatasetSummary<R>> {
+    const { signal, ...given } = options;
+    const read = readOptions(given as DescribeOptions, {
+      of: "describe",
+      otherNames: { percentiles: "it is quantiles", include: "it is columns" },
+      options: DESCRIBE,
+    });
+    const plan = describePlan(await this.#fieldsToSummarize({ signal }), read);
+    return new DatasetSummary<R>(plan, describedResult(plan, await this.aggregate(plan.aggregates, { signal })));
+  }
+
+  #fieldsToSummarize(options: ConsumeOptions): Promise<readonly Field[]> {
+    if (!isReadOnce(this.#plan)) return this.#typedFields(options);
+    throw new DataError("Cannot summarize: an iterable can be read once, and the types of columns are needed before", {
+      hint: "keep its rows first: (await dataset.materialize()).summary()",
+    });
   }
 
   /**

@@ -1,13 +1,15 @@
 /**
- * The exchanges behind `sort`, `randomShuffle`, `dropDuplicates`, `groupBy(...).aggregate` and `mapGroups`: how their rows come together, and what becomes of them there.
+ * The exchanges behind `sort`, `randomShuffle`, `dropDuplicates`, and the methods of groups: how their rows come together, and what becomes of them there.
  *
  * Options and arguments are checked here, where the user wrote them.
  * `Dataset` and `Groups` put the step behind a plan.
  */
-import { count, custom, oneOf, readOptions } from "../core/internal.ts";
+import { count, custom, describeValue, isPlainObject, number, oneOf, readOptions } from "../core/internal.ts";
 import { type Aggregate, checkAggregates } from "./aggregates/aggregate.ts";
 import { nameOf, requireFunction, requireNames, seedOf } from "./arguments.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
+import { pivotName, pivotPlace, type PivotValue } from "./engine/pivot-rows.ts";
+import { PIVOT_COLUMNS_MAX } from "./limits.ts";
 import type { ExchangePlan } from "./plan/logical-plan.ts";
 
 /** An exchange without its input. */
@@ -129,6 +131,110 @@ export function distinctStep(keys: string | readonly string[] | undefined, optio
 export function groupRowsStep(keys: readonly string[]): ExchangeStep {
   const name = `groupBy(${keys.join(", ")})`;
   return { name, partitioning: { kind: "hash", keys, use: "group by" }, after: { kind: "groupRows", name, keys } };
+}
+
+/** The options of `pivot`. */
+export interface PivotOptions<V extends PivotValue = PivotValue, A = Aggregate | Readonly<Record<string, Aggregate>>> {
+  /** The values that become columns, in this order. Rows with other values give none. At most 10,000. */
+  columns: readonly V[];
+  /** The aggregate of the rows of a group and a value, or several by names: the columns are named `name_value` then. */
+  aggregate: A;
+}
+
+/**
+ * The step that gives a row for each group, with a column for each value of another column.
+ *
+ * @throws TypeError, RangeError for wrong arguments
+ */
+export function pivotStep(keys: readonly string[], on: unknown, options: PivotOptions): ExchangeStep {
+  if (typeof on !== "string")
+    throw new TypeError(`Cannot call pivot: it takes the name of the column that becomes columns: received ${describeValue(on)}`);
+  if (keys.includes(on))
+    throw new TypeError(`Cannot call pivot: the column that becomes columns is none of groupBy: received ${describeValue(on)}`);
+  const { columns, aggregate } = readOptions(options, { of: "pivot", otherNames: PIVOT_OTHER_NAMES, options: PIVOT });
+  if (columns === undefined || aggregate === undefined)
+    throw new TypeError(`Cannot call pivot: it takes the options columns and aggregate: received ${describeValue(options)}`);
+  const hasNames = !("kind" in aggregate && typeof aggregate.kind === "string");
+  const aggregates = hasNames ? (aggregate as Readonly<Record<string, Aggregate>>) : { value: aggregate as Aggregate };
+  checkAggregates(aggregates, [...keys, on]);
+  const named = Object.entries(aggregates);
+  const names = [...keys, ...named.flatMap(([own]) => columns.map((value) => pivotName(own, value, hasNames)))];
+  const twice = names.find((own, i) => names.indexOf(own) !== i);
+  if (twice !== undefined) throw new RangeError(`Cannot call pivot: two columns would have one name: received ${JSON.stringify(twice)}`);
+  const name = `groupBy(${keys.join(", ")}).pivot(${on})`;
+  return {
+    name,
+    before: { kind: "partialAggregate", name: "partialAggregate", keys: [...keys, on], aggregates: named },
+    partitioning: { kind: "hash", keys, use: "group by" },
+    after: { kind: "pivotAggregates", name, keys, on, values: columns, aggregates: named, hasNames },
+  };
+}
+
+const PIVOT = {
+  columns: custom<readonly PivotValue[] | undefined>(
+    `an array of texts, numbers, booleans or null is needed, of 1 to ${PIVOT_COLUMNS_MAX} different ones`,
+    undefined,
+    (value) => {
+      if (!Array.isArray(value) || !value.every(isPivotValue)) return "wrong type";
+      const isFit = value.length > 0 && value.length <= PIVOT_COLUMNS_MAX && new Set(value.map(pivotPlace)).size === value.length;
+      return isFit ? "ok" : "out of range";
+    },
+  ),
+  aggregate: custom<Aggregate | Readonly<Record<string, Aggregate>> | undefined>(
+    "an aggregate such as data.sum(column) is needed, or an object of several",
+    undefined,
+    (value) => (isPlainObject(value) ? "ok" : "wrong type"),
+  ),
+};
+
+/** Names of these options in pandas and Polars, each with a hint. */
+const PIVOT_OTHER_NAMES = {
+  values: "it is aggregate, such as data.sum(column)",
+  aggfunc: "it is aggregate, such as data.sum(column)",
+  aggregateFunction: "it is aggregate, such as data.sum(column)",
+  aggregate_function: "it is aggregate, such as data.sum(column)",
+  index: "it is the argument of groupBy",
+  on_columns: "it is columns",
+};
+
+function isPivotValue(value: unknown): boolean {
+  return (
+    value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
+  );
+}
+
+/** The options of `sample` of groups. */
+export interface GroupSampleOptions {
+  /** The number of rows for each group; a smaller group gives all its rows. */
+  rows?: number | undefined;
+  /** In place of `rows`: the part of each group, from 0 to 1, rounded to whole rows. */
+  fraction?: number | undefined;
+  /** The same seed gives the same rows. Default: at random. */
+  seed?: number | undefined;
+}
+
+const GROUP_SAMPLE = {
+  rows: count({ min: 1 }, undefined),
+  fraction: number("a number from 0 to 1 is needed", undefined, (value) => value >= 0 && value <= 1),
+};
+
+/** @throws TypeError, RangeError for wrong options, and unless there is one of `rows` and `fraction` */
+export function groupSampleStep(keys: readonly string[], { seed: givenSeed, ...given }: GroupSampleOptions): ExchangeStep {
+  const { rows, fraction } = readOptions(given, {
+    of: "sample",
+    otherNames: { n: "it is rows", frac: "it is fraction", random_state: "it is seed" },
+    options: GROUP_SAMPLE,
+  });
+  if ((rows === undefined) === (fraction === undefined))
+    throw new TypeError(`Cannot call sample: it takes one of the options rows and fraction: received ${describeValue(given)}`);
+  const seed = seedOf("sample", { seed: givenSeed });
+  const name = `groupBy(${keys.join(", ")}).sample(${rows ?? fraction})`;
+  return {
+    name,
+    before: { kind: "numbered", name, step: { kind: "drawInBlock", name, keys, rows, fraction, seed } },
+    partitioning: { kind: "hash", keys, use: "group by" },
+    after: { kind: "sampleGroups", name, keys, rows, fraction },
+  };
 }
 
 /** The options of `groupBy`. */

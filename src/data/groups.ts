@@ -7,7 +7,17 @@
 import { type Aggregate, count, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
 import type { BatchIn } from "./consume.ts";
-import { aggregateStep, type ExchangeStep, groupRowsStep, mapGroupsStep } from "./exchange-steps.ts";
+import type { PivotValue } from "./engine/pivot-rows.ts";
+import {
+  aggregateStep,
+  type ExchangeStep,
+  groupRowsStep,
+  type GroupSampleOptions,
+  groupSampleStep,
+  mapGroupsStep,
+  type PivotOptions,
+  pivotStep,
+} from "./exchange-steps.ts";
 import type { Transform } from "./engine/transform.ts";
 import { columnTransform } from "./expressions/column-transforms.ts";
 import { Download, type Expression } from "./expressions/expression.ts";
@@ -33,6 +43,12 @@ export type ResultOf<R, A> = { -readonly [K in keyof A]: A[K] extends Aggregate<
 export type AggregatesOf<R> = Readonly<Record<string, Aggregate<unknown, keyof R & string>>>;
 
 type KeysOf<R, K extends keyof R> = { [P in K]: R[P] };
+
+/** The columns of a pivot: one for each value, or for each aggregate and value. */
+type PivotColumns<R, V extends PivotValue, A> =
+  A extends Aggregate<infer T>
+    ? { [P in V as `${P}`]: ValueIn<R, T> | null }
+    : { [P in `${keyof A & string}_${V}`]: P extends `${infer N extends keyof A & string}_${V}` ? ResultOf<R, A>[N] | null : never };
 
 /** Groups of rows with equal keys. Each method gives a dataset of the results. */
 export class Groups<R extends AnyRow, K extends keyof R & string, D extends DatasetKind> {
@@ -110,6 +126,34 @@ export class Groups<R extends AnyRow, K extends keyof R & string, D extends Data
     options: { batchFormat?: F | undefined } = {},
   ): DatasetOf<D, RowOfResult<O> & AnyRow> {
     return this.#exchange(mapGroupsStep(this.#keys, fn, options));
+  }
+
+  /**
+   * Gives a row for each group: its keys, and a column for each of some values of another column. The column has the aggregate of the group's rows with that
+   * value; null where there is no such row. Memory follows the results.
+   *
+   * @param on - the column whose values become columns: of texts, numbers or booleans
+   * @throws TypeError, RangeError for wrong arguments. When it runs: DataError for a column of another type
+   * @example
+   * const months = await sales.unique("month");
+   * const wide = sales.groupBy("city").pivot("month", { columns: months, aggregate: data.sum("amount") });
+   */
+  pivot<const V extends PivotValue, const A extends Aggregate<unknown, keyof R & string> | AggregatesOf<R>>(
+    on: keyof R & string,
+    options: PivotOptions<V, A>,
+  ): DatasetOf<D, KeysOf<R, K> & PivotColumns<R, V, A>> {
+    return this.#exchange(pivotStep(this.#keys, on, options));
+  }
+
+  /**
+   * Gives a random sample of each group: so many rows, or such a part. With `rows`, groups may be larger than memory. The order of the rows is not specified.
+   *
+   * @throws TypeError, RangeError for wrong options
+   * @example
+   * const shown = reviews.groupBy("stars").sample({ rows: 100, seed: 1 });
+   */
+  sample(options: GroupSampleOptions): DatasetOf<D, R> {
+    return this.#exchange(groupSampleStep(this.#keys, options));
   }
 
   /**

@@ -47,7 +47,8 @@ export {
   type MapBatchesActorOptions,
   type MapBatchesOptions,
 } from "./dataset.ts";
-export type { DropDuplicatesOptions, GroupByOptions, SortOptions } from "./exchange-steps.ts";
+export type { PivotValue } from "./engine/pivot-rows.ts";
+export type { DropDuplicatesOptions, GroupByOptions, GroupSampleOptions, PivotOptions, SortOptions } from "./exchange-steps.ts";
 export type { SplitOptions, StreamingTrainTestSplitOptions, TrainTestSplitOptions } from "./splits.ts";
 export type {
   WriteCsvOptions,
@@ -80,6 +81,7 @@ export { readTfrecords, type ReadTfrecordsOptions } from "./readers/tfrecords.ts
 export { readWebdataset, type ReadWebdatasetOptions } from "./readers/webdataset.ts";
 export type { WebdatasetDecoder } from "./formats/tar/webdataset-reader.ts";
 export type { ImageFormat, ImageMode } from "./formats/images.ts";
+export type { DescribeOptions } from "./describe.ts";
 export { DataError } from "./errors.ts";
 export { Chain } from "./preprocessors/chain.ts";
 export type { ColumnOptions } from "./preprocessors/columns.ts";
@@ -124,9 +126,10 @@ export {
   type TokenizerOptions,
 } from "./preprocessors/texts.ts";
 export type { FilenameProvider, NamedFile } from "./file-names.ts";
-export type { JoinOptions } from "./join-options.ts";
+export type { JoinAsofOptions, JoinOptions } from "./join-options.ts";
 export type { MixOptions } from "./mix-options.ts";
 export type { JoinType } from "./engine/join.ts";
+export type { AsofStrategy } from "./engine/join-asof.ts";
 export type { Download, ExpressionFunction, Star, Unnest } from "./expressions/expression.ts";
 export type { FrequentValue, NestedList, ValueCounts } from "./expressions/expression-types.ts";
 export {

@@ -171,3 +171,6 @@ export const EMPTY_AVRO_ELEMENTS_MAX = 1_000_000;
 
 /** Characters of an error's message, reason or hint: a screen. A file with 100,000 columns, or one cell of megabytes, is quoted in part. */
 export const ERROR_TEXT_MAX = 4000;
+
+/** Columns that a pivot makes of values: files and schemas of more are slow everywhere, and a typo in `columns` is then likelier than a use. */
+export const PIVOT_COLUMNS_MAX = 10_000;

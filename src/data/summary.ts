@@ -61,10 +61,12 @@ export interface SummaryRow {
   readonly [column: string]: unknown;
 }
 
+export const COLUMNS = custom<readonly string[] | undefined>("an array of column names is needed", undefined, (value) =>
+  Array.isArray(value) && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
+);
+
 export const SUMMARY = {
-  columns: custom<readonly string[] | undefined>("an array of column names is needed", undefined, (value) =>
-    Array.isArray(value) && value.every((name) => typeof name === "string") ? "ok" : "wrong type",
-  ),
+  columns: COLUMNS,
   aggregates: custom<SummaryOptions["aggregates"]>("a function is needed", undefined, (value) =>
     typeof value === "function" ? "ok" : "wrong type",
   ),
@@ -73,11 +75,13 @@ export const SUMMARY = {
 const TOP_VALUES = 10;
 
 /** The aggregates of a summary, by the names of the column and the statistic. */
-interface SummaryPlan {
+export interface SummaryPlan {
   readonly columns: readonly string[];
   readonly statistics: readonly { readonly column: string; readonly statistic: string }[];
   /** The aggregates, each under the index of a statistic. */
   readonly aggregates: Readonly<Record<string, Aggregate>>;
+  /** The statistics in the order of their rows. Default: by name. */
+  readonly order?: readonly string[];
 }
 
 /** @throws DataError for columns that are not there, and where there is none */
@@ -85,12 +89,7 @@ export function summaryPlan(
   fields: readonly Field[],
   { columns, aggregates: own }: Pick<SummaryOptions, "columns" | "aggregates">,
 ): SummaryPlan {
-  const chosen = columns?.map((column) => fieldOf(fields, column)) ?? fields;
-  if (chosen.length === 0) throw new DataError("Cannot summarize: there is no column", { hint: "a dataset without rows may have none" });
-  if (chosen.some(({ name }) => name === "statistic"))
-    throw new DataError('Cannot summarize a column "statistic": rows of a summary have their statistic under that name', {
-      hint: 'rename it before: renameColumns({ statistic: "other" }), or leave it out by the option columns',
-    });
+  const chosen = chosenColumns(fields, columns);
   const wanted = chosen.flatMap(({ name, type }) => {
     const given = own?.(name, typeName(type));
     if (given !== undefined) checkAggregates(given, []);
@@ -101,6 +100,17 @@ export function summaryPlan(
     statistics: wanted.map(({ column, statistic }) => ({ column, statistic })),
     aggregates: Object.fromEntries(wanted.map(({ aggregate }, i) => [`statistic ${i}`, aggregate])),
   };
+}
+
+/** The columns of a summary. @throws DataError for columns that do not exist, for one with the name of a summary's own, and if there is none */
+export function chosenColumns(fields: readonly Field[], columns: readonly string[] | undefined): readonly Field[] {
+  const chosen = columns?.map((column) => fieldOf(fields, column)) ?? fields;
+  if (chosen.length === 0) throw new DataError("Cannot summarize: there is no column", { hint: "a dataset without rows may have none" });
+  if (chosen.some(({ name }) => name === "statistic"))
+    throw new DataError('Cannot summarize a column "statistic": rows of a summary have their statistic under that name', {
+      hint: 'rename it before: renameColumns({ statistic: "other" }), or leave it out by the option columns',
+    });
+  return chosen;
 }
 
 function fieldOf(fields: readonly Field[], column: string): Field {
@@ -151,8 +161,8 @@ export class DatasetSummary<R extends AnyRow = AnyRow> {
   readonly rows: readonly SummaryRow[];
   readonly #byColumn: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 
-  /** Made by `summary`. @param result - the aggregates of the plan */
-  constructor({ columns, statistics }: SummaryPlan, result: Readonly<Record<string, unknown>>) {
+  /** Made by `summary` and `describe`. @param result - the aggregates of the plan */
+  constructor({ columns, statistics, order }: SummaryPlan, result: Readonly<Record<string, unknown>>) {
     const byColumn = new Map(columns.map((column) => [column, new Map<string, unknown>()]));
     statistics.forEach(({ column, statistic }, i) => {
       const value = result[`statistic ${i}`];
@@ -160,7 +170,9 @@ export class DatasetSummary<R extends AnyRow = AnyRow> {
       if (Array.isArray(value)) for (const [place, element] of value.entries()) own.set(`${statistic}[${place}]`, element);
       else if (!(value === null && statistic === "approxQuantile")) own.set(statistic, value);
     });
-    const names = [...new Set([...byColumn.values()].flatMap((own) => [...own.keys()]))].sort((a, b) => (a < b ? -1 : 1));
+    const names = [...new Set([...byColumn.values()].flatMap((own) => [...own.keys()]))].sort((a, b) =>
+      order === undefined ? (a < b ? -1 : 1) : order.indexOf(a) - order.indexOf(b),
+    );
     this.columns = columns;
     this.#byColumn = byColumn;
     this.rows = names.map((statistic) => ({

@@ -230,3 +230,26 @@ function counted<R extends data.AnyRow>(rows: data.Dataset<R>, key: keyof R & st
   return rows.groupBy(key).count().sort("count()").limit(3);
 }
 counted(texts, "text");
+
+// --- Nearest rows, pivots and samples ----------------------------------------------------------------------------------
+
+declare const trades: data.Dataset<{ id: number; at: Date; ticker: string }>;
+declare const quotes: data.Dataset<{ at: Date; ticker: string; bid: number }>;
+declare const moments: data.Dataset<{ time: Date; bid: number }>;
+
+const priced = trades.joinAsof(quotes, { on: "at", by: "ticker" });
+const bid: number | null | undefined = (await priced.take(1))[0]?.bid;
+const time: Date | null | undefined = (await trades.joinAsof(moments, { on: "at", rightOn: "time" }).take(1))[0]?.time;
+// @ts-expect-error: there is no such column
+trades.joinAsof(quotes, { on: "other" });
+// @ts-expect-error: the other side has no such column
+trades.joinAsof(moments, { on: "at", rightOn: "at" });
+
+const wide = quotes.groupBy("at").pivot("ticker", { columns: ["ABC", "XYZ"], aggregate: data.max("bid") });
+exactly<number | null | undefined>()((await wide.take(1))[0]?.XYZ);
+const several = quotes.groupBy("at").pivot("ticker", { columns: ["ABC"], aggregate: { most: data.max("bid"), n: data.count() } });
+exactly<number | null | undefined>()((await several.take(1))[0]?.most_ABC);
+// @ts-expect-error: there is no such column
+quotes.groupBy("at").pivot("other", { columns: ["ABC"], aggregate: data.count() });
+exactly<data.Dataset<{ id: number; at: Date; ticker: string }>>()(trades.groupBy("ticker").sample({ rows: 1 }));
+void [bid, time];

@@ -219,7 +219,7 @@ export class ExchangeOperator implements Operator {
     // Rows are numbered within their input, and all inputs of a zip have as many.
     const totalRows = isZip ? (rowCounts[0] ?? 0) : sumOf(rowCounts);
     const { partitions, cpus, takesBins } = this.#options;
-    const count = partitions ?? partitionsFor(totalBytes, cpus);
+    const count = this.#options.partitionings.some(isKeyless) ? 1 : (partitions ?? partitionsFor(totalBytes, cpus));
     const bins = takesBins && partitions === undefined && count > 1 ? binsFor(count) : 1;
     this.#request = { count, bins, totalRows, seed: seedOf(this.#options.partitionings) };
     const [partitioning] = this.#options.partitionings;
@@ -499,6 +499,11 @@ function sumOf(numbers: readonly number[]): number {
 function partitionsFor(totalBytes: number, cpus: number): number {
   if (totalBytes < EXCHANGE_BYTES_MIN) return 1;
   return Math.min(PARTITIONS_MAX, Math.max(cpus, Math.ceil(totalBytes / PARTITION_BYTES)));
+}
+
+/** Tells whether all rows are one group: a hash of no columns, where these do not stand for all of them. */
+function isKeyless(partitioning: Partitioning): boolean {
+  return partitioning.kind === "hash" && partitioning.use === "join on" && partitioning.keys.length === 0;
 }
 
 /** Keys that somebody chose for one hash would all be in one partition: each exchange has other hashes. Where users ask for partitions by keys, these are the same in every run. */

@@ -88,7 +88,7 @@ export function* gathered(blocks: readonly Block[]): Generator<Block, void, unde
 }
 
 /** The blocks of a bin; where there is none, a block with the columns. */
-function binAt(bins: readonly (readonly Block[])[], bin: number): readonly Block[] {
+export function binAt(bins: readonly (readonly Block[])[], bin: number): readonly Block[] {
   const own = bins[bin] ?? [];
   const filled = own.filter((block) => block.rowCount > 0);
   if (filled.length > 0) return filled;
@@ -124,11 +124,15 @@ function withTable(join: Join, left: readonly Block[], right: readonly Block[]):
 
 /** Joins the left rows of one block with their matches. */
 function* joinBlock(join: Join, { sides, table, met }: TabledSides, block: Block): Generator<Block, void, undefined> {
-  const keys = widened(keyVectors(block, join.leftKeys, "join on"), sides.keyTypes, join.leftKeys);
-  const groups = table.find(keys, block.rowCount);
+  const groups = table.find(leftKeysOf(join, sides, block), block.rowCount);
   if (met !== undefined) markMet(met, groups);
   if (join.type === "leftSemi" || join.type === "leftAnti") yield takeBlock(block, rowsWhere(groups, join.type === "leftSemi"));
   else if (join.type !== "rightSemi" && join.type !== "rightAnti") yield* pairs(join, sides, { block, groups, table });
+}
+
+/** The keys of a block of the left side, in the types of both sides. */
+export function leftKeysOf({ leftKeys }: Join, { keyTypes }: Sides, block: Block): Vector[] {
+  return widened(keyVectors(block, leftKeys, "join on"), keyTypes, leftKeys);
 }
 
 function* joinBin(join: Join, left: readonly Block[], right: readonly Block[]): Generator<Block, void, undefined> {
@@ -149,7 +153,7 @@ function markMet(met: Uint8Array, groups: Uint32Array): void {
 }
 
 /** Both sides with one schema each, and their keys with one type each. */
-interface Sides {
+export interface Sides {
   readonly left: readonly Block[];
   /** No row of the left side, with its columns. */
   readonly noLeft: Block;
@@ -162,7 +166,7 @@ interface Sides {
 }
 
 /** A side that never had a block has no columns, or its keys alone. */
-function sidesOf(join: Join, left: readonly Block[], right: readonly Block[]): Sides {
+export function sidesOf(join: Join, left: readonly Block[], right: readonly Block[]): Sides {
   const known = unifySchemas(left.map(schemaOf));
   const rightFields = unifySchemas(right.map(schemaOf));
   const keyTypes = join.leftKeys.map((name, i) => keyType(join, [name, join.rightKeys[i] as string], [known, rightFields]));
@@ -343,7 +347,7 @@ class Pairs implements FoundPairs {
 }
 
 /** The columns of both sides, of rows that have a left side. A key has the type that both sides' keys fit. */
-function joined(join: Join, sides: Sides, left: Block, found: FoundPairs): Block {
+export function joined(join: Join, sides: Sides, left: Block, found: FoundPairs): Block {
   const leftVectors = left.names.map((name, i) => {
     const own = found.takeLeft(left.vectors[i] as Vector);
     const key = join.leftKeys.indexOf(name);

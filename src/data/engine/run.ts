@@ -27,7 +27,7 @@ import { rangeOf } from "./cut-blocks.ts";
 import { ErroredBlocks } from "./errored-blocks.ts";
 import { ExchangeOperator } from "./exchange-operator.ts";
 import { ItemOperator } from "./item-operator.ts";
-import { wholeSides } from "./join.ts";
+import { wholeInputsOf } from "./combine.ts";
 import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
 import { actorStart } from "./pool-actor.ts";
 import { Pools } from "./pools.ts";
@@ -314,14 +314,13 @@ function buildOperator(
       const named = { name, ...options };
       const startTask = combine === undefined ? mapTasks(chain, named) : combineTasks(combine, chain, named);
       const partitionings = inputs.map(({ partitioning }) => partitioning);
-      const takesBins = combine === undefined ? chain[0] !== undefined && isByBins(chain[0]) : combine.kind === "join";
-      const wholeInputs = combine?.kind === "join" ? wholeSides(combine.type) : [];
+      const takesBins = combine === undefined ? chain[0] !== undefined && isByBins(chain[0]) : combine.kind !== "zip";
       return new ExchangeOperator({
         ...shared,
         taskOptions: options,
         partitionings,
         combines: combine?.kind,
-        wholeInputs,
+        wholeInputs: wholeInputsOf(combine),
         smallSide: side,
         takesBins,
         partitions,

@@ -19,6 +19,7 @@ import { callsUserCode, type ExpressionNode, type NamedNode } from "../expressio
 import { keyVectors } from "../kernels/hash.ts";
 import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { type DownloadTransform, downloadColumn } from "./download.ts";
+import { type DrawTransform, drawInBlock } from "./group-sample.ts";
 import { hashSide, type HashSplitTransform } from "./hash-split.ts";
 import type { PythonBatches } from "./python-step.ts";
 import { Rebatcher } from "./rebatch.ts";
@@ -68,6 +69,7 @@ export type Transform =
   | { readonly kind: "numbered"; readonly name: string; readonly step: Transform }
   | PythonBatches
   | SampleTransform
+  | DrawTransform
   | WriteTransform
   | SinkTransform
   | WholeTransform;
@@ -172,6 +174,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : pickRows(block, hashSide(block, transform))));
     case "distinctInBlock":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : distinctInBlock(block, transform)));
+    case "drawInBlock":
+      return eachBlock(blocks, (block) => (isUnseen(block) ? block : drawInBlock(block, transform)));
     case "explode":
     case "unpivot":
       return reshapedBlocks(blocks, transform);

@@ -24,6 +24,8 @@ import { rowsByPart } from "../kernels/partition.ts";
 import { type SortKey, sortedIndices } from "../kernels/sort.ts";
 import { BLOCK_BYTES_MAX, PARTITION_BYTES } from "../limits.ts";
 import { binsOf, withoutColumn } from "./bins.ts";
+import { sampleGroups, type SampleGroupsTransform, withoutDraws } from "./group-sample.ts";
+import { type PivotAggregates, pivotRows } from "./pivot-rows.ts";
 import { failureIn } from "./user-errors.ts";
 import { type WindowSpec, windowVector } from "./window-rows.ts";
 
@@ -79,6 +81,8 @@ export type WholeTransform =
       readonly keys: readonly string[];
       readonly keep: "first" | "last";
     }
+  | PivotAggregates
+  | SampleGroupsTransform
   | { readonly kind: "orderByHidden" | "oneBlock"; readonly name: string };
 
 /** A column that partitioning adds and the transform behind it takes away: the random place of each row. No column of a user's has a name that begins so. */
@@ -106,14 +110,29 @@ export function applyWhole(blocks: Blocks, transform: WholeTransform): Blocks {
       return byBins(blocks, transform, (block) => takeBlock(block, distinctRows(block, transform)));
     case "mergeAggregates":
       return byBins(blocks, transform, (block) => mergeAggregates(block, transform.keys, transform.aggregates));
+    case "pivotAggregates": {
+      const { keys, on, aggregates } = transform;
+      return byBins(blocks, transform, (block) => pivotRows(mergeAggregates(block, [...keys, on], aggregates), transform));
+    }
+    case "sampleGroups":
+      return byBins(blocks, transform, (block) => sampleGroups(block, transform));
     case "mapGroups":
       return mapGroups(blocks, transform);
   }
 }
 
+const BY_BINS: ReadonlySet<string> = new Set<WholeTransform["kind"]>([
+  "sortRows",
+  "orderByHidden",
+  "mergeAggregates",
+  "pivotAggregates",
+  "distinctRows",
+  "sampleGroups",
+]);
+
 /** Whether a transform takes the bins of a partition one after the other. */
 export function isByBins({ kind }: { readonly kind: string }): boolean {
-  return kind === "sortRows" || kind === "orderByHidden" || kind === "mergeAggregates" || kind === "distinctRows";
+  return BY_BINS.has(kind);
 }
 
 /** Tells whether a transform runs no user code, which might keep parts of its blocks. */
@@ -134,8 +153,9 @@ async function* byBins(blocks: Blocks, transform: WholeTransform, change: (block
     yield changed;
   }
   const empty = concatBlocks(bins[0] ?? []);
-  if (isEmpty && transform.kind === "mergeAggregates" && empty.names.length > 0) yield change(empty);
-  else if (isEmpty) yield withoutColumn(empty, HIDDEN_ORDER);
+  const isAggregate = transform.kind === "mergeAggregates" || transform.kind === "pivotAggregates";
+  if (isEmpty && isAggregate && empty.names.length > 0) yield change(empty);
+  else if (isEmpty) yield withoutDraws(withoutColumn(empty, HIDDEN_ORDER));
 }
 
 /** Applies the change to all rows of the task in one block; to nothing where there are none. */
@@ -183,7 +203,7 @@ function stratum(block: Block, { keys, testSize, isTest }: Extract<WholeTransfor
 /** Blocks of few groups become states as they pass, which are merged when they are many. Rows of very many groups are gathered before: states of each block would be hardly fewer. */
 async function* partialAggregates(
   blocks: Blocks,
-  { keys, aggregates, use = "group by", freesBlocks = false }: Extract<WholeTransform, { aggregates: unknown }>,
+  { keys, aggregates, use = "group by", freesBlocks = false }: Extract<WholeTransform, { kind: "partialAggregate" | "mergeAggregates" }>,
 ): AsyncGenerator<Block, void, undefined> {
   // The file of states is for the error of keys of two types, which shows where the states of several tasks meet.
   const merging = new Gathering(BLOCK_BYTES_MAX, (states) => {

@@ -124,7 +124,8 @@ function hasColumns(plan: LogicalPlan, columns: readonly string[]): boolean {
 
 function exchangeHasColumns({ before, after, input }: ExchangePlan, columns: readonly string[]): boolean {
   if (before?.kind === "partialAggregate") {
-    const given = [...before.keys, ...before.aggregates.map(([name]) => name)];
+    // A pivot turns values into columns with other names.
+    const given = after.kind === "pivotAggregates" ? after.keys : [...before.keys, ...before.aggregates.map(([name]) => name)];
     return columns.every((column) => given.includes(column));
   }
   if (after.kind === "mapGroups") return false;

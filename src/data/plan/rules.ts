@@ -73,7 +73,8 @@ function planned(plan: LogicalPlan): PhysicalPlan {
 /** Returns the partitioning that gathers an input's rows with those of the other inputs. */
 function partitioningOf(combine: Combine, input: number): Partitioning {
   if (combine.kind === "zip") return { kind: "even" };
-  return { kind: "hash", keys: input === 0 ? combine.leftKeys : combine.rightKeys, use: "join on" };
+  const { leftKeys, rightKeys } = combine.kind === "join" ? combine : combine.equal;
+  return { kind: "hash", keys: input === 0 ? leftKeys : rightKeys, use: "join on" };
 }
 
 /** The plan with one step of the engine's more. */

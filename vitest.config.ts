@@ -83,7 +83,6 @@ const LONGEST = [
   ...WAITING,
   "test/docs.test.ts",
   "test/package.test.ts",
-  "test/integration/data-node-loss.test.ts",
   "test/examples.test.ts",
 ];
 
@@ -100,7 +99,20 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Against programs of others, which are downloaded: `npm run test:systems` runs these alone, and `npm test` does not. */
+/**
+ * The longest programs of the libraries: RL, Python beside TypeScript, several nodes, deaths. `npm run test:systems` runs them before its
+ * own files, so that `npm test` ends within half an hour on two cores.
+ */
+const LIBRARIES = [
+  "rl*",
+  "runs",
+  "data-{node-loss*,pyarrow,python*}",
+  "serve-python",
+  "train-{cluster,faults,python}",
+  "tune-{cluster,combinations,faults,python,restore}",
+].map((name) => `test/integration/${name}.test.ts`);
+
+/** Against programs of others, which are downloaded: `npm run test:systems` runs these, and `npm test` does not. */
 const SYSTEMS = ["test/systems/**/*.test.ts"];
 
 /**
@@ -168,7 +180,7 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "integration",
           include: ["test/**/*.test.ts"],
-          exclude: [...RULES, ...APART, ...WAITING, ...ALONE, ...ORACLES, ...SYSTEMS, ...FRAMEWORKS],
+          exclude: [...RULES, ...APART, ...WAITING, ...ALONE, ...LIBRARIES, ...ORACLES, ...SYSTEMS, ...FRAMEWORKS],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           maxWorkers: 2,
@@ -187,12 +199,22 @@ const config: ViteUserConfig = defineConfig({
       },
       {
         test: {
+          name: "libraries",
+          include: LIBRARIES,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 6 },
+        },
+      },
+      {
+        test: {
           name: "systems",
           include: SYSTEMS,
           testTimeout: 120_000,
           hookTimeout: 600_000,
           fileParallelism: false,
-          sequence: { groupOrder: 6 },
+          sequence: { groupOrder: 7 },
         },
       },
       {
@@ -202,7 +224,7 @@ const config: ViteUserConfig = defineConfig({
           testTimeout: 600_000,
           hookTimeout: 1_800_000,
           fileParallelism: false,
-          sequence: { groupOrder: 7 },
+          sequence: { groupOrder: 8 },
         },
       },
     ],

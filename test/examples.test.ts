@@ -120,6 +120,13 @@ test("rl-tic-tac-toe: a policy learns the rules and the game by self-play", asyn
   expect((await runProgram(["examples/rl-tic-tac-toe.ts", "x"])).exitCode).toBe(2);
 });
 
+test("rl-league: copies of a policy join a league and leave it, and the policy beats random play", async () => {
+  const run = await runProgram(["examples/rl-league.ts"]);
+  expect(run.stderr).toBe("");
+  expect(run.stdout).toMatch(/^(after \d+ games the league has beginner, .*\n){2}won 75 % .*: true\n$/);
+  expect((await runProgram(["examples/rl-league.ts", "-1"])).exitCode).toBe(2);
+});
+
 test("rl-vpg: an algorithm of one's own learns, and comes back from its checkpoint", async () => {
   const run = await runProgram(["examples/rl-vpg.ts"]);
   expect(run.stderr).toBe("");

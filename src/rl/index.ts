@@ -21,7 +21,7 @@ export { AlgorithmConfig } from "./config/algorithm-config.ts";
 export { registerAlgorithm } from "./config/algorithm-registry.ts";
 export { numberOption, onPolicyOptions, type TrainingTable, type TrainingValues } from "./config/own-algorithm.ts";
 export type { LogOptions, MetricsLogger } from "./callbacks/metrics-logger.ts";
-export type { EpisodeView, RunnerCallbacks, RunnerEnvironment } from "./callbacks/runner-callbacks.ts";
+export type { EpisodeView, RunnerCallbacks, RunnerEnvironment, RunnerView } from "./callbacks/runner-callbacks.ts";
 export type { Callbacks, CallbacksClass, CustomEvaluationFunction, EvaluationOptions } from "./config/callbacks.ts";
 export { ClipRewards, type ClipRewardsOptions } from "./connectors/clip-rewards.ts";
 export { Connector, type ConnectorColumns, type ConnectorContext, type ConnectorSetup } from "./connectors/connector.ts";
@@ -99,7 +99,14 @@ export {
   type Transition,
   type TransitionValue,
 } from "./replay/replay-buffer.ts";
-export { DEFAULT_MODULE_ID, type MappedEpisode, type PolicyMappingFn, type PolicySpec } from "./modules/policy-mapping.ts";
+export {
+  type AddModuleOptions,
+  DEFAULT_MODULE_ID,
+  type MappedEpisode,
+  type PolicyMappingFn,
+  type PolicySpec,
+  type RemoveModuleOptions,
+} from "./modules/policy-mapping.ts";
 export type { ModuleState, StateTensors } from "./modules/module-memory.ts";
 export type { ConvFilter } from "./modules/picture-layers.ts";
 export type { ModelConfig, ModuleSetup } from "./modules/model-config.ts";

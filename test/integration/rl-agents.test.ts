@@ -6,17 +6,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { actors, init, shutdown } from "shoal";
 import {
+  A3CConfig,
   Algorithm,
   type AlgorithmConfig,
+  type AlgorithmHandle,
   Discrete,
   DQNConfig,
   MADDPGConfig,
   makeMultiAgent,
   MeanStdFilter,
+  type ModuleInput,
+  type ModuleOutput,
   Policy,
+  type PolicyMappingFn,
   PPOConfig,
   QMixConfig,
+  RLModule,
 } from "shoal/rl";
+import { Linear } from "shoal/tensor";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { curveOf, timeless } from "./learning-curve.ts";
 
@@ -177,4 +184,122 @@ test("an observation outside of its agent's space ends training with a name, als
   }
   await using algorithm = await new PPOConfig().environment(Stray).envRunners({ numEnvRunners: 1 }).buildAlgo();
   await expect(algorithm.train()).rejects.toThrow("Cannot use Stray: the observation of a is not in the observation space");
+});
+
+/** A run in which policies come and go: a copy joins, and the one that it replaces leaves. */
+async function changing(config: AlgorithmConfig, between?: (algorithm: AlgorithmHandle) => Promise<void>): Promise<unknown[]> {
+  await using algorithm = await config.buildAlgo();
+  const results = [timeless(await algorithm.train())];
+  await between?.(algorithm);
+  await algorithm.addModule("copy", {
+    weightsOf: "one",
+    policyMappingFn: (_, { random }) => (random() < 0.5 ? "one" : "copy"),
+    policiesToTrain: ["one"],
+  });
+  results.push(timeless(await algorithm.train()));
+  await algorithm.removeModule("two");
+  results.push(timeless(await algorithm.train()), timeless(await algorithm.train()));
+  return results;
+}
+
+test("policies come and go in all runners: one seed gives one curve with 0, 1 and 2 of them, and with a learner in a process", async () => {
+  const kind = "tic-tac-toe with PPO";
+  const here = await changing(made(kind, 0, 4));
+  expect(await changing(made(kind, 1, 4))).toEqual(here);
+  expect(await changing(made(kind, 2, 2))).toEqual(here);
+  expect(await changing(made(kind, 0, 4).learners({ numLearners: 1 }))).toEqual(here);
+});
+
+test("a runner that dies after a change is replaced by one with the policies of today", async () => {
+  const config = made("tic-tac-toe with PPO", 2, 2).faultTolerance({ delayBetweenEnvRunnerRestartsMs: 50 });
+  await using algorithm = (await config.buildAlgo()) as Algorithm;
+  await algorithm.train();
+  await algorithm.addModule("copy", { weightsOf: "one", policyMappingFn: () => "copy" });
+  await algorithm.removeModule("two");
+  for (const { className, pid } of await actors()) if (className === "RunnerActor" && pid !== undefined) process.kill(pid, "SIGKILL");
+  expect(await algorithm.train()).toMatchObject({ trainingIteration: 2, faults: { numEnvRunnerRestarts: 2 } });
+  expect(Object.keys((await algorithm.train()).learners)).toEqual(["copy"]);
+});
+
+test("runners that learn and runners of evaluations have added policies, and forget removed ones", async () => {
+  const config = new A3CConfig()
+    .environment("TicTacToe")
+    .envRunners({ numEnvRunners: 1, numEnvsPerEnvRunner: 2 })
+    .evaluation({ evaluationNumEnvRunners: 1, evaluationDuration: 4 })
+    .rlModule({ modelConfig: { fcnetHiddens: [8] } })
+    .multiAgent({ policies: ["player1", "player2"] })
+    .reporting({ minTimeMsPerIteration: 50, minSampleTimestepsPerIteration: 200 });
+  await using algorithm = await config.buildAlgo();
+  await algorithm.train();
+  await algorithm.addModule("new", { policyMappingFn: (agent) => (agent === "player1" ? "player1" : "new") });
+  await algorithm.removeModule("player2");
+  expect(Object.keys((await algorithm.train()).learners)).toEqual(["player1", "new"]);
+  expect(Object.keys((await algorithm.evaluate()).envRunners.moduleEpisodeReturnsMean ?? {})).toEqual(["player1", "new"]);
+});
+
+test("a checkpoint has the added policies, and a restored run goes on as one without interruption", async () => {
+  const path = join(folder, "changed");
+  const config = made("tic-tac-toe with PPO", 0, 4);
+  await using algorithm = (await config.buildAlgo()) as Algorithm;
+  await algorithm.train();
+  const policyMappingFn: PolicyMappingFn = (_, { random }) => (random() < 0.5 ? "one" : "late");
+  await algorithm.addModule("late", { modelConfig: { fcnetHiddens: [5] }, policyMappingFn, configOverrides: { lr: 0.01 } });
+  await algorithm.removeModule("two", { policiesToTrain: ["late"] });
+  await algorithm.train();
+  await algorithm.save(path);
+  const expected = [timeless(await algorithm.train()), timeless(await algorithm.train())];
+
+  // The configuration of the first day, with the mapping of today.
+  await using restored = await Algorithm.fromCheckpoint(path, { config: config.copy().multiAgent({ policyMappingFn }) });
+  expect([timeless(await restored.train()), timeless(await restored.train())]).toEqual(expected);
+  const policy = await Policy.fromCheckpoint(path, { moduleId: "late" });
+  await algorithm.restore(path);
+  const board = new Float32Array(9);
+  expect(policy.computeAction(board)).toBe(algorithm.computeAction(board, { moduleId: "late" }));
+
+  // The second generation keeps the difference to the first configuration.
+  const second = join(folder, "changed-again");
+  await restored.save(second);
+  await using third = await Algorithm.fromCheckpoint(second, { config: config.copy().multiAgent({ policyMappingFn }) });
+  expect(Object.keys(third.getWeights())).toEqual(["one", "late"]);
+  await expect(Algorithm.fromCheckpoint(path, { config: made("two CartPoles with a filter", 0, 4) })).rejects.toThrow(
+    "has the policies one, late, and the configuration agent0, agent1",
+  );
+});
+
+test("restoring an earlier checkpoint drops policies that were added since, and brings back removed ones", async () => {
+  const path = join(folder, "earlier");
+  await using algorithm = (await made("tic-tac-toe with PPO", 0, 4).buildAlgo()) as Algorithm;
+  await algorithm.train();
+  await algorithm.save(path);
+  const weights = algorithm.getWeights();
+  await algorithm.addModule("new", { policyMappingFn: () => "new" });
+  await algorithm.removeModule("two");
+  await algorithm.addModule("two", { policyMappingFn: (agent) => (agent === "player1" ? "one" : "two") });
+  await algorithm.train();
+  await algorithm.restore(path);
+  expect(algorithm.getWeights()).toEqual(weights);
+  expect((await algorithm.train()).trainingIteration).toBe(2);
+});
+
+test("an added policy with a class of one's own needs the class again, by name", async () => {
+  class Own extends RLModule {
+    readonly body: Linear = this.add("body", new Linear(9, 10));
+    forward({ obs }: ModuleInput): ModuleOutput {
+      const out = this.body.forward(obs);
+      return { actionDistInputs: out.slice({ axis: 1, start: 0, end: 9 }), vfPreds: out.slice({ axis: 1, start: 9, end: 10 }) };
+    }
+  }
+  const path = join(folder, "own-class");
+  const config = made("tic-tac-toe with PPO", 0, 4).multiAgent({ policyMappingFn: () => "one" });
+  await using algorithm = (await config.buildAlgo()) as Algorithm;
+  await algorithm.addModule("own", { moduleClass: Own });
+  await algorithm.train();
+  await algorithm.save(path);
+  await expect(Algorithm.fromCheckpoint(path, { config })).rejects.toThrow(
+    'policy own has the class Own, and a checkpoint has no classes. Give it in policies of multiAgent(): { "own": { moduleClass: Own } }',
+  );
+  const whole = config.copy().multiAgent({ policies: { one: {}, two: {}, own: { moduleClass: Own } } });
+  await using restored = await Algorithm.fromCheckpoint(path, { config: whole });
+  expect(restored.getWeights()).toEqual(algorithm.getWeights());
 });

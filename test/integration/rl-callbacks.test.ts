@@ -171,3 +171,36 @@ test("several agents have callbacks and evaluation runners, too", async () => {
   expect((await algorithm.train()).envRunners).toMatchObject({ agents: 2, length: 10 });
   expect((await algorithm.evaluate()).envRunners).toMatchObject({ agents: 2, length: 10, numEpisodes: 4 });
 });
+
+test("a function reaches the environments of all runners, and its error the caller", async () => {
+  class Tasked implements Env<Float32Array, number> {
+    readonly observationSpace = new Box({ low: 0, high: 10, shape: [1] });
+    readonly actionSpace = new Discrete(2);
+    task = 1;
+    reset(): { observation: Float32Array } {
+      return { observation: Float32Array.of(this.task) };
+    }
+    step(): { observation: Float32Array; reward: number; terminated: boolean; truncated: boolean } {
+      return { observation: Float32Array.of(this.task), reward: this.task, terminated: true, truncated: false };
+    }
+  }
+  const task = 7;
+  await using algorithm = await cartPole().environment(Tasked).buildAlgo();
+  expect((await algorithm.train()).envRunners.episodeReturnMean).toBe(1);
+  const answers = await algorithm.forEachEnvRunner(({ env, workerIndex }) => {
+    const envs = ("envs" in env ? env.envs : undefined) ?? [];
+    for (const each of envs) (each as Tasked).task = task;
+    return [workerIndex, envs.length];
+  });
+  expect(answers).toEqual([
+    [1, 2],
+    [2, 2],
+  ]);
+  await algorithm.train();
+  expect((await algorithm.train()).envRunners.episodeReturnMax).toBe(7);
+  await expect(
+    algorithm.forEachEnvRunner(() => {
+      throw new Error("no task");
+    }),
+  ).rejects.toThrow("no task");
+});

@@ -33,6 +33,7 @@ import {
 import type { EvaluationResult, ModuleInput, ModuleOutput } from "shoal/rl";
 import { Random, tensor } from "shoal/tensor";
 import { Carry } from "./carry.ts";
+import { ticTacToeLeague, winsOf } from "./league.ts";
 import { Reach } from "./reach.ts";
 
 interface Goal {
@@ -394,6 +395,12 @@ export const LEARNING_RUNS: readonly LearningRun[] = [
         .debugging({ seed })
         .buildAlgo(),
     full: { evaluation: 0.9, envSteps: 4000 },
+  },
+  {
+    title: "TicTacToe league against random play, percent of wins",
+    build: ticTacToeLeague,
+    measure: winsOf,
+    full: { evaluation: 90, envSteps: 600_000 },
   },
   {
     // 90 percent of the way from random steps (-17.9) to the best (-1.0).

@@ -16,6 +16,7 @@ import {
   writeCheckpoint,
 } from "../checkpoints/algorithm-checkpoint.ts";
 import type { AlgorithmHandle, CallOptions } from "../config/algorithm-handle.ts";
+import { type PolicyChanges, withoutPolicy, withPolicy, withSavedPolicies } from "../config/policy-changes.ts";
 import type { AlgorithmConfig, ConfigValues } from "../config/algorithm-config.ts";
 import { builtInConnectors } from "../connectors/built-in-connectors.ts";
 import type { Env, VectorEnv } from "../environments/env.ts";
@@ -27,14 +28,23 @@ import { type AnyConfig, configOf } from "../config/algorithm-registry.ts";
 import type { EvaluationOptions } from "../config/callbacks.ts";
 import { EVALUATION } from "../config/option-tables.ts";
 import { LoggedMetrics, ValueLog } from "../callbacks/metrics-logger.ts";
-import { callbacksOf, RUNNER_CALLBACKS, type RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
+import { callbacksOf, RUNNER_CALLBACKS, type RunnerCallbackSource, type RunnerView } from "../callbacks/runner-callbacks.ts";
 import type { Callbacks } from "../config/callbacks.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
 import type { Learner, LearnerClass, LearnerConfig, RunnerLearning } from "../learners/learner.ts";
 import type { ModuleLearning } from "../learners/learner-actor.ts";
 import { LearnerGroup } from "../learners/learner-group.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
-import { DEFAULT_MODULE_ID, type ModuleRecipe, moduleSeed, onlyOf, type PolicyTable, resolvePolicies } from "../modules/policy-mapping.ts";
+import {
+  type AddModuleOptions,
+  DEFAULT_MODULE_ID,
+  type ModuleRecipe,
+  moduleSeed,
+  onlyOf,
+  type PolicyTable,
+  type RemoveModuleOptions,
+  resolvePolicies,
+} from "../modules/policy-mapping.ts";
 import { EpisodeFiles } from "../offline/episodes/episode-files.ts";
 import type { RunnerSpec, Sample, SampleRequest } from "../runners/env-runner.ts";
 import { cutOff, RunnerGroup } from "../runners/runner-group.ts";
@@ -51,9 +61,14 @@ export interface AlgorithmParts<Training extends object> {
   readonly built: ReadonlyMap<string, BuiltModule>;
   /** The policies of several agents; `undefined` where the environment has one. */
   readonly policies: PolicyTable | undefined;
+  /** The agents; `undefined` where the environment has one. */
+  readonly agents: AgentSpaces | undefined;
   readonly recipes: Readonly<Record<string, ModuleRecipe>>;
   readonly seed: number;
 }
+
+/** The agents of an environment, with their spaces. */
+type AgentSpaces = Pick<MultiAgentEnv, "possibleAgents" | "observationSpaces" | "actionSpaces">;
 
 /** A module with everything that turns observations into actions, and its learner. */
 interface LearningModule {
@@ -80,14 +95,16 @@ const CONNECTORS = "envRunners.envToModuleConnector";
 const CALL = { of: "a call of an algorithm", options: { signal: SIGNAL } };
 
 export abstract class Algorithm<Training extends object = object> implements AlgorithmHandle {
-  /** Frozen. */
-  readonly config: AlgorithmConfig<Training>;
-  protected readonly values: ConfigValues<Training>;
+  #config: AlgorithmConfig<Training>;
+  protected values: ConfigValues<Training>;
   protected readonly seed: number;
   /** By id. */
-  protected readonly modules: ReadonlyMap<string, LearningModule>;
+  protected modules: ReadonlyMap<string, LearningModule>;
   /** The policies of several agents; `undefined` where the environment has one. */
-  protected readonly policies: PolicyTable | undefined;
+  protected policies: PolicyTable | undefined;
+  readonly #agents: AgentSpaces | undefined;
+  /** The policies before any was added or removed. */
+  #firstPolicies: readonly string[];
   protected readonly runners: RunnerGroup;
   /** Learners in processes; `undefined` where this process learns. */
   protected readonly learners: LearnerGroup | undefined;
@@ -98,7 +115,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   readonly #callbacks: Callbacks;
   readonly #log = new ValueLog();
   readonly #logged = new LoggedMetrics();
-  readonly #evaluationSpec: EvaluationBase;
+  #evaluationSpec: EvaluationBase;
   readonly #evaluators: EvaluationRunners | undefined;
   readonly #output: EpisodeFiles | undefined;
   /** Milliseconds spent in the current iteration. */
@@ -107,10 +124,13 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   /** Steps of this iteration that nobody learnt from. */
   #dropped = 0;
   #working: string | undefined;
+  #isReporting = false;
   #isStopped = false;
 
-  constructor({ config, built, policies, recipes, seed }: AlgorithmParts<Training>) {
-    this.config = config;
+  constructor({ config, built, policies, agents, recipes, seed }: AlgorithmParts<Training>) {
+    this.#config = config;
+    this.#agents = agents;
+    this.#firstPolicies = Array.from(built.keys());
     this.values = config.values;
     this.seed = seed;
     this.policies = policies;
@@ -127,8 +147,13 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     this.runners = new RunnerGroup({ ...envRunners, ...faultTolerance, isSampling, specOf: (place) => this.#runnerSpec(place) });
   }
 
-  #learning(moduleId: string, built: BuiltModule): LearningModule {
-    const { config, values } = this;
+  /** Frozen. Has the policies of today. */
+  get config(): AlgorithmConfig<Training> {
+    return this.#config;
+  }
+
+  #learning(moduleId: string, built: BuiltModule, config: AlgorithmConfig<Training> = this.config): LearningModule {
+    const { values } = this;
     const seed = moduleSeed(this.seed, moduleId);
     const learnerClass: LearnerClass = values.learners.learnerClass ?? config.defaultLearner;
     const buildTwin = (): BuiltModule => buildModule(config.moduleSpecOf(moduleId), built, seed);
@@ -152,7 +177,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     const seed = values.debugging.seed ?? new Random().integer(2 ** 31);
     // Makes an environment here first: its spaces are needed, and its constructor fails before any process starts.
     const shown = shownEnv(env, values.environment.envConfig);
-    const policies = isMultiAgent(shown) ? policiesOf(config, shown) : undefined;
+    const agents = isMultiAgent(shown) ? shown : undefined;
+    const policies = agents && policiesOf(config, agents);
     const recipes = isMultiAgent(shown) ? policies?.recipes : onlyRecipe(config, shown);
     config.checkAgents(policies);
     const built = new Map(
@@ -162,7 +188,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     if (isMultiAgent(shown)) refuseAgents(config);
     if (Array.from(built.values()).some(({ memory }) => memory.size > 0)) config.refuseMemory();
     await config.readInput(built);
-    const algorithm = new this({ config, built, policies, recipes: recipes ?? {}, seed });
+    const algorithm = new this({ config, built, policies, agents: agents && spacesOf(agents), recipes: recipes ?? {}, seed });
     try {
       await Promise.all([algorithm.runners.ready(), algorithm.learners?.ready()]);
       await algorithm.#evaluators?.ready();
@@ -251,47 +277,55 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   /** Trains for one iteration. @throws the error of an environment, a callback or the learner; the signal's reason */
   async train(options: CallOptions = {}): Promise<TrainResult> {
     const { signal } = readOptions(options, CALL);
-    return await this.#alone("train", async () => {
-      const { reporting, evaluation } = this.values;
-      const callbacks = this.#callbacks;
-      const begunAt = performance.now();
-      const before = { ...this.#progress };
-      const restarts = this.#restarts;
-      const learnerRestarts = this.learners?.restarts ?? 0;
-      const { evaluationInterval, evaluationParallelToTraining } = evaluation;
-      const isEvaluated = evaluationInterval !== undefined && (this.#progress.trainingIteration + 1) % evaluationInterval === 0;
-      const evaluating = isEvaluated && evaluationParallelToTraining ? this.#evaluate(signal) : undefined;
-      // Awaited below; the error of training comes first.
-      evaluating?.catch(() => {});
-      this.#timers = { sample: 0, learn: 0 };
-      this.#dropped = 0;
-      for (const { learner } of this.modules.values()) learner.clear();
-      const isLongEnough = (): boolean =>
-        performance.now() - begunAt >= reporting.minTimeMsPerIteration &&
-        this.#progress.envSteps - before.envSteps >= reporting.minSampleTimestepsPerIteration;
-      try {
-        if (this.#hasNewWeights) await this.learners?.setState();
-        this.#hasNewWeights = false;
-        this.#samples?.resume(this.getWeights());
-        await this.#trainUntil(isLongEnough, signal);
-      } finally {
-        this.#samples?.pause();
-        await this.learners?.keep();
-        await evaluating?.catch(() => {});
-      }
-      await this.#output?.writeFull();
-      this.#progress.trainingIteration += 1;
-      const evaluated = evaluating === undefined ? (isEvaluated ? await this.#evaluate(signal) : undefined) : await evaluating;
-      const recreated = this.#restarts - restarts;
-      if (recreated > 0) await callbacks.onEnvRunnersRecreated?.({ ...this.#event, count: recreated });
-      const timeThisIterMs = performance.now() - begunAt;
-      this.#progress.timeTotalMs += timeThisIterMs;
-      const result = withOldNames(
-        this.#result(before, { timeThisIterMs, recreated, learnersRestarted: (this.learners?.restarts ?? 0) - learnerRestarts, evaluated }),
-      );
-      await callbacks.onTrainResult?.({ ...this.#event, result });
-      return result;
-    });
+    if (this.#isReporting) throw new RLError("Cannot train: onTrainResult of the last iteration is under way. Await it first");
+    const result = await this.#alone("train", async () => await this.#iterate(signal));
+    // Not part of the call: it may save, evaluate, and add and remove modules.
+    this.#isReporting = true;
+    try {
+      await this.#callbacks.onTrainResult?.({ ...this.#event, result });
+    } finally {
+      this.#isReporting = false;
+    }
+    return result;
+  }
+
+  async #iterate(signal: AbortSignal | undefined): Promise<TrainResult> {
+    const { reporting, evaluation } = this.values;
+    const callbacks = this.#callbacks;
+    const begunAt = performance.now();
+    const before = { ...this.#progress };
+    const restarts = this.#restarts;
+    const learnerRestarts = this.learners?.restarts ?? 0;
+    const { evaluationInterval, evaluationParallelToTraining } = evaluation;
+    const isEvaluated = evaluationInterval !== undefined && (this.#progress.trainingIteration + 1) % evaluationInterval === 0;
+    const evaluating = isEvaluated && evaluationParallelToTraining ? this.#evaluate(signal) : undefined;
+    // Awaited below; the error of training comes first.
+    evaluating?.catch(() => {});
+    this.#timers = { sample: 0, learn: 0 };
+    this.#dropped = 0;
+    for (const { learner } of this.modules.values()) learner.clear();
+    const isLongEnough = (): boolean =>
+      performance.now() - begunAt >= reporting.minTimeMsPerIteration &&
+      this.#progress.envSteps - before.envSteps >= reporting.minSampleTimestepsPerIteration;
+    try {
+      if (this.#hasNewWeights) await this.learners?.setState();
+      this.#hasNewWeights = false;
+      this.#samples?.resume(this.getWeights());
+      await this.#trainUntil(isLongEnough, signal);
+    } finally {
+      this.#samples?.pause();
+      await this.learners?.keep();
+      await evaluating?.catch(() => {});
+    }
+    await this.#output?.writeFull();
+    this.#progress.trainingIteration += 1;
+    const evaluated = evaluating === undefined ? (isEvaluated ? await this.#evaluate(signal) : undefined) : await evaluating;
+    const recreated = this.#restarts - restarts;
+    if (recreated > 0) await callbacks.onEnvRunnersRecreated?.({ ...this.#event, count: recreated });
+    const timeThisIterMs = performance.now() - begunAt;
+    this.#progress.timeTotalMs += timeThisIterMs;
+    const learnersRestarted = (this.learners?.restarts ?? 0) - learnerRestarts;
+    return withOldNames(this.#result(before, { timeThisIterMs, recreated, learnersRestarted, evaluated }));
   }
 
   async #trainUntil(isLongEnough: () => boolean, signal: AbortSignal | undefined): Promise<void> {
@@ -527,6 +561,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     return await this.#alone("save", async () => {
       await this.#takeLearners();
       await this.#output?.write();
+      const policyChanges = this.#policyChanges;
+      const hasChanges = policyChanges.added.length + policyChanges.removed.length > 0;
       return await writeCheckpoint(path, {
         file: {
           algorithm: this.config.name,
@@ -534,6 +570,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
           config: this.config.toCheckpoint(),
           progress: { ...this.#progress, ...this.#episodes.getState(), logged: this.#logged.getState() },
           training: this.getState(),
+          ...(hasChanges ? { policyChanges } : {}),
         },
         modules: Array.from(this.modules, ([moduleId, { built, learner }]) => ({ moduleId, built, learner: learner.getState() })),
         runners: await this.runners.getStates(),
@@ -546,6 +583,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   async restore(path: string): Promise<void> {
     await this.#alone("restore", async () => {
       const file = await readAlgorithmFile(path);
+      const wanted = withSavedPolicies(this.config, file, { path, own: this.#policyChanges });
+      if (wanted !== this.config && file.algorithm === this.config.name) await this.#changePolicies(wanted);
       this.#checkFits(file, path);
       const runners = await readRunners(path, file);
       for (const [moduleId, { built, learner }] of this.modules) {
@@ -560,6 +599,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       }
       await this.learners?.setState();
       this.#hasNewWeights = false;
+      const { added = [], removed = [] } = file.policyChanges ?? {};
+      this.#firstPolicies = [...Object.keys(file.modules).filter((id) => !added.includes(id)), ...removed];
       await this.#stream?.clear();
       await this.restoreState(path, file.save, file.training ?? {});
       await this.runners.setStates(runners);
@@ -569,6 +610,105 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       this.#episodes.setState({ returns, lengths, agents });
       await this.#callbacks.onCheckpointLoaded?.(this.#event);
     });
+  }
+
+  get #policyChanges(): PolicyChanges {
+    const ids = Array.from(this.modules.keys());
+    const first = this.#firstPolicies;
+    return { added: ids.filter((id) => !first.includes(id)), removed: first.filter((id) => !ids.includes(id)) };
+  }
+
+  /**
+   * Adds a policy, which agents may be mapped to from their next episodes on. Runners, learners and checkpoints have it, too.
+   *
+   * Nothing changes where an option is wrong, or an agent would have no policy.
+   *
+   * @param id - letters, digits, `_`, `-` and `.`
+   * @throws RLError for an environment with one agent, an id that exists, and an algorithm whose agents are fixed
+   * @example
+   * await algorithm.addModule("v2", { weightsOf: "main", policiesToTrain: ["main"], policyMappingFn });
+   */
+  async addModule(id: string, options: AddModuleOptions = {}): Promise<void> {
+    await this.#alone("addModule", async () => {
+      this.#checkChangeable("add a module");
+      const { config, weightsOf } = withPolicy(this.config, id, { given: options, recipes: this.policies?.recipes ?? {} });
+      await this.#changePolicies(config, weightsOf === undefined ? undefined : { id, weightsOf });
+    });
+  }
+
+  /**
+   * Removes a policy. Episodes in which an agent acts by it are dropped.
+   *
+   * @throws RLError for an id that does not exist, the only policy, and where agents would still be mapped to it; nothing changes then
+   */
+  async removeModule(id: string, options: RemoveModuleOptions = {}): Promise<void> {
+    await this.#alone("removeModule", async () => {
+      this.#checkChangeable("remove a module");
+      await this.#changePolicies(withoutPolicy(this.config, id, options));
+    });
+  }
+
+  #checkChangeable(call: string): void {
+    if (this.#agents === undefined)
+      throw new RLError(
+        `Cannot ${call}: ${this.config.env.name} has one agent, which has one policy. Use an environment with several agents`,
+      );
+    if (!this.hasFixedAgents) return;
+    throw new RLError(
+      `Cannot ${call}: the agents of ${this.config.name} learn together, and their policies are fixed. Build another algorithm`,
+    );
+  }
+
+  /** Whether the policies are those that the algorithm was built with, for good. */
+  protected get hasFixedAgents(): boolean {
+    return false;
+  }
+
+  /** Forgets the parts of a module that was removed. */
+  protected forget(_moduleId: string): void {}
+
+  /** Goes on with the policies of another configuration. Checks and builds everything before anything changes. */
+  async #changePolicies(given: AnyConfig, copied?: { readonly id: string; readonly weightsOf: string }): Promise<void> {
+    const config = given as AlgorithmConfig<Training>;
+    config.validate();
+    config.freeze();
+    const policies = policiesOf(config, this.#agents as AgentSpaces);
+    config.checkAgents(policies);
+    const made = new Map<string, LearningModule>();
+    for (const [id, { spec, ...spaces }] of Object.entries(policies.recipes)) {
+      const known = this.modules.get(id);
+      const built = known?.built ?? buildModule(spec, spaces, moduleSeed(this.seed, id));
+      if (built.memory.size > 0) config.refuseMemory();
+      if (copied?.id === id) copyModule(this.#module({ moduleId: copied.weightsOf }, "copy weights").built, built, copied);
+      made.set(id, known ?? this.#learning(id, built, config));
+    }
+    await this.#takeLearners();
+    await this.#stream?.clear();
+    const removed = Array.from(this.modules.keys()).filter((id) => !made.has(id));
+    this.#config = config;
+    this.values = config.values;
+    this.policies = policies;
+    this.modules = made;
+    for (const id of removed) this.forget(id);
+    this.#evaluationSpec = this.#specOfEvaluation(policies.recipes);
+    await Promise.all([
+      this.runners.setPolicies({ policies, learning: this.runnerLearning }),
+      this.learners?.setModules(this.#learnersSpec(policies.recipes)),
+      this.#evaluators?.setSpec(this.#evaluationSpec),
+    ]);
+  }
+
+  /**
+   * Calls a function in the process of each runner, such as one that gives its environments another task. It travels as a closure.
+   *
+   * A runner that is replaced later has not seen the call: `onEnvRunnersRecreated` may repeat it.
+   *
+   * @returns the answers of the runners that live, in their order
+   */
+  async forEachEnvRunner<R>(run: (runner: RunnerView) => R | Promise<R>): Promise<R[]> {
+    if (typeof run !== "function")
+      throw new TypeError(`Cannot call runners: a function of { env, workerIndex } is needed: received ${describeValue(run)}`);
+    return await this.#alone("forEachEnvRunner", async () => await this.runners.forEach(run));
   }
 
   #checkFits({ algorithm, modules }: AlgorithmFile, path: string): void {
@@ -594,7 +734,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
    */
   static async fromCheckpoint(path: string, { config }: { config?: AnyConfig | undefined } = {}): Promise<Algorithm> {
     const file = await readAlgorithmFile(path);
-    const algorithm = (await (config ?? savedConfig(file, path)).copy().debugging({ seed: file.seed }).buildAlgo()) as Algorithm;
+    const whole = config === undefined ? savedConfig(file, path) : withSavedPolicies(config, file, { path });
+    const algorithm = (await whole.copy().debugging({ seed: file.seed }).buildAlgo()) as Algorithm;
     try {
       await algorithm.restore(path);
     } catch (error) {
@@ -674,16 +815,17 @@ export abstract class Algorithm<Training extends object = object> implements Alg
 
   #startLearners(recipes: Readonly<Record<string, ModuleRecipe>>): LearnerGroup | undefined {
     const { numLearners, numCpusPerLearner } = this.values.learners;
-    if (numLearners === 0) return undefined;
+    return numLearners === 0 ? undefined : new LearnerGroup({ numLearners, numCpusPerLearner, ...this.#learnersSpec(recipes) });
+  }
+
+  #learnersSpec(recipes: Readonly<Record<string, ModuleRecipe>>): Pick<ConstructorParameters<typeof LearnerGroup>[0], "spec" | "learners"> {
     const ids = Array.from(this.modules.keys());
     const configs = Object.fromEntries(ids.map((id) => [id, this.config.trainingOf(id) as object]));
     const learnerClass = this.values.learners.learnerClass ?? this.config.defaultLearner;
-    return new LearnerGroup({
-      numLearners,
-      numCpusPerLearner,
+    return {
       spec: { recipes, configs, learnerClass, seed: this.seed },
       learners: new Map(Array.from(this.modules, ([id, { learner }]) => [id, learner])),
-    });
+    };
   }
 
   /** Takes the states of learners in processes into those of this one. */
@@ -715,8 +857,26 @@ function refuseAgents(config: AnyConfig): void {
     );
 }
 
+/** The spaces of agents, without the environment behind them. */
+function spacesOf({ possibleAgents, observationSpaces, actionSpaces }: AgentSpaces): AgentSpaces {
+  return { possibleAgents, observationSpaces, actionSpaces };
+}
+
+/** Gives a new module the weights and filters of another. @throws TypeError where the networks differ */
+function copyModule(from: BuiltModule, to: BuiltModule, { id, weightsOf }: { id: string; weightsOf: string }): void {
+  const sizes = [from, to].map(({ module }) =>
+    Array.from(module.namedParameters(), ([name, { shape }]) => `${name} [${shape.join(", ")}]`).join(", "),
+  );
+  if (sizes[0] !== sizes[1])
+    throw new TypeError(
+      `Cannot add module ${id}: it has ${sizes[1]}, and ${weightsOf} ${sizes[0]}. Leave moduleClass, modelConfig and weightsOf as they fit`,
+    );
+  to.module.parameters.data.set(from.module.parameters.data);
+  to.encoder.setStates(from.encoder.getStates());
+}
+
 /** The policies of an environment with several agents. */
-function policiesOf(config: AnyConfig, env: MultiAgentEnv): PolicyTable {
+function policiesOf(config: AnyConfig, env: AgentSpaces): PolicyTable {
   const { policies = [DEFAULT_MODULE_ID], policyMappingFn: mappingFn } = config.values.multiAgent;
   return resolvePolicies({ policies, mappingFn, moduleSpecOf: (id) => config.moduleSpecOf(id), env });
 }

@@ -39,14 +39,18 @@ export interface EvaluatedState {
 }
 
 export class EvaluationActor {
-  readonly #spec: EvaluationBase;
-  readonly #built: ReadonlyMap<string, BuiltModule>;
+  #spec: EvaluationBase;
+  #built: ReadonlyMap<string, BuiltModule>;
 
   constructor(spec: EvaluationBase) {
     this.#spec = spec;
-    this.#built = new Map(
-      Object.entries(spec.recipes).map(([id, { spec: module, ...spaces }]) => [id, buildModule(module, spaces, moduleSeed(spec.seed, id))]),
-    );
+    this.#built = modulesOf(spec);
+  }
+
+  /** Evaluates other policies from now on. Each call brings their weights. */
+  setSpec(spec: EvaluationBase): void {
+    this.#spec = spec;
+    this.#built = modulesOf(spec);
   }
 
   async play({ weights, connectors }: EvaluatedState, share: Share, ways: EvaluationWays): Promise<Played> {
@@ -56,6 +60,10 @@ export class EvaluationActor {
     }
     return await playShare({ ...this.#spec, ...ways }, this.#built, { share, signal: undefined });
   }
+}
+
+function modulesOf({ recipes, seed }: EvaluationBase): ReadonlyMap<string, BuiltModule> {
+  return new Map(Object.entries(recipes).map(([id, { spec, ...spaces }]) => [id, buildModule(spec, spaces, moduleSeed(seed, id))]));
 }
 
 /** Plays a share with modules that have their weights. */

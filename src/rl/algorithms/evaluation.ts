@@ -72,7 +72,7 @@ interface PlayOptions {
 
 /** The runners of evaluations in processes. */
 export class EvaluationRunners {
-  readonly #options: RunnersOptions;
+  #options: RunnersOptions;
   readonly #handles: ActorHandle<EvaluationActor>[];
   #restarts = 0;
   #isStopped = false;
@@ -103,6 +103,29 @@ export class EvaluationRunners {
     }
   }
 
+  /** Lets all runners evaluate other policies. */
+  async setSpec(spec: EvaluationBase): Promise<void> {
+    this.#options = { ...this.#options, spec };
+    const { timeoutMs } = this.#options;
+    await Promise.all(
+      this.#handles.map(async (handle, place) => {
+        try {
+          await handle.setSpec.options({ timeoutMs }).remote(spec);
+        } catch (error) {
+          if (!isOfProcess(error)) throw userError(error);
+          await this.#replace(place);
+        }
+      }),
+    );
+  }
+
+  /** Starts another runner in the place of one that is lost. */
+  async #replace(place: number): Promise<void> {
+    await kill(this.#handles[place] as ActorHandle<EvaluationActor>).catch(() => {});
+    this.#handles[place] = this.#start();
+    this.#restarts += 1;
+  }
+
   async play(state: EvaluatedState, shares: readonly Share[], { ways, signal }: PlayOptions): Promise<Played[]> {
     signal?.throwIfAborted();
     const reference = put(state);
@@ -122,11 +145,11 @@ export class EvaluationRunners {
       } catch (error) {
         signal?.throwIfAborted();
         if (!isOfProcess(error)) throw userError(error);
-        await kill(handle).catch(() => {});
-        if (this.#isStopped || failures >= FAILURES_IN_A_ROW_MAX)
+        if (this.#isStopped || failures >= FAILURES_IN_A_ROW_MAX) {
+          await kill(handle).catch(() => {});
           throw new RLError(`Cannot evaluate: evaluation runner ${place + 1} ended: ${messageOf(error)}`, { cause: error });
-        this.#handles[place] = this.#start();
-        this.#restarts += 1;
+        }
+        await this.#replace(place);
       }
     }
   }

@@ -9,6 +9,7 @@ import { RLError } from "../errors.ts";
 import { readAlgorithmFile, readWeights, savedModule } from "../checkpoints/algorithm-checkpoint.ts";
 import type { AlgorithmConfig } from "../config/algorithm-config.ts";
 import { configOf } from "../config/algorithm-registry.ts";
+import { withSavedPolicies } from "../config/policy-changes.ts";
 import { checkMasks } from "../modules/masked-module.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import type { ModuleState } from "../modules/module-memory.ts";
@@ -96,7 +97,8 @@ export class Policy {
     const connectors = config?.values.envRunners.envToModuleConnector ?? builtInConnectors(saved);
     if (connectors === undefined)
       throw new RLError(`Cannot read a policy: connectors of ${path} are of a class of its user's. Give the configuration: { config }`);
-    const moduleSpec = (config ?? configOf(file.algorithm, path).fromCheckpoint(given)).moduleSpecOf(moduleId);
+    const whole = config === undefined ? configOf(file.algorithm, path).fromCheckpoint(given) : withSavedPolicies(config, file, { path });
+    const moduleSpec = whole.moduleSpecOf(moduleId);
     const built = buildModule(config === undefined ? { ...moduleSpec, connectors } : moduleSpec, {
       observationSpace: spaceFromJson(spaces.observation),
       actionSpace: spaceFromJson(spaces.action),

@@ -148,6 +148,10 @@ export class APPO extends AsynchronousAlgorithm<APPOTraining> {
     return this.#buffer.add(batch);
   }
 
+  protected override forget(): void {
+    this.#buffer = undefined;
+  }
+
   protected override async restoreState(): Promise<void> {
     this.#buffer = undefined;
   }

@@ -25,10 +25,14 @@ export interface EpisodeView {
 /** The environments of a runner: vectorized, or a list of games. */
 export type RunnerEnvironment = VectorEnv | readonly MultiAgentEnv[];
 
-interface RunnerEvent {
+/** A runner, as functions of users see it. */
+export interface RunnerView {
   readonly env: RunnerEnvironment;
   /** 0 in the algorithm's process, from 1 in runners. */
   readonly workerIndex: number;
+}
+
+interface RunnerEvent extends RunnerView {
   readonly metricsLogger: MetricsLogger;
 }
 

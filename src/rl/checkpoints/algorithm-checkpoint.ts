@@ -12,6 +12,7 @@ import { makeFolder } from "../../storage/places.ts";
 import { readTextIfThere, readWhole } from "../../storage/read-file.ts";
 import type { SavedConnector } from "../connectors/connector.ts";
 import type { LoggedState } from "../callbacks/metrics-logger.ts";
+import type { PolicyChanges } from "../config/policy-changes.ts";
 import { RLError } from "../errors.ts";
 import type { LearnerState } from "../learners/learner.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
@@ -61,6 +62,8 @@ export interface AlgorithmFile {
   readonly progress: Progress;
   /** Numbers of the training step. */
   readonly training?: object;
+  /** Policies that were added and removed since the algorithm was built; missing where there are none. */
+  readonly policyChanges?: PolicyChanges | undefined;
 }
 
 interface SavedAlgorithm {
@@ -141,6 +144,10 @@ function checkParts(file: Record<string, unknown>, folder: string): void {
   const config = part(file, "config");
   part(config, "given", "config.given");
   if (!Array.isArray(config["code"])) throw refuse("config.code", "list");
+  if (file["policyChanges"] === undefined) return;
+  const changes = part(file, "policyChanges");
+  const isIds = (ids: unknown): boolean => Array.isArray(ids) && ids.every((id) => typeof id === "string");
+  for (const name of ["added", "removed"]) if (!isIds(changes[name])) throw refuse(`policyChanges.${name}`, "list of ids");
 }
 
 /** Puts the parts of the one module where today's version has them. */

@@ -19,10 +19,8 @@ import {
 } from "../environments/registry.ts";
 import type { PolicyKind } from "../distributions/choose-distribution.ts";
 import type { LearnerClass } from "../learners/learner.ts";
-import { DEFAULT_MODULE_ID, type PolicySpec, policySpecs, type PolicyTable } from "../modules/policy-mapping.ts";
+import { DEFAULT_MODULE_ID, type PolicySpec, policySpecs, type PolicyTable, specFromJson } from "../modules/policy-mapping.ts";
 import type { BuiltModule, ModuleSpec } from "../modules/module-spec.ts";
-import { type SpaceJson } from "../spaces/space.ts";
-import { spaceFromJson } from "../spaces/space-json.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
 import { AlgorithmTrial, type OptionsByPart, type TrialResult } from "./algorithm-trial.ts";
 import type { Callbacks, CallbacksClass } from "./callbacks.ts";
@@ -459,7 +457,8 @@ export abstract class AlgorithmConfig<Training extends object = object> {
       const isCode = (option: string, value: unknown): boolean =>
         typeof value === "function" || (option === "policies" && hasClasses(value));
       for (const [option, value] of Object.entries(values)) if (isCode(option, value)) code.push(`${part}.${option}`);
-      given[part] = Object.fromEntries(Object.entries(values).filter(([option, value]) => !isCode(option, value)));
+      const kept = Object.entries(values).filter(([, value]) => typeof value !== "function");
+      given[part] = Object.fromEntries(kept.map(([option, value]) => [option, option === "policies" ? withClassNames(value) : value]));
     }
     return { env: name, given, code };
   }
@@ -510,13 +509,19 @@ function hasClasses(policies: unknown): boolean {
   );
 }
 
+/** Policies for JSON: a class stands there by its name. */
+function withClassNames(policies: unknown): unknown {
+  if (!hasClasses(policies)) return policies;
+  const named = ([id, { moduleClass, ...spec }]: [string, PolicySpec]): [string, object] => [
+    id,
+    moduleClass === undefined ? spec : { ...spec, moduleClass: moduleClass.name },
+  ];
+  return Object.fromEntries(Object.entries(policies as Readonly<Record<string, PolicySpec>>).map(named));
+}
+
 /** The values of `multiAgent()` from JSON, in which spaces have a form of their own. */
 function withSpaces(values: object): object {
-  const { policies, ...others } = values as { policies?: readonly string[] | Readonly<Record<string, Readonly<Record<string, unknown>>>> };
+  const { policies, ...others } = values as { policies?: readonly string[] | Readonly<Record<string, object>> };
   if (policies === undefined || Array.isArray(policies)) return values;
-  const read = (spec: Readonly<Record<string, unknown>>): object =>
-    Object.fromEntries(
-      Object.entries(spec).map(([name, value]) => [name, name.endsWith("Space") ? spaceFromJson(value as SpaceJson) : value]),
-    );
-  return { ...others, policies: Object.fromEntries(Object.entries(policies).map(([id, spec]) => [id, read(spec)])) };
+  return { ...others, policies: Object.fromEntries(Object.entries(policies).map(([id, spec]) => [id, specFromJson(spec)])) };
 }

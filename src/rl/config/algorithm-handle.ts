@@ -1,5 +1,7 @@
 /** An algorithm at work, as callbacks and configurations see it. */
 import type { Checkpoint } from "../../runs/checkpoints/checkpoint.ts";
+import type { RunnerView } from "../callbacks/runner-callbacks.ts";
+import type { AddModuleOptions, RemoveModuleOptions } from "../modules/policy-mapping.ts";
 import type { EvaluationResult, TrainResult } from "../algorithms/train-result.ts";
 
 export interface CallOptions {
@@ -14,5 +16,8 @@ export interface AlgorithmHandle extends AsyncDisposable {
   restore(path: string): Promise<void>;
   getWeights(ids?: readonly string[]): Record<string, Float32Array>;
   setWeights(weights: Readonly<Record<string, Float32Array>>): void;
+  addModule(id: string, options?: AddModuleOptions): Promise<void>;
+  removeModule(id: string, options?: RemoveModuleOptions): Promise<void>;
+  forEachEnvRunner<R>(run: (runner: RunnerView) => R | Promise<R>): Promise<R[]>;
   stop(): Promise<void>;
 }

@@ -11,7 +11,7 @@ interface AlgorithmEvent {
 
 export interface Callbacks extends RunnerCallbacks {
   onAlgorithmInit?(event: AlgorithmEvent): void | Promise<void>;
-  /** May add members to the result. Values that it logs are in the next one. */
+  /** May add members to the result, save, evaluate, and add and remove modules. Values that it logs are in the next one. */
   onTrainResult?(event: AlgorithmEvent & { readonly result: TrainResult }): void | Promise<void>;
   onEvaluateStart?(event: AlgorithmEvent): void | Promise<void>;
   onEvaluateEnd?(event: AlgorithmEvent & { readonly result: EvaluationResult }): void | Promise<void>;

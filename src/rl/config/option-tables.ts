@@ -159,8 +159,12 @@ const moduleIds = custom<readonly string[] | undefined>("a list of the ids of po
   Array.isArray(value) && value.every((id) => typeof id === "string") ? "ok" : "wrong type",
 );
 
-/** Ids are names of folders in checkpoints. */
 const MODULE_ID = /^(?!\.)(?!__proto__$)[\w.-]{1,128}$/;
+
+/** Whether a text may name a policy. Ids are names of folders in checkpoints. */
+export function isModuleId(id: string): boolean {
+  return MODULE_ID.test(id);
+}
 
 function isPolicySpec(value: unknown): boolean {
   if (!isPlainObject(value)) return false;
@@ -188,8 +192,7 @@ export const MULTI_AGENT = {
       (value) => {
         const ids: readonly unknown[] | undefined = Array.isArray(value) ? value : isPlainObject(value) ? Object.keys(value) : undefined;
         if (ids === undefined) return "wrong type";
-        const isGood =
-          ids.length > 0 && new Set(ids).size === ids.length && ids.every((id) => typeof id === "string" && MODULE_ID.test(id));
+        const isGood = ids.length > 0 && new Set(ids).size === ids.length && ids.every((id) => typeof id === "string" && isModuleId(id));
         return isGood && (Array.isArray(value) || Object.values(value as object).every(isPolicySpec)) ? "ok" : "out of range";
       },
     ),
@@ -206,6 +209,43 @@ export const MULTI_AGENT = {
     ),
   },
 };
+
+const spaceOption = custom<Space | undefined>("a space such as new Discrete(2) is needed", undefined, (value) =>
+  value instanceof Space ? "ok" : "wrong type",
+);
+
+const MAPPING = {
+  policyMappingFn: callable<PolicyMappingFn>("a function of an agent's name that returns the id of a policy is needed"),
+  policiesToTrain: moduleIds,
+};
+
+export const ADD_MODULE = {
+  of: "addModule()",
+  otherNames: {
+    moduleSpec: "it is moduleClass, modelConfig, observationSpace and actionSpace",
+    newAgentToModuleMappingFn: "it is policyMappingFn",
+    newShouldModuleBeUpdated: "it is policiesToTrain",
+  },
+  options: {
+    /** Default: that of `weightsOf`, else that of the agents which are mapped to the policy. */
+    observationSpace: spaceOption,
+    actionSpace: spaceOption,
+    /** Default: that of `weightsOf`, else that of `rlModule()`. */
+    moduleClass: classOption<ModuleClass>("a class that extends RLModule is needed"),
+    /** Options that differ from those of `rlModule()`. Default: those of `weightsOf`. */
+    modelConfig: plainObject<ModelConfig & Readonly<Record<string, unknown>>>("an object such as { fcnetHiddens: [64, 64] } is needed"),
+    /** The policy whose weights and filters are copied. Default: fresh first weights. */
+    weightsOf: custom<string | undefined>("the id of a policy is needed", undefined, (value) =>
+      typeof value === "string" ? "ok" : "wrong type",
+    ),
+    /** Values of `training()` that differ for the policy. */
+    configOverrides: plainObject<Readonly<Record<string, unknown>>>("an object such as { lr: 1e-4 } is needed"),
+    /** Says by which policies agents act from their next episodes on. Default: as before. */
+    ...MAPPING,
+  },
+};
+
+export const REMOVE_MODULE = { of: "removeModule()", options: MAPPING };
 
 export const LEARNERS = {
   of: "learners()",

@@ -91,6 +91,10 @@ export class DreamerV3 extends Algorithm<DreamerV3Training> {
     return made;
   }
 
+  protected override forget(moduleId: string): void {
+    this.#buffers.delete(moduleId);
+  }
+
   #makeBuffer(moduleId: string): SequenceReplay {
     const { numEnvRunners, numEnvsPerEnvRunner } = this.values.envRunners;
     const { capacity } = this.values.training.replayBufferConfig as ReplayBufferValues;

@@ -87,6 +87,8 @@ export interface VectorEnv {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly autoresetMode: AutoresetMode;
+  /** The environments where they are stepped one by one, such as those of a class that is an `Env`. */
+  readonly envs?: readonly Env[];
   reset(options?: VectorResetOptions): VectorResetResult | Promise<VectorResetResult>;
   step(actions: ColumnData): VectorStepResult | Promise<VectorStepResult>;
   close?(): void | Promise<void>;

@@ -9,6 +9,7 @@ import { EnvironmentError } from "../errors.ts";
 import { CHECKED_STEPS_MAX } from "../limits.ts";
 import { type ColumnData, columnLayout, type ColumnLayout } from "../spaces/columns.ts";
 import type { Space } from "../spaces/space.ts";
+import { TimeLimit } from "./single-env.ts";
 import { checkObservation, checkReset, checkStep, envThrew } from "./check-env.ts";
 import {
   type AutoresetMode,
@@ -45,6 +46,8 @@ export class LoopedEnv implements VectorEnv {
   readonly actionSpace: Space;
   readonly autoresetMode: AutoresetMode;
   readonly getState?: () => LoopState;
+  /** The environments, in their order. */
+  readonly envs: readonly Env[];
   readonly #envs: readonly Env[];
   readonly #name: string;
   readonly #isChecked: boolean;
@@ -62,6 +65,7 @@ export class LoopedEnv implements VectorEnv {
   constructor(envs: readonly Env[], { autoresetMode, isChecked, name }: LoopOptions) {
     const [first] = envs as readonly [Env];
     this.#envs = envs;
+    this.envs = envs.map((env) => (env instanceof TimeLimit ? env.unwrapped : env));
     this.#name = name;
     this.#isChecked = isChecked;
     this.numEnvs = envs.length;

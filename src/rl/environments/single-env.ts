@@ -64,12 +64,15 @@ export class TimeLimit implements Env {
   readonly actionSpace: Space;
   readonly getState?: () => unknown;
   readonly setState?: (state: { steps: number; environment: unknown }) => void;
+  /** The environment inside of the limit. */
+  readonly unwrapped: Env;
   readonly #env: Env;
   readonly #stepsMax: number;
   #steps = 0;
 
   constructor(env: Env, stepsMax: number) {
     this.#env = env;
+    this.unwrapped = env;
     this.#stepsMax = stepsMax;
     this.observationSpace = env.observationSpace;
     this.actionSpace = env.actionSpace;

@@ -26,7 +26,7 @@ interface GroupOptions {
 type States = Record<string, ModuleLearning>;
 
 export class LearnerGroup {
-  readonly #options: GroupOptions;
+  #options: GroupOptions;
   #handles: ActorHandle<LearnerActor>[] = [];
   /** The states after the last iteration. */
   #kept: States | undefined;
@@ -156,6 +156,16 @@ export class LearnerGroup {
     const states = this.#ownStates();
     await this.#setAll(states);
     this.#kept = states;
+  }
+
+  /** Goes on with other modules, in new processes, from the states of the algorithm's own learners. */
+  async setModules({ spec, learners }: Pick<GroupOptions, "spec" | "learners">): Promise<void> {
+    await this.#end();
+    this.#options = { ...this.#options, spec, learners };
+    this.#kept = this.#ownStates();
+    this.#start();
+    await this.ready();
+    await this.#setAll(this.#kept);
   }
 
   #ownStates(): States {

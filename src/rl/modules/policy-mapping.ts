@@ -8,7 +8,8 @@ import { describeValue, nearNames } from "../../core/internal.ts";
 import { Random } from "../../tensor/index.ts";
 import type { MultiAgentEnv } from "../environments/multi-agent/multi-agent-env.ts";
 import { RLError } from "../errors.ts";
-import type { Space } from "../spaces/space.ts";
+import type { Space, SpaceJson } from "../spaces/space.ts";
+import { spaceFromJson } from "../spaces/space-json.ts";
 import type { ModelConfig } from "./model-config.ts";
 import type { ModuleSpec } from "./module-spec.ts";
 import type { ModuleClass } from "./rl-module.ts";
@@ -36,6 +37,22 @@ export interface PolicySpec {
   readonly moduleClass?: ModuleClass | undefined;
   /** Options that differ from those of `rlModule()`. */
   readonly modelConfig?: (ModelConfig & Readonly<Record<string, unknown>>) | undefined;
+}
+
+/** The options of `removeModule`. */
+export interface RemoveModuleOptions {
+  /** Says by which policies agents act from their next episodes on. Default: as before. */
+  readonly policyMappingFn?: PolicyMappingFn | undefined;
+  /** The policies that learn. Default: as before. */
+  readonly policiesToTrain?: readonly string[] | undefined;
+}
+
+/** The options of `addModule`. Spaces, class and `modelConfig` are by default those of `weightsOf`. */
+export interface AddModuleOptions extends PolicySpec, RemoveModuleOptions {
+  /** The policy whose weights and filters are copied. Default: fresh first weights. */
+  readonly weightsOf?: string | undefined;
+  /** Values of `training()` that differ for the policy. */
+  readonly configOverrides?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Everything from which a process makes a module. */
@@ -128,6 +145,14 @@ export function policySpecs(policies: readonly string[] | Readonly<Record<string
   return Array.isArray(policies)
     ? Object.fromEntries((policies as readonly string[]).map((id) => [id, {}]))
     : (policies as Readonly<Record<string, PolicySpec>>);
+}
+
+/** The members of a policy in JSON, in which spaces have a form of their own. A class stands there by its name, and is left out. */
+export function specFromJson(saved: object): PolicySpec {
+  const { moduleClass: _, ...members } = saved as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    Object.entries(members).map(([name, value]) => [name, name.endsWith("Space") ? spaceFromJson(value as SpaceJson) : value]),
+  );
 }
 
 /** Chooses the space of a policy: the given one, else the space that its agents have. A policy without agents at first gets the space that all agents have. */

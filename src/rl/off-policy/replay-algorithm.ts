@@ -60,6 +60,10 @@ export abstract class ReplayAlgorithm<Training extends ReplayTraining> extends A
     return made;
   }
 
+  protected override forget(moduleId: string): void {
+    this.#buffers.delete(moduleId);
+  }
+
   #makeBuffer(moduleId: string): EpisodeReplay {
     const { obs, actions, makeActions } = this.rowOf(moduleId);
     const { capacity, alpha } = this.#bufferValues;

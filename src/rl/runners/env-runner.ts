@@ -10,7 +10,7 @@ import type { Increments, Observer } from "../connectors/observation-pipeline.ts
 import { RLError } from "../errors.ts";
 import { EpisodeEvents } from "../callbacks/episode-events.ts";
 import type { LoggedValues } from "../callbacks/metrics-logger.ts";
-import type { RunnerCallbackSource } from "../callbacks/runner-callbacks.ts";
+import type { RunnerCallbackSource, RunnerEnvironment } from "../callbacks/runner-callbacks.ts";
 import type { Info, VectorEnv, VectorStepResult } from "../environments/env.ts";
 import type { VectorChecks } from "../environments/check-vector-env.ts";
 import { vectorChecks, vectorEnvOf } from "../environments/make-env.ts";
@@ -50,9 +50,15 @@ export interface RunnerSpec {
 /** The weights of modules, by id. */
 export type Weights = Readonly<Record<string, Float32Array>>;
 
+/** The parts of a spec that change with the policies of an algorithm. */
+export type RunnerPolicies = Required<Pick<RunnerSpec, "policies" | "learning">>;
+
 /** A process, or a part of one, that samples. */
 export interface Runner {
   readonly modules: ReadonlyMap<string, BuiltModule>;
+  readonly env: RunnerEnvironment;
+  /** Goes on with other policies. Missing where the environment has one agent. */
+  setPolicies?(policies: RunnerPolicies): Promise<void>;
   setWeights(weights: Weights): void;
   sample(request: SampleRequest, signal?: AbortSignal): Promise<Sample>;
   /** Returns everything from which the runner goes on, in JSON. */

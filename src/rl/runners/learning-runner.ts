@@ -5,25 +5,47 @@
  * The algorithm decides which modules learn, and gives the class and the configurations with the runner's spec.
  */
 import type { Learner, RunnerLearning } from "../learners/learner.ts";
+import type { RunnerEnvironment } from "../callbacks/runner-callbacks.ts";
 import { type BuiltModule, buildModule } from "../modules/module-spec.ts";
 import { moduleSeed } from "../modules/policy-mapping.ts";
-import type { Runner, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
+import type { Runner, RunnerPolicies, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
 
 export class LearningRunner implements Runner {
-  readonly modules: ReadonlyMap<string, BuiltModule>;
   readonly #runner: Runner;
+  readonly #spec: RunnerSpec;
   readonly #learners = new Map<string, Learner>();
 
-  constructor(runner: Runner, { learnerClass, configs }: RunnerLearning, spec: RunnerSpec) {
+  constructor(runner: Runner, learning: RunnerLearning, spec: RunnerSpec) {
     this.#runner = runner;
-    this.modules = runner.modules;
+    this.#spec = spec;
+    this.#makeLearners(learning, spec);
+  }
+
+  get modules(): ReadonlyMap<string, BuiltModule> {
+    return this.#runner.modules;
+  }
+
+  get env(): RunnerEnvironment {
+    return this.#runner.env;
+  }
+
+  /** Makes the learners of modules that have none. */
+  #makeLearners({ learnerClass, configs }: RunnerLearning, { policies, module }: Pick<RunnerSpec, "policies" | "module">): void {
     for (const [moduleId, config] of Object.entries(configs)) {
-      const built = runner.modules.get(moduleId) as BuiltModule;
-      const seed = moduleSeed(spec.seed, moduleId);
-      const moduleSpec = spec.policies?.recipes[moduleId]?.spec ?? spec.module;
+      if (this.#learners.has(moduleId)) continue;
+      const built = this.modules.get(moduleId) as BuiltModule;
+      const seed = moduleSeed(this.#spec.seed, moduleId);
+      const moduleSpec = policies?.recipes[moduleId]?.spec ?? module;
       const buildTwin = (): BuiltModule => buildModule(moduleSpec, built, seed);
       this.#learners.set(moduleId, new learnerClass({ moduleId, built, buildTwin, config, seed }) as Learner);
     }
+  }
+
+  async setPolicies(given: RunnerPolicies): Promise<void> {
+    await this.#runner.setPolicies?.(given);
+    const { learning, policies } = given;
+    for (const id of this.#learners.keys()) if (!Object.hasOwn(learning?.configs ?? {}, id)) this.#learners.delete(id);
+    if (learning !== undefined) this.#makeLearners(learning, { policies, module: this.#spec.module });
   }
 
   setWeights(weights: Weights): void {

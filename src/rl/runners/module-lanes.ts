@@ -109,6 +109,17 @@ export class ModuleLanes {
     this.#observer.setStates(connectors);
   }
 
+  /** Forgets the episodes of lanes, with the steps under way. Only between two fragments. */
+  drop(lanes: readonly number[]): void {
+    this.#acting = this.#acting.filter((lane) => !lanes.includes(lane));
+    for (const lane of lanes) {
+      this.#pending[lane] = 0;
+      this.#rewards[lane] = 0;
+      this.#drift.fill(0, lane * this.#width, (lane + 1) * this.#width);
+      this.built.memory.begin(this.#states, lane);
+    }
+  }
+
   /** Adds a reward to the step that is under way. One before the first action follows from none, and is not learnt from. */
   reward(lane: number, reward: number): void {
     if (this.#pending[lane] !== 0) this.#rewards[lane] = (this.#rewards[lane] as number) + reward;

@@ -10,11 +10,12 @@ import { EpisodeEvents } from "../callbacks/episode-events.ts";
 import type { Exploration } from "../distributions/action-distribution.ts";
 import { gamesOf } from "../environments/make-env.ts";
 import type { AgentShare, Game, GameState, GameStep } from "../environments/multi-agent/game.ts";
+import type { MultiAgentEnv } from "../environments/multi-agent/multi-agent-env.ts";
 import { EnvironmentError, RLError } from "../errors.ts";
 import { BREATH_MS, IDLE_STEPS_MAX } from "../limits.ts";
 import { type BuiltModule, buildModule } from "../modules/module-spec.ts";
 import { moduleSeed, policyOf, type PolicyTable } from "../modules/policy-mapping.ts";
-import type { AgentReturn, ModuleSample, Runner, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
+import type { AgentReturn, ModuleSample, Runner, RunnerPolicies, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
 import { type LanesState, ModuleLanes } from "./module-lanes.ts";
 
 /** An agent in the episode of a world. */
@@ -47,6 +48,8 @@ type AgentsSpec = RunnerSpec & { readonly policies: PolicyTable };
 
 export class MultiAgentRunner implements Runner {
   readonly #spec: AgentsSpec;
+  #policies: PolicyTable;
+  readonly #training: boolean;
   readonly #games: readonly Game[];
   readonly #agents: readonly string[];
   readonly #modules = new Map<string, ModuleLanes>();
@@ -65,6 +68,8 @@ export class MultiAgentRunner implements Runner {
   constructor(spec: AgentsSpec, training = true) {
     const { numEnvs, firstEnv, seed, workerIndex, isChecked, envConfig, policies } = spec;
     this.#spec = spec;
+    this.#policies = policies;
+    this.#training = training;
     this.#games = gamesOf(spec.env, { envConfig, numEnvs, workerIndex, isChecked });
     this.#agents = (this.#games[0] as Game).agents;
     const { length: agents } = this.#agents;
@@ -73,15 +78,44 @@ export class MultiAgentRunner implements Runner {
         throw new EnvironmentError(
           `Cannot use ${spec.env.name}: possibleAgents differ between environments: those of ${index} are ${others.join(", ")}`,
         );
-    const range = { lanes: numEnvs * agents, firstLane: firstEnv * agents, training };
-    for (const [id, { spec: moduleSpec, ...spaces }] of Object.entries(policies.recipes))
-      this.#modules.set(id, new ModuleLanes(buildModule(moduleSpec, spaces, moduleSeed(seed, id)), range));
-    this.#streams = Array.from({ length: range.lanes }, (_, index) => new Random(seed, "actions", range.firstLane + index));
+    this.#makeModules();
+    const firstLane = firstEnv * agents;
+    this.#streams = Array.from({ length: numEnvs * agents }, (_, index) => new Random(seed, "actions", firstLane + index));
     this.#mappingStreams = Array.from({ length: numEnvs }, (_, index) => new Random(seed, "policy mapping", firstEnv + index));
     this.#seats = Array.from({ length: numEnvs }, () => this.#agents.map(() => ({ moduleId: undefined, return: 0 })));
     this.#lengths = new Int32Array(numEnvs);
     this.#episodes = new Int32Array(numEnvs);
     this.#events = new EpisodeEvents({ ...spec, env: this.#games.map(({ env }) => env) });
+  }
+
+  /** Makes the modules of policies that have none. */
+  #makeModules(): void {
+    const { numEnvs, firstEnv, seed } = this.#spec;
+    const { length: agents } = this.#agents;
+    const range = { lanes: numEnvs * agents, firstLane: firstEnv * agents, training: this.#training };
+    for (const [id, { spec: moduleSpec, ...spaces }] of Object.entries(this.#policies.recipes))
+      if (!this.#modules.has(id)) this.#modules.set(id, new ModuleLanes(buildModule(moduleSpec, spaces, moduleSeed(seed, id)), range));
+  }
+
+  /** The environments, one a world. */
+  get env(): readonly MultiAgentEnv[] {
+    return this.#games.map(({ env }) => env);
+  }
+
+  /** Goes on with other policies. Agents keep theirs until the episode is over; an episode with a removed one is dropped, and its world begins another. */
+  async setPolicies({ policies }: RunnerPolicies): Promise<void> {
+    this.#policies = policies as PolicyTable;
+    for (const id of this.#modules.keys()) if (!Object.hasOwn(this.#policies.recipes, id)) this.#modules.delete(id);
+    this.#makeModules();
+    const isLost = ({ moduleId }: Seat): boolean => moduleId !== undefined && !this.#modules.has(moduleId);
+    for (const [env, seats] of this.#seats.entries()) {
+      if (!seats.some(isLost)) continue;
+      const lanes = seats.map((_, agent) => env * seats.length + agent);
+      for (const each of this.#modules.values()) each.drop(lanes);
+      this.#welcome(env, await (this.#games[env] as Game).reset({}));
+    }
+    this.#settle();
+    await this.#events.settle();
   }
 
   get modules(): ReadonlyMap<string, BuiltModule> {
@@ -229,8 +263,8 @@ export class MultiAgentRunner implements Runner {
 
   /** Chooses the policy of an agent for an episode. */
   #map(env: number, agent: number): string {
-    const { policies, firstEnv, env: spec } = this.#spec;
-    const { recipes, mappingFn } = policies;
+    const { firstEnv, env: spec } = this.#spec;
+    const { recipes, mappingFn } = this.#policies;
     const random = this.#mappingStreams[env] as Random;
     const name = this.#agents[agent] as string;
     const episode = { id: `${firstEnv + env}-${(this.#episodes[env] as number) - 1}`, random: () => random.uniform() };

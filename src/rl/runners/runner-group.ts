@@ -20,9 +20,10 @@ import {
   terminate,
 } from "../../core/index.ts";
 import { messageOf, nameUnsent } from "../../core/internal.ts";
+import type { RunnerView } from "../callbacks/runner-callbacks.ts";
 import { EnvironmentDiedError, RLError } from "../errors.ts";
 import { FAILURES_IN_A_ROW_MAX, LEAVE_WITHIN_MS } from "../limits.ts";
-import type { Runner, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
+import type { Runner, RunnerPolicies, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
 import { makeRunner } from "./make-runner.ts";
 import { RunnerActor } from "./runner-actor.ts";
 
@@ -171,6 +172,37 @@ export class RunnerGroup {
       slot.pause = undefined;
       if (!this.#isStopped) slot.handle = this.#start(slot.place);
     });
+  }
+
+  /** Lets all runners go on with other policies. A runner that is lost meanwhile is replaced by one of the new spec. */
+  async setPolicies(policies: RunnerPolicies): Promise<void> {
+    await this.#local?.setPolicies?.(policies);
+    await this.#withAll(async (handle) => await handle.setPolicies.options({ timeoutMs: this.#options.sampleTimeoutMs }).remote(policies));
+  }
+
+  /** Calls a function in each runner that lives. @returns its answers, in the runners' order */
+  async forEach<R>(run: (runner: RunnerView) => R | Promise<R>): Promise<R[]> {
+    if (this.#local !== undefined) return [await run({ env: this.#local.env, workerIndex: 0 })];
+    const { sampleTimeoutMs: timeoutMs } = this.#options;
+    return await this.#withAll(
+      async (handle) => (await handle.apply.options({ timeoutMs }).remote(run as (runner: RunnerView) => never)) as R,
+    );
+  }
+
+  async #withAll<R>(call: (handle: ActorHandle<RunnerActor>) => Promise<R>): Promise<R[]> {
+    const answers = await Promise.all(
+      this.#slots.map(async (slot) => {
+        const { handle } = slot;
+        if (handle === undefined) return [];
+        try {
+          return [await call(handle)];
+        } catch (error) {
+          await this.#failed(slot, handle, error);
+          return [];
+        }
+      }),
+    );
+    return answers.flat();
   }
 
   /** The states of all runners, in their order. */

@@ -39,6 +39,10 @@ export abstract class TeamAlgorithm<Training extends ReplayTraining> extends Rep
     for (const { learner } of this.modules.values()) (learner as unknown as TeamLearner).join(this.#seats);
   }
 
+  protected override get hasFixedAgents(): boolean {
+    return true;
+  }
+
   protected override rowOf(): ReplayRow {
     const sum = (size: "obsSize" | "actionSize"): number => this.#seats.reduce((total, seat) => total + seat[size], 0);
     const actions = sum("actionSize");

@@ -12,7 +12,7 @@ import * as serve from "shoal/serve";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { REPOSITORY } from "../house/source-files.ts";
-import { installed } from "./installed.ts";
+import { rayPrograms } from "./ray-environment.ts";
 
 const project = mkdtempSync(join(REPOSITORY, "test", "serve-ray-"));
 
@@ -233,22 +233,9 @@ async function ask(port: number | undefined, path: string, body: unknown): Promi
 test("Ray's client deploys configurations that Ray has published, reads them back by its models, and deletes all", {
   timeout: 600_000,
 }, async () => {
-  const environment = installed("ray-serve-2.60.0", (folder) => [
-    ["python3", "-m", "venv", folder],
-    [
-      join(folder, "bin", "python"),
-      "-m",
-      "pip",
-      "install",
-      "--quiet",
-      "--disable-pip-version-check",
-      "ray[default,serve]==2.60.0",
-      "prometheus_client",
-    ],
-  ]);
   const { api } = await serve.start({ httpOptions: { port: 0 }, apiOptions: { port: 0 } });
   const script = join(REPOSITORY, "test", "systems", "python", "serve_client.py");
-  child = spawn(join(environment, "bin", "python"), [script, api?.address ?? ""], {
+  child = spawn(join(rayPrograms(), "python"), [script, api?.address ?? ""], {
     stdio: ["pipe", "pipe", "pipe"],
     env: { ...process.env, RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: api?.token ?? "" },
   });

@@ -32,6 +32,11 @@ Ctrl-C leaves the job running, except with --stop-on-interrupt.
     "working-dir": { valueName: "FOLDER", help: "files that travel with the job, which runs in a copy of the folder" },
     "runtime-env": { valueName: "FILE", help: 'a file with the runtime environment as JSON: { "envVars": { ... } }' },
     "runtime-env-json": { valueName: "JSON", help: "the same as a text" },
+    "entrypoint-num-cpus": { valueName: "N", help: "CPUs that the command holds while it runs, on a node that has them" },
+    "entrypoint-num-gpus": { valueName: "N", help: "GPUs, likewise" },
+    "entrypoint-memory": { valueName: "BYTES", help: "memory, likewise" },
+    "entrypoint-resources": { valueName: "JSON", help: "further resources, likewise: '{\"license\": 1}'" },
+    "entrypoint-label-selector": { valueName: "JSON", help: 'labels of that node: \'{"zone": "a"}\'' },
     "metadata-json": { valueName: "JSON", help: "texts by name, which the cluster keeps with the job" },
     "no-wait": { help: "print the id and end, without waiting for the job" },
     "stop-on-interrupt": { help: "Ctrl-C stops the job" },
@@ -44,6 +49,11 @@ Ctrl-C leaves the job running, except with --stop-on-interrupt.
       entrypoint: entrypointOf(words),
       submissionId: options["submission-id"],
       runtimeEnv: runtimeEnvOf(options),
+      entrypointNumCpus: amountOf("--entrypoint-num-cpus", options["entrypoint-num-cpus"]),
+      entrypointNumGpus: amountOf("--entrypoint-num-gpus", options["entrypoint-num-gpus"]),
+      entrypointMemory: amountOf("--entrypoint-memory", options["entrypoint-memory"]),
+      entrypointResources: recordOf("--entrypoint-resources", options["entrypoint-resources"]),
+      entrypointLabelSelector: recordOf("--entrypoint-label-selector", options["entrypoint-label-selector"]),
       metadata:
         options["metadata-json"] === undefined
           ? undefined
@@ -186,6 +196,18 @@ function objectOf(what: string, text: string): Record<string, unknown> {
     // The message says what is needed.
   }
   throw new UsageError(`Cannot run shoal job submit: ${what} needs a JSON object: received ${text.slice(0, 100)}.`);
+}
+
+function amountOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const amount = Number(text);
+  if (text.trim() !== "" && Number.isFinite(amount) && amount >= 0) return amount;
+  throw new UsageError(`Cannot run shoal job submit: ${option} takes a number of 0 or more: received ${text.slice(0, 100)}.`);
+}
+
+/** The server checks the values. */
+function recordOf<T>(option: string, text: string | undefined): Record<string, T> | undefined {
+  return text === undefined ? undefined : (objectOf(option, text) as Record<string, T>);
 }
 
 /** Prints the output until the end. @returns the exit code of the job */

@@ -79,6 +79,7 @@ async function* chunksOf(
 }
 
 async function foundLog(logs: Reading, { id, node }: JobRecord): Promise<FoundLog | undefined> {
+  if (node === undefined) return undefined;
   const found = await logs.find({ filename: jobLogName(id), nodeId: node, timeoutMs: CLUSTER_ANSWERS_WITHIN_MS });
   return found.kind === "found" ? found : undefined;
 }

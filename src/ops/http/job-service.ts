@@ -5,9 +5,11 @@
  * node is that of this machine, where uploaded packages are.
  */
 import { randomBytes, randomInt } from "node:crypto";
+import type { NodeId } from "../../runtime/base/ids.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import type { AnsweredOf, AskedOf } from "../../runtime/extension/extension.ts";
 import { problemOf, type Shape } from "../../runtime/wire/header-shape.ts";
+import { NODE_ID_LABEL } from "../../runtime/scheduling/label-selector.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { WireError } from "../../runtime/wire/wire-error.ts";
 import type { ClusterLink } from "../connection/cluster-link.ts";
@@ -32,7 +34,8 @@ export class JobService {
 
   /** Resolves with the id once the job is kept. @throws HttpError 409 for a taken id */
   async submit(submission: Submission, packageFolder: string | undefined): Promise<string> {
-    const { id = newSubmissionId(), entrypoint, metadata, envVars, workingDirectory } = submission;
+    const { id = newSubmissionId(), entrypoint, metadata, envVars, workingDirectory, reservation } = submission;
+    const node = await this.#link.node();
     const request = {
       entrypoint,
       metadata,
@@ -40,8 +43,9 @@ export class JobService {
       address: this.#headAddress,
       ...(workingDirectory === undefined ? {} : { workingDirectory }),
       ...(packageFolder === undefined ? {} : { packageFolder }),
+      ...(reservation === undefined ? {} : { reservation: packageFolder === undefined ? reservation : onNode(reservation, node) }),
     };
-    await this.#ask("submit", { id, key: randomBytes(16).toString("hex"), node: await this.#link.node(), request });
+    await this.#ask("submit", { id, key: randomBytes(16).toString("hex"), node, request });
     return id;
   }
 
@@ -81,6 +85,11 @@ export class JobService {
     if (!shape(answer)) throw new TypeError(`the head's answer about jobs is malformed: ${problemOf(shape, answer, "the answer")}`);
     return answer as AnsweredOf<HeadMessages[N]>;
   }
+}
+
+/** Packages are on this machine alone, so a job with a working directory runs here. */
+function onNode({ resources, labels }: NonNullable<Submission["reservation"]>, node: NodeId): NonNullable<Submission["reservation"]> {
+  return { resources, labels: { ...labels, [NODE_ID_LABEL]: node } };
 }
 
 function newSubmissionId(): string {

@@ -8,7 +8,7 @@ import { headMessages, type JobRecord, jobRecord } from "./job-messages.ts";
 import { type JobEffect, JobTable } from "./job-table.ts";
 import { JOB_PAGE_CHARACTERS, JOBS_SWEPT_EVERY_MS } from "./limits.ts";
 
-export function headJobs({ table, tellNode, every }: HeadContext): HeadParts {
+export function headJobs({ table, tellNode, every, reserve, release }: HeadContext): HeadParts {
   const kept = table("jobs", jobRecord);
   const jobs = new JobTable(
     Array.from(kept.entries(), ([, record]) => record),
@@ -18,12 +18,19 @@ export function headJobs({ table, tellNode, every }: HeadContext): HeadParts {
     for (const effect of effects) {
       if (effect.kind === "keep") kept.set(effect.record.id, effect.record);
       else if (effect.kind === "drop") kept.delete(effect.id);
+      else if (effect.kind === "reserve") reserveFor(effect.record);
+      else if (effect.kind === "release") release(effect.record.key);
       else {
         const { id, key, node, request } = effect.record;
-        tellNode(node, effect.kind, effect.kind === "start" ? { id, key, request } : { id, key });
+        if (node !== undefined) tellNode(node, effect.kind, effect.kind === "start" ? { id, key, request } : { id, key });
       }
     }
   };
+  const reserveFor = ({ key, request: { reservation } }: JobRecord): void => {
+    const node = reservation === undefined ? undefined : reserve(key, reservation);
+    if (node !== undefined) apply(jobs.reserved(key, node));
+  };
+  for (const record of jobs.waiting()) reserveFor(record);
   every(JOBS_SWEPT_EVERY_MS, () => apply(jobs.sweep(Date.now())));
   return {
     messages: answering(headMessages, {
@@ -31,7 +38,7 @@ export function headJobs({ table, tellNode, every }: HeadContext): HeadParts {
       get: ({ id }) => jobs.get(id),
       list: ({ after }) => page(jobs, after),
       stop: ({ id }) => {
-        const effects = jobs.stop(id);
+        const effects = jobs.stop(id, Date.now());
         apply(effects);
         return { stopped: effects.length > 0 };
       },
@@ -39,6 +46,7 @@ export function headJobs({ table, tellNode, every }: HeadContext): HeadParts {
       report: (report) => apply(jobs.reported(report, Date.now())) as undefined,
       driver: (driver) => apply(jobs.driverJoined(driver)) as undefined,
     }),
+    reserved: (key, node) => apply(jobs.reserved(key, node)),
     nodeJoined: (node) => apply(jobs.nodeJoined(node)),
     nodeGone: (node, reason) => apply(jobs.nodeGone(node, reason, Date.now())),
   };

@@ -40,6 +40,17 @@ export interface SubmitJobOptions {
   readonly runtimeEnv?: JobRuntimeEnv | undefined;
   /** Texts that the cluster keeps and shows with the job. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Resources that the entry point holds while it runs. With any of these the job waits for a node that has them, and runs there.
+   * Default: none, on the head's node.
+   */
+  readonly entrypointNumCpus?: number | undefined;
+  readonly entrypointNumGpus?: number | undefined;
+  /** In bytes. */
+  readonly entrypointMemory?: number | undefined;
+  readonly entrypointResources?: Readonly<Record<string, number>> | undefined;
+  /** Labels of the node, with conditions as in the option `labelSelector`. Needs a resource. */
+  readonly entrypointLabelSelector?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A job as the cluster knows it. */
@@ -89,7 +100,7 @@ export class JobClient {
    * @throws RangeError for a working directory that is too large, or has links
    * @throws ShoalError with `details.status`: 400 for a wrong option, 403 for a token that may not submit, 409 for a taken id
    */
-  async submitJob({ entrypoint, submissionId, runtimeEnv, metadata }: SubmitJobOptions): Promise<string> {
+  async submitJob({ entrypoint, submissionId, runtimeEnv, metadata, ...reserved }: SubmitJobOptions): Promise<string> {
     const { envVars, workingDir } = runtimeEnv ?? {};
     const environment = {
       ...(envVars === undefined ? {} : { env_vars: envVars }),
@@ -100,6 +111,11 @@ export class JobClient {
       ...(submissionId === undefined ? {} : { submission_id: submissionId }),
       ...(Object.keys(environment).length === 0 ? {} : { runtime_env: environment }),
       ...(metadata === undefined ? {} : { metadata }),
+      entrypoint_num_cpus: reserved.entrypointNumCpus,
+      entrypoint_num_gpus: reserved.entrypointNumGpus,
+      entrypoint_memory: reserved.entrypointMemory,
+      entrypoint_resources: reserved.entrypointResources,
+      entrypoint_label_selector: reserved.entrypointLabelSelector,
     };
     const { submission_id: id } = (await askHttp(this.#place, "POST", "/api/jobs/", body)) as { submission_id: string };
     return id;

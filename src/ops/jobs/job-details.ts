@@ -31,6 +31,7 @@ export interface JobDetails {
 
 const STATUS = { starting: "PENDING", running: "RUNNING", stopped: "STOPPED", succeeded: "SUCCEEDED", failed: "FAILED" } as const;
 const MESSAGE = { starting: "Job has not started yet.", running: "Job is currently running." } as const;
+const WAITS = "Job has not started yet: it waits for its resources. `shoal status` says what becomes of them.";
 const HIDDEN = "***";
 
 /** A job runs on the head's machine. */
@@ -48,7 +49,8 @@ export function detailsOf(record: JobRecord): JobDetails {
     driver_info: driver === undefined ? null : { id: driver.jobId, node_ip_address: hostOf(request.address), pid: String(driver.pid) },
     status: STATUS[state],
     entrypoint: request.entrypoint,
-    message: message ?? (state === "starting" || state === "running" ? MESSAGE[state] : null),
+    message:
+      message ?? (state === "starting" && node === undefined ? WAITS : state === "starting" || state === "running" ? MESSAGE[state] : null),
     error_type: errorType ?? null,
     start_time: startedMs ?? submittedMs,
     end_time: hasEnded(record) ? (endedMs ?? null) : null,
@@ -58,7 +60,7 @@ export function detailsOf(record: JobRecord): JobDetails {
       ...(request.workingDirectory === undefined ? {} : { working_dir: request.workingDirectory }),
     },
     driver_agent_http_address: null,
-    driver_node_id: state === "starting" ? null : node,
+    driver_node_id: state === "starting" ? null : (node ?? null),
     driver_exit_code: exitCode ?? null,
   };
 }

@@ -35,13 +35,16 @@ const jobRequest = fields({
   workingDirectory: optional(text),
   /** Folder with the package's content on the head's machine. */
   packageFolder: optional(text),
+  /** Resources that are reserved for the entry point while it waits and runs. */
+  reservation: optional(fields({ resources: record(number), labels: record(text) })),
 });
 export type JobRequest = Of<typeof jobRequest>;
 
 const jobRecord = fields({
   id: text,
   key: text,
-  node: nodeId,
+  /** Absent while the job waits for its resources. */
+  node: optional(nodeId),
   request: jobRequest,
   /** `starting`: its node was told, or will be. */
   state: exactly("starting", "running", "succeeded", "failed", "stopped"),

@@ -12,11 +12,44 @@ describe("a submission", () => {
       metadata: { a: "b" },
       envVars: { X: "1" },
       workingDirectory: undefined,
+      reservation: undefined,
     });
     expect(readSubmission({ entrypoint: "ls", runtime_env: { config: {}, pip: null }, entrypoint_num_cpus: 0 }).id).toBeUndefined();
   });
 
+  test("has resources of its entry point in Ray's units, and labels of the node", () => {
+    const given = {
+      entrypoint_num_cpus: 0.5,
+      entrypoint_num_gpus: 2,
+      entrypoint_memory: 1e9,
+      entrypoint_resources: { license: 1, none: 0 },
+      entrypoint_label_selector: { zone: "!in(a,b)" },
+    };
+    expect(readSubmission({ entrypoint: "ls", ...given }).reservation).toEqual({
+      resources: { CPU: 0.5, GPU: 2, memory: 1e9, license: 1 },
+      labels: { zone: "!in(a,b)" },
+    });
+    expect(readSubmission({ entrypoint: "ls", entrypoint_num_cpus: 0, entrypoint_resources: {} }).reservation).toBeUndefined();
+  });
+
   test.each<[what: string, given: Record<string, unknown>, part: string]>([
+    ["a negative CPU", { entrypoint: "a", entrypoint_num_cpus: -1 }, "entrypoint_num_cpus is a number from 0 to"],
+    [
+      "a CPU as text",
+      { entrypoint: "a", entrypoint_num_cpus: "1" },
+      'entrypoint_num_cpus is a number from 0 to 900719925474.0992: received "1"',
+    ],
+    ["more CPUs than can be counted", { entrypoint: "a", entrypoint_num_cpus: 1e300 }, "entrypoint_num_cpus is a number"],
+    ["too little memory", { entrypoint: "a", entrypoint_memory: 1e-9 }, "entrypoint_memory is at least 0.0001"],
+    ["half a GPU too many", { entrypoint: "a", entrypoint_num_gpus: 1.5 }, "entrypoint_num_gpus above 1 is a whole number: received 1.5"],
+    ["CPUs as a resource", { entrypoint: "a", entrypoint_resources: { CPU: 1 } }, "CPU is an option of its own"],
+    ["a resource with a comma", { entrypoint: "a", entrypoint_resources: { "a,b": 1 } }, "no comma"],
+    ["labels alone", { entrypoint: "a", entrypoint_label_selector: { zone: "a" } }, "entrypoint_label_selector needs a resource"],
+    [
+      "a wrong condition",
+      { entrypoint: "a", entrypoint_num_cpus: 1, entrypoint_label_selector: { zone: "in(" } },
+      "has labels with conditions",
+    ],
     ["no entry point", {}, "entrypoint is a command"],
     ["an empty one", { entrypoint: "  " }, "entrypoint is a command"],
     ["a list", { entrypoint: ["ls"] }, "entrypoint is a command"],

@@ -5,6 +5,8 @@
  * Bounds hold for the sum of all texts. Pure.
  */
 import { describeValue } from "../../runtime/base/texts/describe.ts";
+import { RESOURCE_UNIT } from "../../runtime/base/resources.ts";
+import { isLabelKey, parseCondition } from "../../runtime/scheduling/label-selector.ts";
 import { ENTRYPOINT_BYTES_MAX, JOB_ENTRIES_MAX, JOB_TEXTS_MAX } from "./limits.ts";
 
 /** The checked part of a submission. */
@@ -16,6 +18,14 @@ export interface Submission {
   readonly envVars: Record<string, string>;
   /** Name of an uploaded package: `gcs://_ray_pkg_….zip`. */
   readonly workingDirectory: string | undefined;
+  /** Undefined: the entry point runs on the head's node, and holds nothing. */
+  readonly reservation: EntryPointReservation | undefined;
+}
+
+/** Resources and labels of the node on which an entry point runs. */
+interface EntryPointReservation {
+  readonly resources: Record<string, number>;
+  readonly labels: Record<string, string>;
 }
 
 /** Whether a text is a submission id. It becomes part of a file's name and of paths of HTTP. */
@@ -36,13 +46,45 @@ export function readSubmission(given: Readonly<Record<string, unknown>>): Submis
   if (Buffer.byteLength(entrypoint) > ENTRYPOINT_BYTES_MAX)
     throw refused(`entrypoint has at most ${ENTRYPOINT_BYTES_MAX} bytes`, `a text of ${Buffer.byteLength(entrypoint)} bytes`);
   if (entrypoint.includes("\0")) throw refused("entrypoint has no NUL", entrypoint);
-  for (const name of RESOURCES)
-    if (isAsked(given[name])) throw refused(`this cluster reserves nothing for entry points yet, so ${name} is refused`, given[name]);
   const environment = readRuntimeEnv(given["runtime_env"]);
-  return { id, entrypoint, metadata: textsOf("metadata", given["metadata"]), ...environment };
+  return { id, entrypoint, metadata: textsOf("metadata", given["metadata"]), ...environment, reservation: readReservation(given) };
 }
 
-const RESOURCES = ["entrypoint_num_cpus", "entrypoint_num_gpus", "entrypoint_memory", "entrypoint_resources", "entrypoint_label_selector"];
+/** Resources by the keys of a submission. */
+const AMOUNTS: Readonly<Record<string, string>> = { entrypoint_num_cpus: "CPU", entrypoint_num_gpus: "GPU", entrypoint_memory: "memory" };
+const RESOURCE_NAME = /^[^,\s][^,]{0,127}$/;
+/** Above it whole units are not exact any more. */
+const AMOUNT_MAX: number = 2 ** 53 / RESOURCE_UNIT;
+
+function readReservation(given: Readonly<Record<string, unknown>>): EntryPointReservation | undefined {
+  const resources: Record<string, number> = {};
+  for (const [key, name] of Object.entries(AMOUNTS)) add(resources, name, { key, amount: given[key] });
+  const named = objectOf("entrypoint_resources", given["entrypoint_resources"]);
+  if (Object.keys(named).length > JOB_ENTRIES_MAX) throw refused(`entrypoint_resources has at most ${JOB_ENTRIES_MAX} entries`, named);
+  for (const [name, amount] of Object.entries(named)) {
+    const key = `entrypoint_resources.${name}`;
+    if (Object.values(AMOUNTS).includes(name))
+      throw refused(`entrypoint_resources has names of your own: ${name} is an option of its own`, amount);
+    if (!RESOURCE_NAME.test(name)) throw refused("a resource's name has 1 to 128 characters and no comma", name);
+    add(resources, name, { key, amount });
+  }
+  const labels = textsOf("entrypoint_label_selector", given["entrypoint_label_selector"]);
+  for (const [name, condition] of Object.entries(labels))
+    if (!isLabelKey(name) || parseCondition(condition) === undefined)
+      throw refused("entrypoint_label_selector has labels with conditions: a value, !value, in(a,b) or !in(a,b)", `${name}: ${condition}`);
+  if (Object.keys(resources).length > 0) return { resources, labels };
+  if (Object.keys(labels).length > 0) throw refused("entrypoint_label_selector needs a resource, such as entrypoint_num_cpus", labels);
+  return undefined;
+}
+
+function add(resources: Record<string, number>, name: string, { key, amount }: { key: string; amount: unknown }): void {
+  if (!isAsked(amount)) return;
+  if (typeof amount !== "number" || !(amount > 0 && amount <= AMOUNT_MAX))
+    throw refused(`${key} is a number from 0 to ${AMOUNT_MAX}`, amount);
+  if (name === "GPU" && amount > 1 && !Number.isInteger(amount)) throw refused(`${key} above 1 is a whole number`, amount);
+  if (amount < 1 / RESOURCE_UNIT) throw refused(`${key} is at least ${1 / RESOURCE_UNIT}`, amount);
+  resources[name] = amount;
+}
 
 function isAsked(value: unknown): boolean {
   return value !== undefined && value !== null && value !== 0 && !(typeof value === "object" && Object.keys(value).length === 0);

@@ -46,6 +46,53 @@ describe("a submission", () => {
   });
 });
 
+describe("a job with a reservation", () => {
+  const reserving: JobRequest = { ...request, reservation: { resources: { CPU: 2 }, labels: {} } };
+  const submitted = (): JobTable => {
+    const jobs = tableWith();
+    expect(kinds(jobs.submit({ id: "a", key: "key a", node: NODE, request: reserving, nowMs: 1 }))).toEqual(["keep", "reserve"]);
+    return jobs;
+  };
+
+  test("has no node until its resources have one, and starts there once", () => {
+    const jobs = submitted();
+    expect(jobs.get("a")).not.toHaveProperty("node");
+    expect(jobs.nodeJoined(OTHER)).toEqual([]);
+    expect(jobs.waiting().map(({ id }) => id)).toEqual(["a"]);
+    expect(kinds(jobs.reserved("key a", OTHER))).toEqual(["keep", "start"]);
+    expect(jobs.get("a")).toMatchObject({ node: OTHER, state: "starting" });
+    expect([jobs.reserved("key a", NODE), jobs.reserved("another", NODE), jobs.waiting()]).toEqual([[], [], []]);
+  });
+
+  test("gives its resources back at its end, however it ends", () => {
+    const succeeded = submitted();
+    succeeded.reserved("key a", NODE);
+    expect(kinds(succeeded.reported(ended("a"), 9))).toEqual(["keep", "release"]);
+    expect(succeeded.reported(ended("a"), 9)).toEqual([]);
+    const lost = submitted();
+    lost.reserved("key a", NODE);
+    expect(kinds(lost.nodeGone(NODE, "it died", 9))).toEqual(["keep", "release"]);
+    expect(lost.reserved("key a", OTHER)).toEqual([]);
+  });
+
+  test("that is stopped while it waits ends at once, and no node hears of it", () => {
+    const jobs = submitted();
+    expect(kinds(jobs.stop("a", 7))).toEqual(["keep", "release"]);
+    expect(jobs.get("a")).toMatchObject({ state: "stopped", endedMs: 7 });
+    expect(jobs.reserved("key a", NODE)).toEqual([]);
+  });
+
+  test("waits on, also under a new head, whatever becomes of nodes", () => {
+    const record = submitted().get("a") as JobRecord;
+    const jobs = new JobTable([record], 0);
+    expect(jobs.sweep(1e9)).toEqual([]);
+    expect(jobs.waiting()).toEqual([record]);
+    // The resources have a node that has not registered with the new head.
+    expect(kinds(jobs.reserved("key a", NODE))).toEqual(["keep"]);
+    expect(kinds(jobs.nodeJoined(NODE))).toEqual(["start"]);
+  });
+});
+
 describe("a report", () => {
   test("of the start and of the end change the record once", () => {
     const jobs = tableWith("a");
@@ -89,7 +136,7 @@ describe("a report", () => {
 describe("a stop", () => {
   test("is told to the node, and again to the node that another head meets", () => {
     const jobs = tableWith("a");
-    expect(kinds(jobs.stop("a"))).toEqual(["keep", "stop"]);
+    expect(kinds(jobs.stop("a", 5))).toEqual(["keep", "stop"]);
     const next = new JobTable([jobs.get("a") as JobRecord], 0);
     expect(kinds(next.nodeJoined(NODE))).toEqual(["start", "stop"]);
   });
@@ -97,8 +144,8 @@ describe("a stop", () => {
   test("of a job that has ended does nothing, and of an unknown one is refused", () => {
     const jobs = tableWith("a");
     jobs.reported(ended("a"), 2);
-    expect(jobs.stop("a")).toEqual([]);
-    expect(() => jobs.stop("none")).toThrow("there is no job none");
+    expect(jobs.stop("a", 5)).toEqual([]);
+    expect(() => jobs.stop("none", 5)).toThrow("there is no job none");
   });
 });
 
@@ -182,7 +229,7 @@ describe("records", () => {
       const node = next(2) === 0 ? NODE : OTHER;
       const actions: (() => JobEffect[])[] = [
         () => jobs.submit({ id, key: `k${step}`, node, request, nowMs: step }),
-        () => jobs.stop(id),
+        () => jobs.stop(id, 5),
         () => jobs.remove(id),
         () => jobs.reported({ id, key, state: "running" }, step),
         () => jobs.reported({ id, key, state: "ended", exitCode: next(2) }, step),

@@ -3,7 +3,7 @@
  *
  * Pure. The head's shell (`head-jobs.ts`) keeps the records and sends the messages, after the records are kept. Invariants: a job begins at
  * most once, as its node and start key never change, and a node begins a key once. An ended job never changes. A job whose node has gone
- * has ended.
+ * has ended. A job with a reservation has no node before its resources have one, and gives them back at its end.
  */
 import type { NodeId } from "../../runtime/base/ids.ts";
 import type { JobRecord, JobReport, JobRequest } from "./job-messages.ts";
@@ -13,7 +13,9 @@ export type JobEffect =
   | { readonly kind: "keep"; readonly record: JobRecord }
   | { readonly kind: "drop"; readonly id: string }
   | { readonly kind: "start"; readonly record: JobRecord }
-  | { readonly kind: "stop" | "forget"; readonly record: JobRecord };
+  | { readonly kind: "stop" | "forget"; readonly record: JobRecord }
+  /** The start key names the reservation. */
+  | { readonly kind: "reserve" | "release"; readonly record: JobRecord };
 
 /** A question that is refused. `name` tells programs why. */
 export class JobRefusal extends Error {
@@ -69,15 +71,22 @@ export class JobTable {
     if (known?.key === key) return [];
     if (known !== undefined) throw new JobRefusal("JobTaken", `a job with the submission id ${id} exists`);
     if (this.#open >= JOBS_OPEN_MAX) throw new JobRefusal("TooManyJobs", `${JOBS_OPEN_MAX} jobs wait or run already`);
-    const record: JobRecord = { id, key, node, request, state: "starting", isStopping: false, submittedMs: nowMs };
+    const waits = request.reservation !== undefined;
+    const record: JobRecord = { id, key, request, state: "starting", isStopping: false, submittedMs: nowMs, ...(!waits && { node }) };
     this.#put(record);
+    if (waits)
+      return [
+        { kind: "keep", record },
+        { kind: "reserve", record },
+      ];
     return [{ kind: "keep", record }, ...(this.#nodes.has(node) ? [{ kind: "start" as const, record }] : [])];
   }
 
   /** @returns no effect for a job that has ended. @throws JobRefusal */
-  stop(id: string): JobEffect[] {
+  stop(id: string, nowMs: number): JobEffect[] {
     const record = this.#required(id);
     if (hasEnded(record)) return [];
+    if (record.node === undefined) return this.#end(endedAs(record, { id, key: record.key, state: "ended", wasStopped: true }, nowMs));
     const changed = { ...record, isStopping: true };
     return [...this.#keep(changed), { kind: "stop", record: changed }];
   }
@@ -95,7 +104,20 @@ export class JobTable {
     if (record === undefined || record.key !== report.key || hasEnded(record)) return [];
     if (report.state === "running")
       return record.state === "running" ? [] : this.#keep({ ...record, state: "running", startedMs: report.startedMs ?? nowMs });
-    return this.#keep(endedAs(record, report, nowMs));
+    return this.#end(endedAs(record, report, nowMs));
+  }
+
+  /** The resources of the job with that start key have their node. @returns no effect for a job that has its node, or has ended */
+  reserved(key: string, node: NodeId): JobEffect[] {
+    const [record] = this.#openOf((one) => one.key === key);
+    if (record === undefined || record.node !== undefined) return [];
+    const placed = { ...record, node };
+    return [...this.#keep(placed), ...(this.#nodes.has(node) ? [{ kind: "start" as const, record: placed }] : [])];
+  }
+
+  /** Jobs that wait for their resources: a new head asks for these again. */
+  waiting(): JobRecord[] {
+    return this.#openOf(({ node }) => node === undefined);
   }
 
   /** A program of the job has connected. */
@@ -123,7 +145,7 @@ export class JobTable {
   sweep(nowMs: number): JobEffect[] {
     const effects: JobEffect[] = [];
     if (nowMs - this.#beganMs > JOB_NODE_MISSING_MS)
-      for (const record of this.#openOf(({ node }) => !this.#nodes.has(node)))
+      for (const record of this.#openOf(({ node }) => node !== undefined && !this.#nodes.has(node)))
         effects.push(...this.#lost(record, "it has not come back", nowMs));
     let ended = this.#jobs.size - this.#open;
     for (const record of this.#jobs.values()) {
@@ -138,7 +160,12 @@ export class JobTable {
   #lost(record: JobRecord, reason: string, nowMs: number): JobEffect[] {
     const began = record.state === "running" ? "while the job ran" : "before the job was known to run";
     const message = `Its node ${record.node} was lost ${began}: ${reason}. The job does not run again.`;
-    return this.#keep({ ...record, state: "failed", endedMs: nowMs, message, errorType: "JOB_SUPERVISOR_ACTOR_DIED" });
+    return this.#end({ ...record, state: "failed", endedMs: nowMs, message, errorType: "JOB_SUPERVISOR_ACTOR_DIED" });
+  }
+
+  #end(record: JobRecord): JobEffect[] {
+    const isReserved = record.request.reservation !== undefined;
+    return [...this.#keep(record), ...(isReserved ? [{ kind: "release" as const, record }] : [])];
   }
 
   #openOf(isWanted: (record: JobRecord) => boolean): JobRecord[] {

@@ -35,11 +35,11 @@ interface Taken {
 }
 
 class NodeJobs {
-  readonly #context: Pick<NodeContext, "folders" | "tellHead">;
+  readonly #context: Pick<NodeContext, "folders" | "tellHead" | "acceleratorsOf">;
   readonly #taken = new Map<string, Taken>();
   readonly #running = new Set<JobProcess>();
 
-  constructor(context: Pick<NodeContext, "folders" | "tellHead">) {
+  constructor(context: Pick<NodeContext, "folders" | "tellHead" | "acceleratorsOf">) {
     this.#context = context;
     void endOrphans();
   }
@@ -109,7 +109,7 @@ class NodeJobs {
     const process = new JobProcess({
       entrypoint: request.entrypoint,
       directory,
-      variables: variablesOf({ id, key, request }),
+      variables: { ...variablesOf({ id, key, request }), ...this.#devicesOf(key, request) },
     });
     this.#running.add(process);
     taken.stop = () => void stopJob(process, key);
@@ -125,6 +125,12 @@ class NodeJobs {
     this.#running.delete(process);
     await log?.close();
     return reportOf(exit, log?.lastLines);
+  }
+
+  /** The GPUs of the reservation alone, as tasks see theirs. */
+  #devicesOf(key: string, { reservation }: JobRequest): Record<string, string> {
+    if ((reservation?.resources["GPU"] ?? 0) === 0) return {};
+    return { CUDA_VISIBLE_DEVICES: (this.#context.acceleratorsOf(key)["GPU"] ?? []).join(",") };
   }
 
   /** Makes a copy for the job, which may change its files. */
@@ -146,8 +152,8 @@ class NodeJobs {
   }
 }
 
-export function nodeJobs({ folders, tellHead }: NodeContext): NodeParts {
-  const jobs = new NodeJobs({ folders, tellHead });
+export function nodeJobs({ folders, tellHead, acceleratorsOf }: NodeContext): NodeParts {
+  const jobs = new NodeJobs({ folders, tellHead, acceleratorsOf });
   return {
     messages: answering(nodeMessages, {
       start: (asked) => jobs.start(asked) as undefined,

@@ -94,6 +94,13 @@ export interface DurableTable<T> {
   readonly size: number;
 }
 
+/** Resources on one node, for work that the extension starts there. */
+export interface Reservation {
+  readonly resources: Readonly<Record<string, number>>;
+  /** Labels that the node must have, as in the option `labelSelector`. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 /** The argument of an extension of the head. */
 export interface HeadContext extends ExtensionContext {
   /**
@@ -109,6 +116,16 @@ export interface HeadContext extends ExtensionContext {
    * @returns false for a node that this head does not know
    */
   tellNode(node: NodeId, message: string, header: unknown): boolean;
+  /**
+   * Reserves resources until `release`, as a placement group of one bundle: the reservation waits, is explained and launches nodes as all
+   * demand does. `reserved` of the parts hears of the node, perhaps during this call. A repeated id changes nothing.
+   *
+   * @param id 32 hexadecimal digits that nothing else has
+   * @returns the node where the resources are reserved already
+   */
+  reserve(id: string, wanted: Reservation): NodeId | undefined;
+  /** Gives the resources back. An unknown id is no error. */
+  release(id: string): void;
 }
 
 /** The parts of an extension of the head. A head that begins to lead makes new ones. */
@@ -118,6 +135,8 @@ export interface HeadParts {
   processGone?(process: ProcessId): void;
   nodeJoined?(node: NodeId): void;
   nodeGone?(node: NodeId, reason: string): void;
+  /** A reservation of this or another extension has its node. After the node's death it gets another one, and this is called again. */
+  reserved?(id: string, node: NodeId): void;
   /** The head ends, or leads no more. */
   close?(): void;
 }
@@ -137,6 +156,8 @@ export interface NodeContext extends ExtensionContext {
   readonly folders: ExtensionFolders | undefined;
   /** Tells the extension of the head, which answers nothing. It is told again where a head has gone before it had kept it. */
   tellHead(message: string, header: unknown): void;
+  /** The ids of accelerators that a reservation of the head's extension holds on this node, by resource name. */
+  acceleratorsOf(reservation: string): Readonly<Record<string, readonly string[]>>;
 }
 
 /** The parts of an extension of a daemon. */

@@ -9,6 +9,7 @@ import type { Extension, HeadContext, HeadParts } from "../extension/extension.t
 import { ExtensionHost } from "../extension/extension-host.ts";
 import { telemetryExtension } from "../events/telemetry-extension.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
+import type { PlacementGroups } from "./placement/placement-groups.ts";
 import type { ExtensionRecords } from "./extension-records.ts";
 
 interface HeadExtensionsOptions {
@@ -17,12 +18,13 @@ interface HeadExtensionsOptions {
   readonly nowMs: () => number;
   readonly warn: (text: string) => void;
   readonly node: (id: NodeId) => Pick<NodeServices, "tellExtension"> | undefined;
+  readonly groups: Pick<PlacementGroups, "reserve" | "release">;
   /** Runs one event of the head. */
   readonly run: (body: () => void) => void;
 }
 
 export class HeadExtensions extends ExtensionHost<HeadParts> {
-  constructor({ extensions, records, nowMs, warn, node, run }: HeadExtensionsOptions) {
+  constructor({ extensions, records, nowMs, warn, node, groups, run }: HeadExtensionsOptions) {
     super("the head");
     const every = (periodMs: number, body: () => void): void => this.every(periodMs, () => run(body));
     for (const { name, head } of [telemetryExtension, ...extensions])
@@ -32,12 +34,18 @@ export class HeadExtensions extends ExtensionHost<HeadParts> {
           known?.tellExtension({ extension: name, message, header });
           return known !== undefined;
         };
-        this.begin(name, () => head({ nowMs, every, warn, tellNode, table: (table, shape) => records.table(name, table, shape) }));
+        const table: HeadContext["table"] = (named, shape) => records.table(name, named, shape);
+        const reserve: HeadContext["reserve"] = (id, wanted) => groups.reserve(id, { ...wanted, by: name });
+        this.begin(name, () => head({ nowMs, every, warn, tellNode, table, reserve, release: (id) => groups.release(id) }));
       }
   }
 
   nodeJoined(node: NodeId): void {
     for (const parts of this.parts) parts.nodeJoined?.(node);
+  }
+
+  reserved(id: string, node: NodeId): void {
+    for (const parts of this.parts) parts.reserved?.(id, node);
   }
 
   nodeGone(node: NodeId, reason: string): void {

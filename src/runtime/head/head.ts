@@ -155,6 +155,7 @@ export class Head implements HeadService {
       warn: (text) => this.#warn(text),
       endActors: (group, reason) => this.#endActorsOf(group, reason),
       table: groups,
+      extensionReserved: (id, node) => this.#extensions.reserved(id, node),
       history: options.history,
     });
     this.#groups.restore();
@@ -165,6 +166,7 @@ export class Head implements HeadService {
       nowMs: options.nowMs,
       warn: (text) => this.#warn(text),
       node: (id) => this.#nodes.get(nodeTagOf(id)),
+      groups: this.#groups,
       run: options.run ?? ((body) => body()),
     });
     this.#handlers = {

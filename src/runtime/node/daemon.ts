@@ -129,7 +129,11 @@ export class NodeDaemon {
     // A head in this process may tell something before the extensions here have begun.
     const tellExtension = (told: ExtensionHeader): void => queueMicrotask(() => this.#extensions.toldByHead(told));
     this.#head = options.createHead(nodeServices(options, { peers, refs, workers, leases, router, drain, tellExtension }));
-    this.#extensions = new NodeExtensions(options, { head: this.#head, warn: peers.warn });
+    this.#extensions = new NodeExtensions(options, {
+      head: this.#head,
+      warn: peers.warn,
+      acceleratorsOf: (reservation) => leases.manager.acceleratorsOf(reservation),
+    });
     this.#handlers = this.#allHandlers();
   }
 

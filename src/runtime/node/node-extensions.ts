@@ -4,7 +4,7 @@
  * The daemon owns them. An extension that cannot begin does not stop the node: its questions get the reason as an error.
  */
 import type { JobId, ProcessId } from "../base/ids.ts";
-import type { NodeParts } from "../extension/extension.ts";
+import type { NodeContext, NodeParts } from "../extension/extension.ts";
 import { ExtensionHost } from "../extension/extension-host.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
@@ -27,7 +27,7 @@ const HEAD: HeadPeer = { id: "head" as ProcessId, holderId: "head" as ProcessId,
 export class NodeExtensions extends ExtensionHost<NodeParts> {
   constructor(
     { extensions = [], extensionFolders: folders, nodeId, processId: id, nowMs }: NodeDaemonOptions,
-    { head, warn }: { head: HeadService; warn: (text: string) => void },
+    { head, warn, acceleratorsOf }: { head: HeadService } & Pick<NodeContext, "warn" | "acceleratorsOf">,
   ) {
     super("the node");
     const daemon: HeadPeer = { id, holderId: id, connection: TELLS_ONLY };
@@ -37,7 +37,7 @@ export class NodeExtensions extends ExtensionHost<NodeParts> {
         const told: ExtensionHeader = { extension: name, message, header };
         head.receive(daemon, { type: MESSAGE.EXTENSION, callId: 0, flags: 0, body: NO_BYTES }, told);
       };
-      if (node !== undefined) this.begin(name, () => node({ nodeId, folders, nowMs, every, warn, tellHead }));
+      if (node !== undefined) this.begin(name, () => node({ nodeId, folders, nowMs, every, warn, tellHead, acceleratorsOf }));
     }
   }
 

@@ -34,8 +34,8 @@ export function jobRoutes({ jobs, logs, packages, reader }: JobRouteParts): Rout
       method: "POST",
       path: "/api/jobs/",
       role: "admin",
-      summary: "Submits a job: a shell command that runs on the head's node.",
-      body: "`entrypoint`; `submission_id`, `metadata` (texts) and `runtime_env` with `env_vars` and `working_dir` (a sent package), where wanted.",
+      summary: "Submits a job: a shell command that runs on the head's node, or on one that has the resources of its entry point.",
+      body: "`entrypoint`; `submission_id`, `metadata` (texts) and `runtime_env` with `env_vars` and `working_dir` (a sent package), `entrypoint_num_cpus`, `entrypoint_num_gpus`, `entrypoint_memory` in bytes, `entrypoint_resources` and `entrypoint_label_selector`, where wanted.",
       answers: "`submission_id` and `job_id`, both the id, once the job is kept. A taken id is a 409.",
       handle: async ({ json }) => {
         const submission = readSubmission(await json());

@@ -9,6 +9,7 @@ import type { ActorId, NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
 import type { HeadHandlers, HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import { type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
 import { groupRow } from "../../observe/cluster-rows.ts";
+import type { Reservation } from "../../extension/extension.ts";
 import type { HeadHistory } from "../head-history.ts";
 import { NODES_COME_WITHIN_MS } from "../limits.ts";
 import type { Placement } from "./placement.ts";
@@ -29,9 +30,14 @@ interface PlacementGroupsOptions {
   /** Ends the actors that live in a group. */
   endActors: (group: string, reason: string) => void;
   table: PlacementGroupTable;
+  /** The reservation of an extension has its node. */
+  extensionReserved: (id: string, node: NodeId) => void;
   /** Takes the rows of groups that have changed. */
   history?: HeadHistory | undefined;
 }
+
+/** Namespaces of extensions' reservations: programs cannot name such a namespace. */
+const EXTENSION_NAMESPACE = "shoal:extension:";
 
 export class PlacementGroups {
   readonly #options: PlacementGroupsOptions;
@@ -62,6 +68,20 @@ export class PlacementGroups {
     return this.#table.get(id);
   }
 
+  /** Makes the group of an extension's reservation. @returns its node, where it has one */
+  reserve(id: string, { resources, labels, by }: Reservation & { by: string }): NodeId | undefined {
+    const known = this.#table.get(id)?.header;
+    if (known !== undefined) return known.state === "created" ? known.nodeIds[0] : undefined;
+    const [bundles, selectors] = [[{ ...resources }], [{ ...labels }]];
+    const named = { id, name: undefined, namespace: `${EXTENSION_NAMESPACE}${by}`, owner: undefined, isDetached: true };
+    this.#apply(this.#table.handle({ kind: "create", header: { ...named, strategy: "PACK", bundles, labels: selectors } }));
+    return undefined;
+  }
+
+  release(id: string): void {
+    if (this.#table.get(id) !== undefined) this.#apply(this.#table.handle({ kind: "remove", id, reason: "its work has ended" }));
+  }
+
   /** The groups that an earlier head kept are still wanted. */
   restore(): void {
     for (const group of this.#table.all()) {
@@ -73,6 +93,9 @@ export class PlacementGroups {
   /** Handles the reservation of all the group's bundles. */
   reserved(id: string, nodeIds: readonly NodeId[]): void {
     this.#apply(this.#table.handle({ kind: "reserved", id, nodeIds }));
+    const [node] = nodeIds;
+    if (node !== undefined && this.#table.get(id)?.header.namespace.startsWith(EXTENSION_NAMESPACE) === true)
+      this.#options.extensionReserved(id, node);
   }
 
   lost(id: string, indices: readonly number[]): void {

@@ -144,6 +144,12 @@ export class LeaseManager {
     return { leases: this.#leases.size, actors: this.#actors.size, bundles, granted: this.#nextLeaseId - 1 };
   }
 
+  /** The ids of accelerators in the group's first bundle here, by resource name. */
+  acceleratorsOf(group: string): Readonly<Record<string, readonly string[]>> {
+    const allocation = this.#groups.allocationOf(group);
+    return (allocation === undefined ? undefined : unitIds(allocation)) ?? {};
+  }
+
   /** The bundles that groups have here, and the attempts of those that wait for them. */
   bundles(): ReturnType<BundleReservations["contents"]> {
     return this.#groups.contents();

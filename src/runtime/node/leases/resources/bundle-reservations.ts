@@ -131,6 +131,12 @@ export class BundleReservations {
     }
   }
 
+  /** Returns the resources of the group's first bundle, also where the head has not committed the group yet. */
+  allocationOf(group: string): Allocation | undefined {
+    const prepared = Array.from(this.#prepared).find(([key]) => key.slice(0, key.lastIndexOf("/")) === group)?.[1];
+    return (this.#reserved.get(group) ?? prepared)?.[0]?.allocation;
+  }
+
   /** Returns the sum of a group's bundles. */
   amountsOf(group: string): ReadonlyMap<string, number> {
     const taken = (this.#reserved.get(group) ?? []).map(({ index, allocation }) => ({ index, resources: allocation.vector }));

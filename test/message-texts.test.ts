@@ -19,6 +19,7 @@ const IN_PYTHON = new RegExp(
 
 /** By file, foreign errors whose texts it reads. */
 const OF_OTHERS: Readonly<Record<string, string>> = {
+  "src/ops/autoscaler/providers/kubernetes/kubernetes-provider.ts": "what Kubernetes says of a quota, which has no code of its own",
   "src/runtime/wire/value/limits.ts": "what V8 says of a full stack",
 };
 

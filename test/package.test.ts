@@ -180,7 +180,7 @@ test("the quick start, and a program with every subpath, compile against the pub
 test("the package holds what it needs to run, and nothing else", () => {
   expect(packed).toEqual(expect.arrayContaining(["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"]));
   const allowed =
-    /^(package\.json|LICENSE|[A-Z]+\.md|docs\/.*\.(md|svg|schema\.json)|examples\/(?!.*\.test\.)[\w-]+\.(ts|py)|dist\/.*\.(js|d\.ts|js\.map)|dist\/page\/(index\.html|LICENSE_preact|assets\/[\w-]+\.(js|css|svg))|dist\/vendor\/parquet-wasm\/(parquet_wasm\.cjs|parquet_wasm_bg\.wasm|LICENSE_\w+)|python\/(entry|shoal)\/[\w/]+\.py|prebuilds\/[^/]+\.(node|json))$/;
+    /^(package\.json|LICENSE|[A-Z]+\.md|docs\/.*\.(md|svg|schema\.json)|deploy\/helm\/shoal\/.*\.(yaml|tpl)|examples\/(?!.*\.test\.)[\w-]+\.(ts|py)|dist\/.*\.(js|d\.ts|js\.map)|dist\/page\/(index\.html|LICENSE_preact|assets\/[\w-]+\.(js|css|svg))|dist\/vendor\/parquet-wasm\/(parquet_wasm\.cjs|parquet_wasm_bg\.wasm|LICENSE_\w+)|python\/(entry|shoal)\/[\w/]+\.py|prebuilds\/[^/]+\.(node|json))$/;
   expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
 });
 

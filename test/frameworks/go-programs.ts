@@ -12,6 +12,7 @@ import { REPOSITORY } from "../house/source-files.ts";
 const BUILD_MS = 900_000;
 const PROGRAMS = {
   h2spec: { package: "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible", program: "h2spec" },
+  helm: { package: "helm.sh/helm/v3/cmd/helm@v3.22.0", program: "helm" },
   grpcInterop: { package: "google.golang.org/grpc/interop/client@v1.85.0", program: "client" },
 } as const;
 

@@ -64,6 +64,8 @@ const provider = await openProvider({
   local: () => new LocalProcessesProvider({ ...configuration, onLine: (instanceId, line) => console.log(`${instanceId}: ${line}`) }),
   moduleUrl: (module) => (module.startsWith(".") || module.startsWith("/") ? new URL(module, fileUrlOf(source)).href : module),
 });
+/** Nodes of this machine join a head of this machine by its own token; all others get a join token. */
+const localToken = config.provider.type === "local-processes" ? (access.token ?? "") : "";
 let wake = (): void => {};
 const link = new ClusterLink(headAddress);
 await askAutoscaler(link, "configure", { text: configText, ifNone: !configuration.isFirst });
@@ -76,7 +78,7 @@ const autoscaler = new Autoscaler({
     checkTypes(provider, read, source);
     return read;
   },
-  ports: { head: headPort(link, { token: access.token ?? "" }), nowMs, log, newName: () => randomHex(6), wake: () => wake() },
+  ports: { head: headPort(link, { token: localToken }), nowMs, log, newName: () => randomHex(6), wake: () => wake() },
   start: { command: ["shoal", "start", "--address", headAddresses.join(","), "--block"], env: {} },
 });
 const unwatch = provider.watch?.(() => autoscaler.changed());

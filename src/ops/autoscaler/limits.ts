@@ -51,3 +51,5 @@ export const VERDICTS_MAX = 4_096;
 export const MESSAGE_LENGTH_MAX = 1_000;
 /** Life of the token with which an instance joins. */
 export const JOIN_TOKEN_AGE_MS = 3_600_000;
+/** Letters of a cluster's name in its instances' names: with a hyphen and twelve digits they are 63. */
+export const NAME_PREFIX_LENGTH_MAX = 50;

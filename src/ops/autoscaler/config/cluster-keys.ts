@@ -81,8 +81,7 @@ export const PROVIDERS_ELSEWHERE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ["aws", "gcp", "azure", "aliyun", "vsphere"].map((name) => [name, "no cloud is called directly: give an external provider"]),
   ),
-  kubernetes: "this version has no provider for Kubernetes: give an external provider",
-  kuberay: "this version has no provider for Kubernetes: give an external provider",
+  kuberay: "Shoal makes pods itself: give the type kubernetes",
   ssh: "this version has no provider for ssh: give an external provider",
   local: "this version has no provider for ssh; nodes of this machine are local-processes",
   slurm: "this version has no provider for Slurm: give an external provider",

@@ -17,9 +17,24 @@ const EXTERNAL: KeyTable = {
   module: { value: { kind: "text" }, describe: "a module whose default export makes the provider.", isNeeded: true },
 };
 
-export type ProviderType = "local-processes" | "external";
+const KUBERNETES: KeyTable = {
+  namespace: { value: { kind: "text" }, describe: "namespace of the pods. Default: the head's own." },
+  image: { value: { kind: "text" }, describe: "image of nodes whose type's template has none." },
+  kubeconfig: {
+    value: { kind: "text" },
+    describe: "for a head outside of Kubernetes: a file with the server and a service account's token. Default: the pod's service account.",
+  },
+  context: { value: { kind: "text" }, describe: "context of the kubeconfig. Default: its current-context." },
+  unschedulable_timeout_s: {
+    value: { kind: "number", min: 0 },
+    describe: "seconds after which a pod that no machine can take is given up, so that other types are tried. Default: it waits.",
+  },
+};
+
+export type ProviderType = "local-processes" | "kubernetes" | "external";
 
 export const PROVIDER_KEYS: Readonly<Record<ProviderType, ProviderKeys>> = {
   "local-processes": { keys: {}, nodeConfig: {} },
+  kubernetes: { keys: KUBERNETES },
   external: { keys: EXTERNAL, isOpen: true },
 };

@@ -10,7 +10,14 @@ import type { ClusterConfig } from "../config/cluster-config.ts";
 import { BackOffs } from "../instances/back-off.ts";
 import { type Instance, INSTANCE_LABEL, isComing, isEnded, moved, TYPE_LABEL } from "../instances/instance.ts";
 import { reconcile, type Steps } from "../instances/reconcile.ts";
-import { LAUNCH_BATCH_MAX, LAUNCH_TRIES_MAX, MESSAGE_LENGTH_MAX, RENEWS_EVERY_MS, VERDICTS_MAX } from "../limits.ts";
+import {
+  LAUNCH_BATCH_MAX,
+  LAUNCH_TRIES_MAX,
+  MESSAGE_LENGTH_MAX,
+  NAME_PREFIX_LENGTH_MAX,
+  RENEWS_EVERY_MS,
+  VERDICTS_MAX,
+} from "../limits.ts";
 import { plan } from "../plan/plan.ts";
 import type { Plan, Snapshot } from "../plan/snapshot.ts";
 import type { LaunchRequest, NodeProvider } from "../provider.ts";
@@ -203,7 +210,8 @@ export class Autoscaler {
     });
     for (const { type, count } of launches)
       for (let index = 0; index < count; index += 1) {
-        const id = `${config.clusterName}-${newName()}`.toLowerCase();
+        // At most 63 letters, as in names of hosts and labels of Kubernetes.
+        const id = `${config.clusterName.slice(0, NAME_PREFIX_LENGTH_MAX)}-${newName()}`.toLowerCase();
         steps.push({ id, type, state: "QUEUED", createdMs: now, sinceMs: now });
       }
     if (steps.length > 0) await this.#commit(steps);
@@ -278,7 +286,15 @@ export class Autoscaler {
       leaving: own.filter(({ state }) => state === "DRAINING" || state === "TERMINATING").length,
       problem: isBackingOff
         ? `backing off until ${new Date(backOff.untilMs).toISOString()}: ${backOff.cause}: ${backOff.message}`
-        : undefined,
+        : this.#pendingReason(name),
     };
+  }
+
+  /** Why the provider says that a node of the type is not there yet. */
+  #pendingReason(type: string): string | undefined {
+    const reason = this.#calls.list?.nodes.find(
+      (node) => node.type === type && node.state === "pending" && node.reason !== undefined,
+    )?.reason;
+    return reason === undefined ? undefined : `pending: ${reason.slice(0, MESSAGE_LENGTH_MAX)}`;
   }
 }

@@ -4,6 +4,7 @@
  * Errors name the key, and nothing has been launched then. An external module is loaded into the autoscaler's process, never into the head.
  */
 import { messageOf } from "../../../runtime/base/texts/describe.ts";
+import { joinPath } from "../../../runtime/os/files/paths.ts";
 import type { ClusterConfig } from "../config/cluster-config.ts";
 import type { ProviderType } from "../config/provider-keys.ts";
 import { ClusterConfigError } from "../config/read-cluster-config.ts";
@@ -24,6 +25,7 @@ type Maker = (options: OpenOptions) => NodeProvider | Promise<NodeProvider>;
 /** Makers of providers, one line a type. A maker loads its module on use. */
 const MAKERS: Readonly<Record<ProviderType, Maker>> = {
   "local-processes": ({ local }) => local(),
+  kubernetes: (options) => kubernetes(options),
   external: (options) => external(options.config.provider.config, options),
 };
 
@@ -42,6 +44,16 @@ export function checkTypes(provider: NodeProvider, config: ClusterConfig, source
       const key = `available_node_types.${name}.node_config${path === "" ? "" : `.${path}`}`;
       throw new ClusterConfigError(`Cannot read ${source}: ${key}: ${text}.`, { reason: text, details: { source, key } });
     });
+}
+
+async function kubernetes({ config, context, source }: OpenOptions): Promise<NodeProvider> {
+  const { openKubernetes } = await import("./kubernetes/kubernetes-provider.ts");
+  try {
+    return await openKubernetes(config.provider.config, context, { environment: process.env, folder: joinPath(source, "..") });
+  } catch (error) {
+    const reason = messageOf(error);
+    throw new ClusterConfigError(`Cannot read ${source}: provider: kubernetes cannot be used: ${reason}.`, { reason, cause: error });
+  }
 }
 
 async function external(

@@ -198,6 +198,34 @@ export function logQueryOf({ by, filter, node, state }: Place): URLSearchParams 
   return query;
 }
 
+/** The process of a worker, an actor or a task. */
+export interface ProcessOf {
+  readonly name: "worker_id" | "actor_id" | "task_id";
+  readonly id: string;
+}
+
+export interface Stack {
+  /** Names of calls. */
+  readonly running: readonly string[];
+  readonly threads: readonly {
+    readonly name: string;
+    readonly frames: readonly { readonly function: string; readonly file: string; readonly line: number; readonly isInternal?: boolean }[];
+  }[];
+}
+
+/** @throws ServerError 409 where the process cannot be looked into */
+export async function readStack({ name, id }: ProcessOf): Promise<Stack> {
+  const path = name === "task_id" ? "/task/traceback" : "/worker/traceback";
+  return await ask<Stack>(`${path}?${new URLSearchParams({ [name]: id, format: "json" })}`);
+}
+
+/** The address of a file with a profile. */
+export function profileAddress({ name, id }: ProcessOf, profile: "cpu" | "heap" | "snapshot"): string {
+  const query = new URLSearchParams({ [name]: id });
+  if (profile === "snapshot") query.set("snapshot", "1");
+  return `${profile !== "cpu" ? "/memory_profile" : name === "task_id" ? "/task/cpu_profile" : "/worker/cpu_profile"}?${query}`;
+}
+
 /** @throws ServerError 403 for a code that was used or has expired */
 export async function logInByCode(code: string): Promise<void> {
   await ask("/api/authenticate", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ code }) });

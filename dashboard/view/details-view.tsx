@@ -10,6 +10,7 @@ import { addressOf, firstRowsOf, logPlaceOf, type Place } from "../model/place.t
 import { type Row, readRow } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { Cell, timeText } from "./cells.tsx";
+import { InspectPanel, processOf } from "./inspect-panel.tsx";
 import { isOldAt, useAge, usePolling } from "./polling.ts";
 
 interface DetailsViewProps {
@@ -53,6 +54,7 @@ export function DetailsView({ page, place, onLoginNeeded }: DetailsViewProps): C
 
 function Facts({ page, row }: { page: ListPage; row: Row }): ComponentChildren {
   const id = String(row[page.id]);
+  const process = processOf(page, row);
   return (
     <>
       <dl class="facts">
@@ -67,6 +69,7 @@ function Facts({ page, row }: { page: ListPage; row: Row }): ComponentChildren {
             </div>
           ))}
       </dl>
+      {process !== undefined && <InspectPanel process={process} />}
       <ul class="links">
         {WITH_LOG.has(page.id) && (
           <li>

@@ -26,6 +26,7 @@ from ._codec import Codec, PayloadReader
 from ._connection import Connection, decode_header
 from ._executor import Executor
 from ._functions import revive_class, revive_function
+from ._inspection import allow_stacks
 from ._interrupts import Interrupts, die_with_parent
 from ._copies import exit_as_others
 from ._entrance import Entrance, listen, new_proof, places_of
@@ -134,6 +135,7 @@ class Worker:
         self._unfinished = UnfinishedConnections(self.pump.after)
         #: Before the daemon hears of this process, and looks for the file.
         self.recorder = new_recorder(configuration["memoryDirectory"], self.process_id)
+        allow_stacks(configuration["memoryDirectory"], self.process_id)
         self._listener = listen(configuration["address"])
         self.pump.add_reader(self._listener, self._accept)
         self._network = None

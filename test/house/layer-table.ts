@@ -146,7 +146,8 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@opentelemetry/sdk-trace-node": ["serve"],
   "@grpc/grpc-js": ["serve"],
   "@grpc/proto-loader": ["serve"],
-  ws: ["serve", "ops/http", "ops/jobs"],
+  // The inspector of V8 speaks over a WebSocket.
+  ws: ["runtime/os", "serve", "ops/http", "ops/jobs"],
   yaml: ["serve", "ops/autoscaler"],
   "@huggingface/transformers": ["serve"],
   "node-llama-cpp": ["serve"],

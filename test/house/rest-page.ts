@@ -35,6 +35,7 @@ export function restPage(): string {
     clusterName: "",
     reader: nobody,
     logs: nobody,
+    inspector: nobody,
     metrics: nobody,
     overview: nobody,
     jobs: nobody,

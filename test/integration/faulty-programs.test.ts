@@ -153,6 +153,8 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.CALL_FAILED]: { caller: OTHER, callId: 1, type: "Error", message: "m", stack: "s" },
     [MESSAGE.LOG_LIST]: { node: NODE, glob: "*" },
     [MESSAGE.LOG_READ]: { node: NODE, name: "node.log", from: "1.2:3", tail: 1, taskId: "a", withMarks: true },
+    [MESSAGE.INSPECT]: { node: NODE, process: NODE, work: "stack", durationMs: 0 },
+    [MESSAGE.INSPECT_READ]: { node: NODE, id: "00", at: 0 },
     [MESSAGE.NODE_METRICS]: { node: NODE },
     [MESSAGE.METRICS]: [
       {

@@ -5,6 +5,7 @@ import type { Command } from "./command.ts";
 import { clusterCommands } from "./cluster-commands.ts";
 import { dashboardCommands } from "./dashboard-commands.ts";
 import { drainCommand } from "./drain-command.ts";
+import { inspectCommands } from "./inspect-commands.ts";
 import { jobCommands } from "./job-commands.ts";
 import { logCommands } from "./log-commands.ts";
 import { natsInstallCommand } from "./nats-install-command.ts";
@@ -35,6 +36,7 @@ const COMMANDS: readonly Command[] = [
   ...stateCommands,
   timelineCommand,
   ...logCommands,
+  ...inspectCommands,
   ...jobCommands,
   ...serveCommands,
   versionCommand,

@@ -13,6 +13,7 @@ import { pageFolder } from "../../runtime/os/own-files.ts";
 import { tellingStartFailures } from "../../runtime/os/processes/start-failure.ts";
 import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
 import { ClusterLink } from "../connection/cluster-link.ts";
+import { Inspector } from "../state/inspector.ts";
 import { LiveReader } from "../state/live-reader.ts";
 import { MetricReader } from "../state/metric-reader.ts";
 import { OverviewReader } from "../state/overview.ts";
@@ -75,6 +76,7 @@ const routes = routeTable({
   jobs: new JobService(link, headAddress),
   packages: new PackageStore(join(directory, "packages")),
   logs: new LogReader((type, header, options) => link.request(type, header, options), reader),
+  inspector: new Inspector((type, header, options) => link.request(type, header, options), reader),
   page: new PageFiles(pageFolder()),
 });
 const server = new HttpServer({

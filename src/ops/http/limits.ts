@@ -70,3 +70,6 @@ export const PACKAGES_BYTES_MAX = 5_368_709_120;
 export const PACKAGE_USED_MS = 3_600_000;
 /** Programs that nobody submitted in a list of jobs. */
 export const DRIVERS_LISTED_MAX = 1_000;
+/** Length of a profile over HTTP, in seconds. */
+export const PROFILE_SECONDS_DEFAULT = 5;
+export const PROFILE_SECONDS_MAX = 600;

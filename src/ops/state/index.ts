@@ -8,6 +8,8 @@ import { askNode } from "../../core/internal.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { logTexts } from "./log-lines.ts";
 import { HistoryReader } from "./history-reader.ts";
+import { type FoundProcess, Inspector, type ProcessSource, type Profile, type StackAnswer } from "./inspector.ts";
+import { PROFILE_DEFAULT_MS, PROFILE_MAX_MS } from "./limits.ts";
 import { LogReader, type LogSource } from "./log-reader.ts";
 import { LiveReader } from "./live-reader.ts";
 import {
@@ -25,6 +27,8 @@ import { timelineTexts } from "./timeline.ts";
 import type { ListQuery, StateFilter, StateReader, StateResource, SummaryAnswer } from "./state-reader.ts";
 
 export type { ActorState, DeathCause, JobState, NodeState, PlacementGroupState, TaskState, WorkerState } from "./rows.ts";
+export type { ProcessSource, Profile, StackAnswer } from "./inspector.ts";
+export type { StackFrame, ThreadStack } from "../../runtime/os/inspector/process-inspector.ts";
 export type { LogSource } from "./log-reader.ts";
 export type { StateFilter } from "./state-reader.ts";
 
@@ -72,6 +76,17 @@ export interface Summary {
   readonly asOfMs: number;
 }
 
+/** Options of `getProfile`. One of `id`, `actorId`, `taskId`, `workerId` and `pid` is needed. */
+export interface GetProfileOptions extends ProcessSource {
+  /**
+   * `cpu` (a `.cpuprofile`), `heap` (a `.heapprofile` of allocations) or `snapshot` (a `.heapsnapshot`; the process stands still meanwhile).
+   * Default: `cpu`.
+   */
+  readonly profile?: Profile | undefined;
+  /** Length of the profile, at most 600,000. Default: 5,000. */
+  readonly durationMs?: number | undefined;
+}
+
 /** Options of `listLogs`. */
 export interface ListLogsOptions {
   /** Default: all nodes. */
@@ -114,6 +129,7 @@ export interface GetLogOptions extends LogSource {
 }
 
 const reader = new LiveReader(async (type, header, options) => (await askNode(type, header, options)).header);
+const inspector = new Inspector((type, header, options) => askNode(type, header, options), reader);
 const logs = new LogReader((type, header, options) => askNode(type, header, options), reader);
 
 /**
@@ -195,6 +211,40 @@ export async function* getLog({ tail, follow, intervalMs, signal, ...source }: G
     throw new ShoalError(`Cannot read a log: ${reason}.`, { reason, hint });
   }
   yield* logTexts(logs.read(found, { tail, follow, intervalMs, signal, timeoutMs: source.timeoutMs }));
+}
+
+/**
+ * Returns the stacks of a process: of a worker, a program, an actor or a running task. The process may compute without end. A thread
+ * without frames waits for events.
+ *
+ * @throws RangeError where not one thing is named, ShoalError where there is no such process or it cannot be looked into
+ * @example
+ * const { threads } = await getStack({ actorId });
+ * for (const { function: name, file, line } of threads[0]?.frames ?? []) console.log(name, file, line);
+ */
+export async function getStack(source: ProcessSource): Promise<StackAnswer> {
+  return await inspector.stack(await processFor(source));
+}
+
+/**
+ * Records where a process spends time or memory, as JSON in pieces, which Chrome and Visual Studio Code open.
+ *
+ * @throws RangeError where not one thing is named or for a wrong length, ShoalError where there is no such process
+ * @example
+ * await pipeline(getProfile({ actorId, durationMs: 10_000 }), createWriteStream("actor.cpuprofile"));
+ */
+export async function* getProfile(options: GetProfileOptions): AsyncGenerator<string, void, undefined> {
+  const { profile = "cpu", durationMs = PROFILE_DEFAULT_MS, ...source } = options;
+  if (!(Number.isSafeInteger(durationMs) && durationMs > 0 && durationMs <= PROFILE_MAX_MS))
+    throw new RangeError(`Cannot make a profile: durationMs is a whole number from 1 to ${PROFILE_MAX_MS}: received ${String(durationMs)}`);
+  yield* inspector.profile(await processFor(source), profile, durationMs);
+}
+
+async function processFor(source: ProcessSource): Promise<FoundProcess> {
+  const found = await inspector.find(source);
+  if (found.kind === "found") return found.process;
+  const { reason, hint } = found;
+  throw new ShoalError(`Cannot look into a process: ${reason}.`, { reason, hint });
 }
 
 /**

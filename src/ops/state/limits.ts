@@ -16,3 +16,12 @@ export const OVERVIEW_ROWS = 8;
 export const LOG_LINES_DEFAULT = 1_000;
 /** Time between two looks at a log that is followed. */
 export const LOG_LOOK_EVERY_MS = 250;
+/** Processes whose stacks one command prints, and calls of one that are named. */
+export const INSPECTED_MAX = 1_000;
+/** Time for a profile beyond its length: the inspector opens, and the result is made. */
+export const PROFILE_WITHIN_MORE_MS = 60_000;
+/** Time for a heap snapshot, whose process may have many gigabytes. */
+export const SNAPSHOT_WITHIN_MS = 660_000;
+/** Length of a profile. */
+export const PROFILE_DEFAULT_MS = 5_000;
+export const PROFILE_MAX_MS = 600_000;

@@ -26,6 +26,7 @@ import { Drain } from "./membership/drain.ts";
 import { EndedElsewhere } from "./membership/fencing/ended-elsewhere.ts";
 import { nodeDigest } from "./membership/node-digest.ts";
 import { NodeExtensions } from "./node-extensions.ts";
+import { NodeInspections } from "./node-inspections.ts";
 import { NodePeers, type Peer } from "./node-peers.ts";
 import { NodeMetricsService } from "./node-metrics-service.ts";
 import { nodeServices } from "./node-services.ts";
@@ -68,6 +69,7 @@ export class NodeDaemon {
   readonly #state: NodeState;
   readonly #logs: NodeLogs;
   readonly #metrics: NodeMetricsService;
+  readonly #inspections: NodeInspections;
   readonly #handlers: DaemonHandlers;
   readonly #silentOwners = new SilentOwners();
   #drain: Drain | undefined;
@@ -113,6 +115,7 @@ export class NodeDaemon {
       isHere: (process) => peers.local.has(process),
       dropped: () => state.dropped,
     });
+    this.#inspections = new NodeInspections({ local: peers.local, workers: () => workers.pool });
     this.#objects = objects;
     this.#refs = refs;
     this.#workers = workers;
@@ -164,6 +167,7 @@ export class NodeDaemon {
     this.#extensions.close();
     this.#state.close();
     this.#metrics.close();
+    this.#inspections.close();
     this.#head.close?.();
     await this.#workers.pool.close("the session was shut down");
     await Promise.all([this.#logs.close(), this.#state.historyWritten()]);
@@ -296,6 +300,7 @@ export class NodeDaemon {
       ...this.#state.handlers,
       ...this.#logs.handlers,
       ...this.#metrics.handlers,
+      ...this.#inspections.handlers,
       [MESSAGE.LEASE_DEMAND]: (header, peer, message) => {
         this.#state.openCalls.madeCall(peer.id);
         this.#leases.handlers[MESSAGE.LEASE_DEMAND](header, peer, message);

@@ -48,6 +48,12 @@ function nearestPackage(): URL {
   }
 }
 
+/** Whether code at that address or path is part of Node or of this package. */
+export function isInternalCode(file: string): boolean {
+  if (/^(?:node|shoal):/.test(file) || file.startsWith(CODE_URL.href)) return true;
+  return file.startsWith(fileURLToPath(new URL("python/", PACKAGE_URL)));
+}
+
 /** The version in this package's manifest. */
 export function packageVersion(): string {
   return manifest().version as string;

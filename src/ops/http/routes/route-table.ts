@@ -5,6 +5,7 @@
  */
 import { packageVersion } from "../../../runtime/os/own-files.ts";
 import type { ClusterLink } from "../../connection/cluster-link.ts";
+import type { Inspector } from "../../state/inspector.ts";
 import type { LogReader } from "../../state/log-reader.ts";
 import type { MetricReader } from "../../state/metric-reader.ts";
 import type { OverviewReader } from "../../state/overview.ts";
@@ -21,6 +22,7 @@ import { jobRoutes } from "./job-routes.ts";
 import { accessRoutes } from "./access-routes.ts";
 import type { PageFiles } from "../page-files.ts";
 import { clusterRoutes } from "./cluster-routes.ts";
+import { inspectRoutes } from "./inspect-routes.ts";
 import { pageRoutes } from "./page-routes.ts";
 import { metricRoutes } from "./metric-routes.ts";
 import { logRoutes } from "./log-routes.ts";
@@ -33,6 +35,7 @@ interface RouteParts {
   readonly clusterName: string;
   readonly reader: StateReader;
   readonly logs: LogReader;
+  readonly inspector: Inspector;
   readonly metrics: MetricReader;
   readonly overview: OverviewReader;
   readonly jobs: JobService;
@@ -47,6 +50,7 @@ export function routeTable(parts: RouteParts): Route[] {
     ...clusterRoutes(parts),
     ...stateRoutes(parts.reader, parts.overview),
     ...logRoutes(parts.logs),
+    ...inspectRoutes(parts.inspector),
     ...metricRoutes(parts.metrics),
     ...jobRoutes(parts),
     ...packageRoutes(parts.packages),

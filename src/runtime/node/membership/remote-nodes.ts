@@ -64,6 +64,8 @@ const ROUTES: HeaderExtractors<MessagesOfProcess, Route | undefined> = {
   [MESSAGE.LOG_LIST]: ({ node }) => node,
   [MESSAGE.NODE_METRICS]: ({ node }) => node,
   [MESSAGE.LOG_READ]: ({ node }) => node,
+  [MESSAGE.INSPECT]: ({ node }) => node,
+  [MESSAGE.INSPECT_READ]: ({ node }) => node,
   [MESSAGE.HELD_READ]: ([sender, , , asker]) => asker ?? sender,
   // The holds of messages are counted where the owners of the refs are.
   [MESSAGE.HELD_ENDED]: () => ALL,

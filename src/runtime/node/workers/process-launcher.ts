@@ -11,6 +11,9 @@ import type { ForeignCode } from "../../closure/modules/foreign-code.ts";
 import { usableMemoryBytes, workerHeapFlags } from "../../os/machine/machine.ts";
 import { OutboxFile } from "../../os/processes/memory/outbox.ts";
 import { DaemonInterruptSlot } from "../../os/processes/memory/interrupt-slot.ts";
+import { inspectorFlags } from "../../os/inspector/inspector-flags.ts";
+import { NodeInspector } from "../../os/inspector/node-inspector.ts";
+import { PythonInspector, StackFile } from "../../os/inspector/python-inspector.ts";
 import type { TlsIdentity } from "../../os/network/tls-identity.ts";
 import { Child } from "../../os/processes/worker-process.ts";
 import type { EnvironmentDescription, LaunchSettings } from "../environments/environment-table.ts";
@@ -124,16 +127,27 @@ export class ProcessLauncher implements WorkerLauncher {
     const configuration = this.#options.configure(workerId, settings);
     const slot = new DaemonInterruptSlot(configuration.interruptSlot);
     const outbox = new OutboxFile(configuration.outbox);
+    const stacks = new StackFile(configuration.memoryDirectory, workerId);
     let isGone = false;
+    const signal = (): void => {
+      if (!isGone) child.kill("SIGUSR1");
+    };
+    const isPython = settings?.interpreter !== undefined;
+    const inspector = isPython ? new PythonInspector({ path: stacks.path, signal }) : new NodeInspector(signal);
     const child = this.#start(
       { environment, settings, configuration },
       {
-        onLine,
+        onLine: (stream, line) => {
+          const own = stream === "stderr" && inspector instanceof NodeInspector ? inspector.printed(line) : line;
+          if (own !== undefined) onLine(stream, own);
+        },
         onExit: (exit) => {
           const left = { running: slot.running(), begun: slot.begun(), sharing: slot.sharing(), unread: outbox.unread() };
           slot.remove();
           outbox.remove();
+          if (isPython) stacks.remove();
           isGone = true;
+          if (inspector instanceof NodeInspector) inspector.ended();
           onExit({ ...exit, ...left });
         },
       },
@@ -143,6 +157,7 @@ export class ProcessLauncher implements WorkerLauncher {
         return child.pid;
       },
       kill: () => child.kill("SIGKILL"),
+      inspector,
       interrupt: (call) => {
         if (isGone) return false;
         const isSent = slot.requestInterrupt(call);
@@ -179,7 +194,11 @@ export class ProcessLauncher implements WorkerLauncher {
     return new Child({
       entry,
       program: settings?.program,
-      execArgv: [...execArgv, ...workerHeapFlags({ memoryBytes: this.#memoryBytes, cpus, execArgv, nodeOptions })],
+      execArgv: [
+        ...execArgv,
+        ...workerHeapFlags({ memoryBytes: this.#memoryBytes, cpus, execArgv, nodeOptions }),
+        ...inspectorFlags(execArgv, nodeOptions),
+      ],
       configuration,
       ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
       ...listeners,

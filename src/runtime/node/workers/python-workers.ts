@@ -50,7 +50,7 @@ export class PythonWorkers {
         get pid() {
           return worker.pid;
         },
-        kill: (signal) => worker.kill(signal === "SIGINT" ? "SIGINT" : "SIGKILL"),
+        kill: (signal) => worker.kill(signal === "SIGINT" || signal === "SIGUSR1" ? signal : "SIGKILL"),
       };
     }
     const child = new Child({

@@ -5,6 +5,7 @@
  * cluster. A daemon that has only begun to load makes them, too (`entry/daemon-start.ts`), so this file imports little.
  */
 import { usableMemoryBytes, workerHeapFlags } from "../../os/machine/machine.ts";
+import { inspectorFlags } from "../../os/inspector/inspector-flags.ts";
 import { Child } from "../../os/processes/worker-process.ts";
 
 /** The first line for a process that was started before it was known for whom; the configuration follows. */
@@ -45,7 +46,11 @@ export function startSpareProcess({ entry, execArgv, cpus }: SpareProcessOptions
   const nodeOptions = process.env["NODE_OPTIONS"];
   const child = new Child({
     entry,
-    execArgv: [...execArgv, ...workerHeapFlags({ memoryBytes: usableMemoryBytes(), cpus, execArgv, nodeOptions })],
+    execArgv: [
+      ...execArgv,
+      ...workerHeapFlags({ memoryBytes: usableMemoryBytes(), cpus, execArgv, nodeOptions }),
+      ...inspectorFlags(execArgv, nodeOptions),
+    ],
     configuration,
     onLine: (stream, line) => listeners.onLine(stream, line),
     onMessage: () => {},

@@ -8,6 +8,7 @@ import type { ProcessId } from "../../base/ids.ts";
 import type { UnreadFrames } from "../../base/outbox.ts";
 import { SIGNAL } from "../../base/texts/signal-line.ts";
 import type { MarkedCall, SharingCall } from "../../os/processes/memory/interrupt-slot.ts";
+import type { ProcessInspector } from "../../os/inspector/process-inspector.ts";
 import { describeSystemFailure } from "../../os/machine/open-files.ts";
 import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import type { LaunchSettings } from "../environments/environment-table.ts";
@@ -28,6 +29,8 @@ interface RunningWorker {
   isAt?(call: RunningCall): boolean;
   /** Whether synchronous code of some other call is known to run there now. */
   runsOther?(call: RunningCall): boolean;
+  /** Absent where the worker is part of a program's own process. */
+  readonly inspector?: ProcessInspector | undefined;
 }
 
 /** How a process ended, and which call it ran then and which of each connection had begun last, where that is known. */
@@ -129,6 +132,13 @@ export class WorkerPool {
     return Array.from(this.#workers.values())
       .filter((worker) => worker.ready)
       .map(({ id, running }) => ({ id, pid: running.pid }));
+  }
+
+  /** Looks into a worker that has said hello. Undefined for other processes, and for workers that cannot be looked into. */
+  inspectorOf(id: ProcessId): ProcessInspector | undefined {
+    const record = this.#workers.get(id);
+    // A signal would end a process that has only begun.
+    return record?.ready === true ? record.running.inspector : undefined;
   }
 
   spawn(environment: string, settings: LaunchSettings | undefined): void {

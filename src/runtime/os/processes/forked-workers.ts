@@ -15,7 +15,7 @@ import { Child, type ChildExit, type ChildOptions, onLines } from "./worker-proc
 interface ForkedWorker {
   /** That of the process which forks it, until it has. */
   readonly pid: number;
-  kill(signal: "SIGKILL" | "SIGINT"): void;
+  kill(signal: keyof typeof SIGNAL_NUMBERS): void;
 }
 
 interface ForkOptions {
@@ -48,7 +48,8 @@ interface Fork extends ForkOptions {
 
 /** Time without workers after which the process ends. */
 const IDLE_KEPT_MS = 60_000;
-const SIGNAL_NUMBERS = { SIGINT: 2, SIGKILL: 9 } as const;
+/** Numbers as on Linux, the only system where workers are forked. */
+const SIGNAL_NUMBERS = { SIGINT: 2, SIGKILL: 9, SIGUSR1: 10 } as const;
 const DESCRIPTOR = { 1: "stdout", 2: "stderr" } as const;
 
 export class ForkedWorkers {

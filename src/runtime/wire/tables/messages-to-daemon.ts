@@ -52,6 +52,7 @@ import { callFailed, nodeStateAsked } from "../observing/state-messages.ts";
 import { storeUse } from "../objects/store-messages.ts";
 import { copyKeep, copyKey, copyState, objectFetch, objectLocate } from "../objects/transfer-messages.ts";
 import { whyRef } from "../calls/why-messages.ts";
+import { inspectAsked, inspectReadAsked } from "../observing/inspect-messages.ts";
 
 const { [MESSAGE.RESOURCES]: _resources, [MESSAGE.ENVIRONMENT_FETCH]: _environmentFetch, ...questions } = MESSAGES_TO_HEAD;
 
@@ -194,6 +195,10 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.LOG_LIST]: logListAsked,
   /** Asks a node for the next bytes of a log file, which are the answer's body. */
   [MESSAGE.LOG_READ]: logReadAsked,
+  /** Asks a node for a view into a process that runs there: for a stack, a profile, a heap snapshot, or a debugger's address. */
+  [MESSAGE.INSPECT]: inspectAsked,
+  /** Asks for the next bytes of such a result, which are the answer's body. None: the result has ended, or is no longer kept. */
+  [MESSAGE.INSPECT_READ]: inspectReadAsked,
   /** From a worker: the text of the error with which a call failed. `caller`: the prefix of the call's id. */
   [MESSAGE.CALL_FAILED]: callFailed,
 };

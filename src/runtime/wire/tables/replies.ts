@@ -24,6 +24,7 @@ import {
 import { keyValueReply } from "../cluster/key-value-messages.ts";
 import { nodeMetricsAnswer } from "../observing/metric-messages.ts";
 import { logListAnswer, logReadAnswer } from "../observing/log-messages.ts";
+import { inspectAnswer } from "../observing/inspect-messages.ts";
 import { nameOfMessage } from "./message-table.ts";
 import {
   actorFound,
@@ -84,6 +85,8 @@ export const REPLIES = {
   [MESSAGE.NODE_METRICS]: nodeMetricsAnswer,
   [MESSAGE.LOG_LIST]: logListAnswer,
   [MESSAGE.LOG_READ]: logReadAnswer,
+  [MESSAGE.INSPECT]: inspectAnswer,
+  [MESSAGE.INSPECT_READ]: nothing,
 
   [MESSAGE.WHY_LEASE]: leaseReport,
   [MESSAGE.WHY_PLACE]: orUndefined(placeReport),

@@ -92,6 +92,7 @@ import { readWriteSql, writeBySql, type WriteSqlOptions } from "./sql/write-sql.
 import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
 import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
 import { DataStatistics, type RunState } from "./statistics.ts";
+import { WriteCheckpoint } from "./checkpoint/write-checkpoint.ts";
 import { DESCRIBE, describedResult, type DescribeOptions, describePlan } from "./describe.ts";
 import { DatasetSummary, SUMMARY, type SummaryOptions, summaryPlan } from "./summary.ts";
 import {
@@ -1142,14 +1143,33 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
     return this.#derived<U>({ kind: "exchange", input: this.#plan, ...step });
   }
 
-  #write(name: string, folder: string, { mode, signal, filenameProvider, tasks, ...plan }: WritePlan): Promise<WriteResult> {
+  async #write(name: string, folder: string, { checkpoint: options, ...write }: WritePlan): Promise<WriteResult> {
     if (typeof folder !== "string" || folder === "")
       throw new TypeError(`Cannot call ${name}: it takes the path of a folder: received ${JSON.stringify(folder)}`);
-    const writeInto = (stagingFolder: string) => ({ kind: "write", name, stagingFolder, ...plan }) as const;
+    if (options === undefined) return this.#writeFiles(name, folder, write);
+    const { extension, format, partitionBy } = write;
+    const described = { name, extension, format, partitionBy };
+    await startSession();
+    await using checkpoint = await WriteCheckpoint.open({ options, plan: this.#plan, folder, extension, write: described });
+    const signal = AbortSignal.any([checkpoint.lost, ...(write.signal === undefined ? [] : [write.signal])]);
+    const remaining = this.#derived<R>(checkpoint.remaining(this.#plan));
+    return await remaining.#writeFiles(name, folder, { ...write, signal }, { checkpoint, owner: this });
+  }
+
+  /** @param resumed - the checkpoint, and the dataset whose write it is */
+  #writeFiles(
+    name: string,
+    folder: string,
+    { mode, signal, filenameProvider, tasks, ...plan }: Omit<WritePlan, "checkpoint">,
+    resumed?: { readonly checkpoint: WriteCheckpoint; readonly owner: Dataset },
+  ): Promise<WriteResult> {
+    const { checkpoint, owner = this } = resumed ?? {};
+    const idsPlace = checkpoint?.idsPlace;
+    const writeInto = (stagingFolder: string) => ({ kind: "write", name, stagingFolder, ...plan, idsPlace }) as const;
     const writeEmpty = (stagingFolder: string, fields: readonly Field[]) => writeRowless(fields, writeInto(stagingFolder));
     const runInto = (stagingFolder: string): AsyncIterable<BlockRef> => {
       const transform = writeInto(stagingFolder);
-      return this.#derived({ kind: "map", name, input: this.#plan, transform, ...tasks }).#run({ signal }, this);
+      return this.#derived({ kind: "map", name, input: this.#plan, transform, ...tasks }).#run({ signal }, owner);
     };
     const widen = (stagingFolder: string, files: readonly NarrowFile[], all: readonly Field[]): AsyncIterable<BlockRef> =>
       run(widenPlan(files, all, writeInto(stagingFolder)), {
@@ -1158,7 +1178,7 @@ export class Dataset<R extends AnyRow = AnyRow> implements AsyncIterable<R> {
         name: this.#name,
       });
     const { extension, format } = plan;
-    return writeDataset({ folder, mode, extension, format, filenameProvider, run: runInto, writeEmpty, widen });
+    return writeDataset({ folder, mode, extension, format, filenameProvider, checkpoint, run: runInto, writeEmpty, widen });
   }
 
   /** @param owner - the dataset whose last run it is */

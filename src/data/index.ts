@@ -6,6 +6,7 @@
  */
 import "./well-known-exports.ts";
 
+export type { CheckpointOptions } from "./checkpoint/checkpoint-options.ts";
 export type { Partition, Paths } from "./file-choice.ts";
 export {
   absMax,

@@ -15,7 +15,14 @@ const input: LogicalPlan = {
 };
 
 /** Returns the operators behind the input, first the one that writes, with the chains of their tasks. */
-function operatorsOf({ tasks, mode: _mode, filenameProvider: _names, signal: _signal, ...plan }: WritePlan): PhysicalPlan[] {
+function operatorsOf({
+  tasks,
+  mode: _mode,
+  filenameProvider: _names,
+  signal: _signal,
+  checkpoint: _checkpoint,
+  ...plan
+}: WritePlan): PhysicalPlan[] {
   const transform = { kind: "write", name: "write", stagingFolder: "/staging", ...plan } as const;
   const operators: PhysicalPlan[] = [];
   let next: PhysicalPlan = physicalPlan({ kind: "map", name: "write", input, transform, ...tasks });

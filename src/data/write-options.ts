@@ -5,6 +5,7 @@
  * recognize it.
  */
 import { count, custom, describeValue, flag, isTaskOption, type Option, oneOf, readOptions } from "../core/internal.ts";
+import { CHECKPOINT, checkCheckpoint, type CheckpointOptions } from "./checkpoint/checkpoint-options.ts";
 import type { ConsumeOptions } from "./consume.ts";
 import type { WriteTransform } from "./engine/write-transform.ts";
 import type { FilenameProvider } from "./file-names.ts";
@@ -30,6 +31,14 @@ export interface WriteOptions extends ConsumeOptions, TransformOptions {
    * await rides.writeCsv("out/", { filenameProvider: ({ index, writeId }) => `rides-${writeId}-${index}` });
    */
   filenameProvider?: FilenameProvider | undefined;
+  /**
+   * Records which rows are in place, so that the same program resumes after a kill: rows that are recorded are not computed again. Each row needs an id, and
+   * each step treats a row alone: no sort, limit, aggregate or join. With the mode `"append"`. Default: nothing is recorded.
+   *
+   * @example
+   * await texts.map(answered).writeParquet("out/", { checkpoint: { idColumn: "id", path: "out-checkpoint/" } });
+   */
+  checkpoint?: CheckpointOptions | undefined;
 }
 
 /** The options of writers with several rows in a file. */
@@ -90,6 +99,7 @@ export interface WritePlan
   extends Pick<WriteTransform, "extension" | "format" | "partitionBy" | "maxRowsPerFile" | "minRowsPerFile" | "minBytesPerFile"> {
   readonly mode: WriteMode;
   readonly filenameProvider: FilenameProvider | undefined;
+  readonly checkpoint: CheckpointOptions | undefined;
   readonly signal: AbortSignal | undefined;
   /** Where its tasks run. */
   readonly tasks: ReadOptions;
@@ -105,7 +115,13 @@ const PROVIDER = custom<FilenameProvider | undefined>("a function is needed", un
   typeof value === "function" ? "ok" : "wrong type",
 );
 const AT_LEAST_ONE = count({ min: 1 }, undefined);
-const WRITE = { mode: oneOf(WRITE_MODES, "append"), partitionBy: NAMES, filenameProvider: PROVIDER, concurrency: AT_LEAST_ONE };
+const WRITE = {
+  mode: oneOf(WRITE_MODES, "append"),
+  partitionBy: NAMES,
+  filenameProvider: PROVIDER,
+  checkpoint: CHECKPOINT,
+  concurrency: AT_LEAST_ONE,
+};
 const WRITE_ROWS = { ...WRITE, maxRowsPerFile: AT_LEAST_ONE, minRowsPerFile: AT_LEAST_ONE, minBytesPerFile: AT_LEAST_ONE };
 
 function checkRows(method: string, { minRowsPerFile = 1, maxRowsPerFile = minRowsPerFile }: WriteRowsOptions): void {
@@ -116,7 +132,7 @@ function checkRows(method: string, { minRowsPerFile = 1, maxRowsPerFile = minRow
 }
 
 /** The values of the writer's own options, and where its tasks run. A name that neither knows is taken for one of the writer's, which says what there is. */
-function readWrite<V extends { concurrency: number | undefined }>(
+function readWrite<V extends { concurrency: number | undefined; mode: WriteMode; checkpoint: unknown; filenameProvider: unknown }>(
   method: string,
   given: object,
   options: { readonly [K in keyof V]: Option<V[K]> },
@@ -125,6 +141,7 @@ function readWrite<V extends { concurrency: number | undefined }>(
   const isOfTasks = (name: string): boolean => !Object.hasOwn(options, name) && isTaskOption(name);
   const own = Object.fromEntries(entries.filter(([name]) => !isOfTasks(name)));
   const { concurrency, ...values } = readOptions<V>(own, { of: method, options });
+  checkCheckpoint(method, values);
   const tasks = Object.fromEntries(entries.filter(([name]) => isOfTasks(name)));
   return { ...values, tasks: readTasks(method, { ...tasks, concurrency }) };
 }

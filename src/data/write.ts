@@ -12,6 +12,7 @@ import { shownPath } from "../storage/paths.ts";
 import { listFiles } from "../storage/listing/list-files.ts";
 import { publishFile, removeFiles, resolveFolder } from "../storage/places.ts";
 import { rowsOf } from "./blocks/block.ts";
+import type { RecordedFile, WriteCheckpoint } from "./checkpoint/write-checkpoint.ts";
 import type { Field } from "./blocks/data-type.ts";
 import type { BlockRef } from "./engine/operator.ts";
 import { CommonSchema } from "./engine/common-schema.ts";
@@ -42,6 +43,8 @@ interface WriteRequest {
   readonly extension: string;
   readonly format: FileFormat;
   readonly filenameProvider: FilenameProvider | undefined;
+  /** Where each task's files are recorded as soon as they are in place. */
+  readonly checkpoint: WriteCheckpoint | undefined;
   /** Runs the dataset with the write at its end: blocks of {@link WrittenFile}. */
   run(stagingFolder: string): AsyncIterable<BlockRef>;
   /** Writes the file of a dataset without rows. */
@@ -57,6 +60,7 @@ export async function writeDataset({
   extension,
   format,
   filenameProvider,
+  checkpoint,
   run,
   writeEmpty,
   widen,
@@ -64,10 +68,9 @@ export async function writeDataset({
   const { target, found, old } = await filesOfTarget(folder, mode, filenameProvider !== undefined);
   if (old.length > 0 && mode === "ignore") return NOTHING;
   if (mode === "overwrite") refuseForeignFiles(old, { target, extension, hasProvider: filenameProvider !== undefined });
-  const id = crypto.randomUUID().slice(0, 8);
+  const id = checkpoint?.writeId ?? crypto.randomUUID().slice(0, 8);
   const staging = `${target}/.staging-${id}`;
   const names = new FileNames(filenameProvider, mode === "append" ? found : []);
-  const files: string[] = [];
   const kept: PlacedFile[] = [];
   const publisher = new Publisher();
   const written = onInterruption({
@@ -78,37 +81,28 @@ export async function writeDataset({
     withinMs: INTERRUPTED_WRITE_MS,
     kept: () => keptText(target, publisher.placed, mode === "overwrite" ? old : []),
   });
-  let rowCount = 0;
-  let sizeBytes = 0;
-  let empty: string | undefined;
-  const schemas = new WrittenSchemas();
-  const place = async ({ staged, partition, columns, ...facts }: WrittenFile): Promise<void> => {
-    const to = names.placeOf(target, { index: files.length, writeId: id, extension, partition, rowCount: facts.rowCount });
+  const all = new WrittenFiles(checkpoint?.files ?? []);
+  const place = async ({ staged, partition, columns = null, rowCount, sizeBytes }: WrittenFile): Promise<RecordedFile> => {
+    const to = names.placeOf(target, { index: all.paths.length, writeId: id, extension, partition, rowCount });
     // Beside old files that are to go, new ones would be read together with them.
-    const file = { from: staged, to, sizeBytes: facts.sizeBytes, rowCount: facts.rowCount };
+    const file = { from: staged, to, sizeBytes, rowCount };
     if (mode === "overwrite") kept.push(file);
     else await publisher.publish(file);
-    if (columns !== undefined && columns !== null) schemas.add({ path: to, sizeBytes: facts.sizeBytes }, columns);
-    files.push(to);
-    rowCount += facts.rowCount;
-    sizeBytes += facts.sizeBytes;
+    return all.add({ path: to, sizeBytes, rowCount, columns });
   };
   try {
+    // A killed run with this id may have left its own.
+    if (checkpoint !== undefined) await removeStagingFolder(staging);
     await makeStaging(staging, target);
-    for await (const block of run(staging)) {
-      for (const file of rowsOf(await get(block.ref)) as WrittenFile[]) {
-        if (file.staged !== "") await place(file);
-        else empty ??= file.columns ?? undefined;
-      }
-      block.release();
-    }
-    if (files.length === 0 && empty !== undefined)
+    const empty = await placeTasks(run(staging), { place, publisher, checkpoint });
+    if (all.paths.length === 0 && empty !== undefined)
       for (const file of await writeEmpty(staging, JSON.parse(empty) as readonly Field[])) await place(file);
     for (const file of kept) await publisher.publish(file);
     await publisher.end();
-    const narrow = schemas.narrowFiles(format);
-    if (narrow.length > 0) sizeBytes += await replaceFiles(widen(staging, narrow, schemas.all), publisher);
+    const narrow = all.schemas.narrowFiles(format);
+    if (narrow.length > 0) all.sizeBytes += await replaceFiles(widen(staging, narrow, all.schemas.all), publisher);
     await publisher.end();
+    await checkpoint?.checkIds();
     await removeFiles(old.filter((path) => !names.has(path)));
   } catch (error) {
     await publisher.end().catch(() => {});
@@ -119,7 +113,53 @@ export async function writeDataset({
     written();
   }
   await removeStagingFolder(staging);
-  return { files, rowCount, sizeBytes };
+  return { files: all.paths, rowCount: all.rowCount, sizeBytes: all.sizeBytes };
+}
+
+interface Placing {
+  readonly place: (file: WrittenFile) => Promise<RecordedFile>;
+  readonly publisher: Publisher;
+  readonly checkpoint: WriteCheckpoint | undefined;
+}
+
+/** Gives the files of each task their places, and records them where there is a checkpoint. Returns the columns of a task without rows. */
+async function placeTasks(blocks: AsyncIterable<BlockRef>, { place, publisher, checkpoint }: Placing): Promise<string | undefined> {
+  let empty: string | undefined;
+  for await (const block of blocks) {
+    const placed: RecordedFile[] = [];
+    let ids: string | undefined;
+    for (const file of rowsOf(await get(block.ref)) as WrittenFile[]) {
+      if (file.staged !== "") placed.push(await place(file));
+      else empty ??= file.columns ?? undefined;
+      ids ??= file.ids;
+    }
+    block.release();
+    if (checkpoint === undefined || ids === undefined) continue;
+    await publisher.end();
+    await checkpoint.record({ ids, files: placed });
+  }
+  return empty;
+}
+
+/** The files of a write, and those that a checkpoint names. */
+class WrittenFiles {
+  readonly paths: string[] = [];
+  readonly schemas = new WrittenSchemas();
+  rowCount = 0;
+  sizeBytes = 0;
+
+  constructor(recorded: readonly RecordedFile[]) {
+    for (const file of recorded) this.add(file);
+  }
+
+  add(file: RecordedFile): RecordedFile {
+    const { path, sizeBytes, rowCount, columns } = file;
+    if (columns !== null) this.schemas.add({ path, sizeBytes }, columns);
+    this.paths.push(path);
+    this.rowCount += rowCount;
+    this.sizeBytes += sizeBytes;
+    return file;
+  }
 }
 
 interface TargetFiles {

@@ -21,6 +21,7 @@ import { ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import { type DownloadTransform, downloadColumn } from "./download.ts";
 import { type DrawTransform, drawInBlock } from "./group-sample.ts";
 import { hashSide, type HashSplitTransform } from "./hash-split.ts";
+import { leaveOut, type LeaveOutTransform } from "./leave-out.ts";
 import type { PythonBatches } from "./python-step.ts";
 import { Rebatcher } from "./rebatch.ts";
 import { type ReshapeTransform, reshaped } from "./reshape.ts";
@@ -69,6 +70,7 @@ export type Transform =
   | { readonly kind: "numbered"; readonly name: string; readonly step: Transform }
   | PythonBatches
   | SampleTransform
+  | LeaveOutTransform
   | DrawTransform
   | WriteTransform
   | SinkTransform
@@ -174,6 +176,8 @@ function applyTransform(blocks: Blocks, transform: Transform): Blocks {
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : pickRows(block, hashSide(block, transform))));
     case "distinctInBlock":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : distinctInBlock(block, transform)));
+    case "leaveOut":
+      return leaveOut(blocks, transform);
     case "drawInBlock":
       return eachBlock(blocks, (block) => (isUnseen(block) ? block : drawInBlock(block, transform)));
     case "explode":

@@ -19,6 +19,7 @@ import {
   takeBlock,
   unifySchemas,
 } from "../blocks/block.ts";
+import { type IdsPlace, WrittenIds } from "../checkpoint/written-ids.ts";
 import type { Field } from "../blocks/data-type.ts";
 import { isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
@@ -61,6 +62,8 @@ export interface WriteTransform {
   readonly minBytesPerFile?: number | undefined;
   /** Writes a file also where no row comes, for the columns. Default: a row with the columns tells that there is none. */
   readonly isAlone?: boolean | undefined;
+  /** Where the ids of the rows go, of a write with a checkpoint. */
+  readonly idsPlace?: IdsPlace | undefined;
 }
 
 /** The row of a written file: its place in the staging folder, and the folders of its partition. */
@@ -71,6 +74,8 @@ export interface WrittenFile extends Record<string, unknown> {
   readonly sizeBytes: number;
   /** The columns of a table, as JSON; absent for other files. `staged` is empty if no row came. */
   readonly columns?: string | null;
+  /** The file with the ids of all rows of the task, of a write with a checkpoint. */
+  readonly ids?: string;
 }
 
 /** Rows of one partition as they come: one file, or one for each row. */
@@ -88,6 +93,7 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
   const open = new Map<string, OpenFile>();
   const written: WrittenFile[] = [];
   const { maxRowsPerFile = Number.POSITIVE_INFINITY } = transform;
+  const ids = transform.idsPlace === undefined ? undefined : new WrittenIds(transform.idsPlace);
   let empty: Block | undefined;
   try {
     for await (const block of blocks) {
@@ -95,6 +101,7 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
         if (block.names.length > 0) empty ??= block;
         continue;
       }
+      ids?.add(block);
       for (const { partition, rows } of partitionsOf(block, transform))
         for (let start = 0; start < rows.rowCount; ) {
           const before = open.get(partition);
@@ -118,7 +125,13 @@ export async function* writeFiles(blocks: AsyncIterable<Block>, transform: Write
     for (const file of open.values()) written.push(...(await file.end()));
     open.clear();
     await checkIsAwaited(transform, written);
-    if (written.length > 0) yield blockOfRows(written, transform.name);
+    const hasRows = written.some(({ rowCount }) => rowCount > 0);
+    const named = ids === undefined || !hasRows ? {} : { ids: await ids.write() };
+    if (written.length > 0)
+      yield blockOfRows(
+        written.map((file) => ({ ...file, ...named })),
+        transform.name,
+      );
   } finally {
     for (const file of open.values()) await file.abort();
   }

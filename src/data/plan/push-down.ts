@@ -223,6 +223,8 @@ function neededBelow(step: Transform, needed: Columns): Columns {
       return needed && merged(needed, step.columns);
     case "hashSplit":
       return needed && merged(needed, [step.column]);
+    case "leaveOut":
+      return needed && merged(needed, [step.idColumn]);
     case "rebatch":
       return needed;
     case "numbered":

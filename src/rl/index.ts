@@ -107,6 +107,7 @@ export {
   type PolicySpec,
   type RemoveModuleOptions,
 } from "./modules/policy-mapping.ts";
+export type { PolicyOnnxOptions } from "./modules/policy-onnx.ts";
 export type { ModuleState, StateTensors } from "./modules/module-memory.ts";
 export type { ConvFilter } from "./modules/picture-layers.ts";
 export type { ModelConfig, ModuleSetup } from "./modules/model-config.ts";

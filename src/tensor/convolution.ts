@@ -17,7 +17,7 @@ export interface ConvolutionOptions {
   readonly padding?: Padding;
 }
 
-interface PatchGrid {
+export interface PatchGrid {
   readonly kernel: readonly [number, number];
   readonly stride: number;
   readonly top: number;

@@ -7,6 +7,7 @@ export { Layer } from "./layer.ts";
 export { Conv2d, type Conv2dOptions, Embedding, LayerNorm, NoisyLinear, type NoisyLinearOptions } from "./layers.ts";
 export { type Activation, Linear, type LinearOptions, Mlp, type MlpOptions } from "./linear.ts";
 export { Normal, SquashedNormal, type SquashedNormalOptions } from "./normal.ts";
+export { type OnnxOptions, toOnnx } from "./onnx.ts";
 export {
   Adam,
   type AdamOptions,

@@ -49,6 +49,9 @@ const SUM: Operation = {
   },
 };
 
+/** `p` of a node that picks the largest numbers, not those at given indices. */
+export const MAXIMUM = 1;
+
 /** `indices` has the shape of `out`; its numbers are integers. */
 export function max<Node extends TapeNode>(out: Node, indices: TapeNode, x: TapeNode, axes: AroundAxis): Node {
   const { i32, words, build } = memory;
@@ -59,6 +62,7 @@ export function max<Node extends TapeNode>(out: Node, indices: TapeNode, x: Tape
   i32[words + 4] = axes.count;
   i32[words + 5] = axes.inner;
   build.kernels.max();
+  out.p = MAXIMUM;
   return recordPick(out, indices, x, axes);
 }
 

@@ -163,6 +163,7 @@ export function normalize<Node extends TapeNode>(out: Node, roots: TapeNode, x: 
   i32[words + 4] = count;
   f32[words + 5] = epsilon;
   build.kernels.normalize();
+  out.p = epsilon;
   const node = record(out, NORMALIZE, x);
   if (node.operation !== null) node.extra = roots;
   return node;

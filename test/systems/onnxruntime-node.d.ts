@@ -5,7 +5,7 @@ declare module "onnxruntime-node" {
     readonly data: Float32Array;
   }
   export class InferenceSession {
-    static create(path: string, options?: { intraOpNumThreads?: number }): Promise<InferenceSession>;
+    static create(model: string | Uint8Array, options?: { intraOpNumThreads?: number }): Promise<InferenceSession>;
     run(feeds: Readonly<Record<string, Tensor>>): Promise<Readonly<Record<string, Tensor>>>;
     release(): Promise<void>;
   }

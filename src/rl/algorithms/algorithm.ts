@@ -45,6 +45,7 @@ import {
   type RemoveModuleOptions,
   resolvePolicies,
 } from "../modules/policy-mapping.ts";
+import type { PolicyOnnxOptions } from "../modules/policy-onnx.ts";
 import { EpisodeFiles } from "../offline/episodes/episode-files.ts";
 import type { RunnerSpec, Sample, SampleRequest } from "../runners/env-runner.ts";
 import { cutOff, RunnerGroup } from "../runners/runner-group.ts";
@@ -524,6 +525,11 @@ export abstract class Algorithm<Training extends object = object> implements Alg
   /** The actions for several observations. */
   computeActions<Action = unknown>(observations: readonly unknown[], options: ComputeActionOptions & PolicyChoice = {}): Action[] {
     return this.#module(options, "compute actions").policy.computeActions<Action>(observations, options);
+  }
+
+  /** The network of a policy as an ONNX model, as `Policy.toOnnx` gives it. */
+  toOnnx({ moduleId, ...options }: PolicyOnnxOptions & PolicyChoice = {}): Uint8Array<ArrayBuffer> {
+    return this.#module({ moduleId }, "write ONNX").policy.toOnnx(options);
   }
 
   /** Copies of the modules' weights, in the order of the parameters. Default: of all modules. */

@@ -14,6 +14,7 @@ import { checkMasks } from "../modules/masked-module.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import type { ModuleState } from "../modules/module-memory.ts";
 import { onlyOf } from "../modules/policy-mapping.ts";
+import { type PolicyOnnxOptions, policyToOnnx } from "../modules/policy-onnx.ts";
 import { actionInputs } from "../modules/rl-module.ts";
 import { builtInConnectors } from "../connectors/built-in-connectors.ts";
 import { Discrete } from "../spaces/discrete.ts";
@@ -139,6 +140,19 @@ export class Policy {
       const action = layout.read(actions, row);
       return (memory.size === 0 ? action : { action, state: memory.read(moduleStates, row) }) as Action;
     });
+  }
+
+  /**
+   * Returns the network as an ONNX model: `obs`, and `stateIn.*` of a module that remembers, to `actionDistInputs` or `qValues`, `vfPreds` and `stateOut.*`.
+   *
+   * Rows of `obs` are encoded observations: numbers of a `Box` as they are, one-hot choices, bytes of pictures divided by 255, parts one behind the other.
+   *
+   * @throws RLError for a policy with connectors; Error where the module does something that a graph cannot say
+   * @example
+   * await writeFile("policy.onnx", (await Policy.fromCheckpoint("checkpoints/cartpole")).toOnnx());
+   */
+  toOnnx(options: PolicyOnnxOptions = {}): Uint8Array<ArrayBuffer> {
+    return policyToOnnx(this.#built, options);
   }
 
   /** Encodes observations as runners do, behind the steps before them. */

@@ -37,6 +37,11 @@ export class ModuleMemory {
     this.maxSeqLen = maxSeqLen;
   }
 
+  /** The numbers of each part, by name. */
+  get lengths(): ReadonlyMap<string, number> {
+    return new Map(this.#parts.map(([name, { length }]) => [name, length]));
+  }
+
   /** Rows for environments whose episodes begin. */
   allocate(rows: number): Float32Array {
     const states = new Float32Array(rows * this.size);

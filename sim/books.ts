@@ -1,10 +1,13 @@
 /**
  * Shoal's own books in a run, to look into: the ledgers and the lease manager that the daemon keeps to itself.
  *
- * Each book is found at the first call of a method, and belongs to the process that runs then. The books behave as always, unless a run has
+ * Each book is found at the first call of a method, and belongs to the process that runs then. The invariants of the lease manager, of the
+ * table of actors and of the reservations of groups are checked after each event. The books behave as always, unless a run has
  * a mutation, which breaks one of them on purpose to show that the simulation notices (`mutations.ts`).
  */
 import { type AmbientProcess, currentProcess } from "./ambient.ts";
+import { ActorTable } from "../src/runtime/head/actors/actor-table.ts";
+import { GroupReservation } from "../src/runtime/head/placement/group-reservation.ts";
 import { LeaseManager } from "../src/runtime/node/leases/lease-manager.ts";
 import { KnownValues } from "../src/runtime/node/references/known-values.ts";
 import { RefLedger } from "../src/runtime/node/references/ref-ledger.ts";
@@ -63,7 +66,22 @@ LeaseManager.prototype.handle = function (event) {
   own().leases = this;
   const changed = tap.changeLeaseEvent === undefined ? event : tap.changeLeaseEvent(event);
   const effects = changed === undefined ? [] : handle.call(this, changed);
+  this.checkInvariants();
   tap.onLeaseEvent?.(event, effects);
+  return effects;
+};
+
+const handleActor = ActorTable.prototype.handle;
+ActorTable.prototype.handle = function (event) {
+  const effects = handleActor.call(this, event);
+  this.checkInvariants();
+  return effects;
+};
+
+const handleGroup = GroupReservation.prototype.handle;
+GroupReservation.prototype.handle = function (event) {
+  const effects = handleGroup.call(this, event);
+  this.checkInvariants();
   return effects;
 };
 

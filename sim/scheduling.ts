@@ -13,6 +13,7 @@ import type { LeaseEffect, LeaseEvent } from "../src/runtime/node/leases/lease-e
 import { LeaseManager } from "../src/runtime/node/leases/lease-manager.ts";
 import { Spillback, type SpillEffect, type SpillEvent } from "../src/runtime/node/leases/spillback/spillback.ts";
 import { parseLeaseSpec } from "../src/runtime/scheduling/lease-spec.ts";
+import { checked } from "./checked.ts";
 
 interface SchedulingOptions {
   readonly nodes: number;
@@ -116,7 +117,7 @@ export class SchedulingSimulation {
     const total = resourceVector({ CPU: options.slots });
     for (let index = 0; index < options.nodes; index += 1) {
       const id = index.toString(16).padStart(16, "0") as NodeId;
-      const leases = new LeaseManager({ total, cpuCount: options.slots, nodeId: id, isClustered: true });
+      const leases = checked(new LeaseManager({ total, cpuCount: options.slots, nodeId: id, isClustered: true }));
       const spillback = new Spillback(id);
       const times = { isTicking: false, reportAtMs: undefined, reviewAtMs: Number.POSITIVE_INFINITY, sequence: 0, granted: 0 };
       this.#nodes.set(id, { id, leases, spillback, hasOwners: false, ...times });

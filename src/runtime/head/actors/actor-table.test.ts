@@ -3,6 +3,7 @@ import { type ActorId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { WorkerFactsHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import { type ActorEffect, ActorTable } from "./actor-table.ts";
+import { checked } from "../../../../sim/checked.ts";
 
 const id = "actor" as ActorId;
 const creator = "creator" as ProcessId;
@@ -35,7 +36,7 @@ function options(more: Partial<ActorOptionsHeader> = {}): ActorOptionsHeader {
 }
 
 function alive(more: Partial<ActorOptionsHeader> = {}): ActorTable {
-  const table = new ActorTable();
+  const table = checked(new ActorTable());
   table.handle({ kind: "create", id, creator, options: options(more), spec });
   table.handle({ kind: "placed", id, worker: facts(worker) });
   table.handle({ kind: "started", id, incarnation: 0, nowMs: 0 });
@@ -106,7 +107,7 @@ describe("the actor table", () => {
   });
 
   test("a failed constructor is its death, with the error", () => {
-    const table = new ActorTable();
+    const table = checked(new ActorTable());
     table.handle({
       kind: "create",
       id,
@@ -156,7 +157,7 @@ describe("the actor table", () => {
   });
 
   test("a worker that declines to become the actor uses up no restart, and its end is not the actor's", () => {
-    const table = new ActorTable();
+    const table = checked(new ActorTable());
     table.handle({ kind: "create", id, creator, options: options({ name: "x" }), spec });
     table.handle({ kind: "placed", id, worker: facts(worker) });
     const declines = { kind: "leaving", worker, leaving: { ending: "declined" } } as const;
@@ -204,7 +205,7 @@ describe("the actor table", () => {
     table.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs: 0 });
     expect(table.get(id)).toMatchObject({ phase: "restarting", restartsLeft: 0 });
     expect(kinds(table.handle({ kind: "kill", id, restart: true }))).toContain("ended");
-    const pending = new ActorTable();
+    const pending = checked(new ActorTable());
     pending.handle({ kind: "create", id, creator, options: options({ maxRestarts: 1 }), spec });
     expect(pending.handle({ kind: "kill", id, restart: true })).toEqual([]);
     expect(pending.get(id)?.phase).toBe("pending");

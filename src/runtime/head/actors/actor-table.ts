@@ -7,6 +7,7 @@
  * detached, when nobody holds it any more or the process that created it ends. One that dies again and again is started again after a growing time.
  */
 import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { invariant } from "../../base/invariant.ts";
 import { SetMap } from "../../base/collections/set-map.ts";
 import type { WorkerFactsHeader } from "../../wire/cluster/cluster-messages.ts";
 import type {
@@ -227,6 +228,29 @@ export class ActorTable {
       case "found":
         return this.#found(event);
     }
+  }
+
+  /** @throws Error for a state that no event may lead to */
+  checkInvariants(): void {
+    for (const [key, id] of this.#names) {
+      const actor = this.#live(id);
+      invariant(actor !== undefined && !actor.isEnding, `the name ${key} belongs to ${id}, which has ended`);
+      invariant(nameKey(actor?.options.name ?? "", actor?.options.namespace ?? "") === key, `${id} has another name than ${key}`);
+    }
+    for (const [worker, actor] of this.#byWorker)
+      invariant(actor.worker?.id === worker, `worker ${worker} is listed for ${actor.id}, which has another worker`);
+    for (const actor of this.#actors.values()) this.#checkActor(actor);
+    invariant(new Set(this.#dead).size === this.#dead.length, "an actor has died twice");
+  }
+
+  #checkActor(actor: ActorRecord): void {
+    const { id, phase, worker, creator, watchers } = actor;
+    const isDead = phase === "dead";
+    invariant(this.#byCreator.get(creator).has(actor) !== isDead, `${id} is ${phase}, and its creator's row says otherwise`);
+    invariant(!isDead || actor.spec === undefined, `${id} is dead, and its arguments are kept`);
+    invariant(worker === undefined || this.#byWorker.get(worker.id) === actor, `worker ${worker?.id} of ${id} is not found by its id`);
+    invariant(phase !== "alive" || worker !== undefined, `${id} is alive without a worker`);
+    for (const watcher of watchers) invariant(this.#byWatcher.get(watcher).has(actor), `watcher ${watcher} of ${id} is not found by its id`);
   }
 
   #create(event: EventOf<"create">): ActorEffect[] {

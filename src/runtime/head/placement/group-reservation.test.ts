@@ -6,6 +6,7 @@ import { resourceVector } from "../../base/resources.ts";
 import type { BundleStrategy } from "../../scheduling/bundle-placement.ts";
 import { ClusterView } from "./cluster-view.ts";
 import { GroupReservation, type ReservationEffect, type ReservationEvent } from "./group-reservation.ts";
+import { checked } from "../../../../sim/checked.ts";
 
 type Amounts = Record<string, number>;
 
@@ -91,7 +92,7 @@ class FakeNode {
 /** Nodes, the machine, and between them a queue for each direction of each link. */
 function clusterOf(sizes: Amounts) {
   const view = new ClusterView();
-  const reservation = new GroupReservation(view);
+  const reservation = checked(new GroupReservation(view));
   const nodes = new Map<NodeId, FakeNode>();
   const inbox = new Map<NodeId, ReservationEffect[]>();
   const outbox = new Map<NodeId, ReservationEvent[]>();
@@ -249,7 +250,7 @@ describe("two phases", () => {
     const view = new ClusterView();
     const { amounts } = resourceVector({ GPU: 2 });
     view.join({ id: "a", labels: {}, total: amounts, free: amounts });
-    const reservation = new GroupReservation(view);
+    const reservation = checked(new GroupReservation(view));
     const requests = [{ resources: resourceVector({ GPU: 1 }), labels: {} }];
     const nodeId = "a" as NodeId;
     let effects = reservation.handle({ kind: "wanted", group: "g", requests, strategy: "PACK", nowMs: 0 });

@@ -9,6 +9,7 @@
  * (`placement-group-table.ts`) decides which groups are wanted.
  */
 import type { NodeId } from "../../base/ids.ts";
+import { invariant } from "../../base/invariant.ts";
 import { type ResourceVector } from "../../base/resources.ts";
 import type { BundleRequest, BundleStrategy } from "../../scheduling/bundle-placement.ts";
 import { REFUSED_WAIT_MAX_MS, REFUSED_WAIT_MIN_MS } from "../../scheduling/limits.ts";
@@ -117,6 +118,27 @@ export class GroupReservation {
   /** Returns the node of each bundle of a group; undefined for those that are being placed. */
   nodesOf(group: string): readonly (NodeId | undefined)[] | undefined {
     return this.#groups.get(group)?.nodeIds;
+  }
+
+  /** @throws Error for a state that no event may lead to */
+  checkInvariants(): void {
+    for (const group of this.#waiting) invariant(this.#groups.get(group.id) === group, `group ${group.id} waits, and was removed`);
+    for (const group of this.#groups.values()) this.#checkGroup(group);
+    const collecting = Array.from(this.#groups.values()).filter(({ attempt }) => attempt?.mayWait === true);
+    invariant(collecting.length <= 1 && collecting[0] === this.#collecting, "another group than the noted one makes nodes collect");
+  }
+
+  #checkGroup(group: Group): void {
+    const { id, attempt } = group;
+    const missing = missingOf(group);
+    invariant(this.#waiting.has(group) === missing.length > 0, `group ${id} misses ${missing.length} bundles, and its waiting says otherwise`);
+    if (attempt === undefined) return;
+    invariant(attempt.asked.size > 0, `all nodes have answered attempt ${attempt.number} of group ${id}, and it goes on`);
+    invariant(Array.from(attempt.asked).every((node) => attempt.nodes.has(node)), `attempt ${attempt.number} of group ${id} asks a node that it has not chosen`);
+    invariant(
+      missing.length === attempt.chosen.size && missing.every((index) => attempt.chosen.has(index)),
+      `attempt ${attempt.number} of group ${id} places other bundles than the missing ones`,
+    );
   }
 
   #apply(event: ReservationEvent): void {

@@ -6,6 +6,7 @@ import type { WorkerFactsHeader } from "../../wire/cluster/cluster-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
 import { ActorTable } from "../actors/actor-table.ts";
 import { actorsOfDigests, type DigestActor, reconcile, type RecoveryStep, unplaced } from "./recovery.ts";
+import { checked } from "../../../../sim/checked.ts";
 
 const nodeId = "0123456789abcdef0000000000000000" as NodeId;
 const driver = `0123456789abcdef${"d".repeat(16)}` as ProcessId;
@@ -29,7 +30,7 @@ function worker(number: number): WorkerFactsHeader {
 }
 
 function tableWith(...workers: WorkerFactsHeader[]): ActorTable {
-  const table = new ActorTable();
+  const table = checked(new ActorTable());
   table.handle({ kind: "create", id, creator: driver, options, spec: { definition: "d", args, deps: [], body: new Uint8Array() } });
   for (const placed of workers) table.handle({ kind: "placed", id, worker: placed });
   return table;
@@ -62,7 +63,7 @@ describe("a node that registers with a new head", () => {
   });
 
   test("has what the tables do not know, or have elsewhere, or know to be dead", () => {
-    expect(kinds(new ActorTable(), [there(1)])).toEqual(["endWorker"]);
+    expect(kinds(checked(new ActorTable()), [there(1)])).toEqual(["endWorker"]);
     expect(kinds(tableWith(worker(1)), [there(1), there(2)])).toEqual(["adopt", "startAgain", "endWorker"]);
     const dead = tableWith(worker(1));
     dead.handle({ kind: "kill", id, restart: false });
@@ -71,7 +72,7 @@ describe("a node that registers with a new head", () => {
 
   test("has lost a process that had made an actor, or owned something", () => {
     expect(kinds(tableWith(worker(1)), [there(1)], [])).toEqual(["adopt", "startAgain", "processGone"]);
-    const steps = reconcile({ nodeId, processes: [], actors: [], bundles: [] }, { actors: new ActorTable(), owners: [driver] });
+    const steps = reconcile({ nodeId, processes: [], actors: [], bundles: [] }, { actors: checked(new ActorTable()), owners: [driver] });
     expect(steps).toEqual([{ kind: "processGone", process: driver }]);
   });
 });
@@ -87,7 +88,7 @@ test("without tables the later of two incarnations is the actor, under its name"
     { nodeId, processes: [], actors: [first], bundles: [] },
   ]);
   expect(records).toMatchObject([{ id, incarnation: 4, phase: "alive", restartsLeft: 0, worker: { pid: 2 } }]);
-  const table = new ActorTable();
+  const table = checked(new ActorTable());
   table.restore(records, new Map());
   expect(table.named("x", "n")?.id).toBe(id);
   expect(kinds(table, [first, second])).toEqual(["endWorker", "adopt"]);

@@ -6,6 +6,7 @@ import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../..
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { BORROW_AFTER_MS } from "./limits.ts";
+import { checked } from "../../../../sim/checked.ts";
 
 function specOf(resources: Record<string, number>, place: LeasePlace = {}): LeaseSpec {
   return parseLeaseSpec(leaseKey(resourceVector(resources), place));
@@ -27,7 +28,7 @@ function grants(effects: readonly LeaseEffect[]): Extract<LeaseEffect, { kind: "
 }
 
 function managerWithWorkers(cpuCount: number, parkedPerCpu?: number): LeaseManager {
-  const manager = new LeaseManager({ total: resourceVector({ CPU: cpuCount }), cpuCount, parkedPerCpu });
+  const manager = checked(new LeaseManager({ total: resourceVector({ CPU: cpuCount }), cpuCount, parkedPerCpu }));
   manager.start();
   for (let number = 1; number <= cpuCount; number += 1) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
   return manager;
@@ -53,7 +54,7 @@ describe("the lease manager", () => {
   });
 
   test("a worker whose tasks wait is not shared between a placement group and the rest", () => {
-    const manager = new LeaseManager({ total: resourceVector({ CPU: 2 }), cpuCount: 2, parkedPerCpu: 0 });
+    const manager = checked(new LeaseManager({ total: resourceVector({ CPU: 2 }), cpuCount: 2, parkedPerCpu: 0 }));
     manager.start();
     for (const number of [1, 2]) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
     manager.handle(demand(driver, 2));
@@ -251,7 +252,7 @@ describe("the lease manager", () => {
   });
 
   test("an actor whose constructor waits for lost arguments holds nothing, and begins once it has all of it again", () => {
-    const manager = new LeaseManager({ total: resourceVector({ CPU: 2, GPU: 1 }), cpuCount: 2 });
+    const manager = checked(new LeaseManager({ total: resourceVector({ CPU: 2, GPU: 1 }), cpuCount: 2 }));
     manager.start();
     for (const number of [1, 2]) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
     const actor = "actor" as ActorId;
@@ -315,7 +316,7 @@ describe("the lease manager", () => {
 });
 
 test("workers of a job that has ended end when they are idle, and others stay", () => {
-  const manager = new LeaseManager({ total: resourceVector({ CPU: 3 }), cpuCount: 3 });
+  const manager = checked(new LeaseManager({ total: resourceVector({ CPU: 3 }), cpuCount: 3 }));
   manager.start();
   const spec = specOf({ CPU: 1 }, { environment: "job" });
   for (const number of [1, 2]) manager.handle({ kind: "workerReady", worker: worker(number), environment: "job" });

@@ -24,6 +24,7 @@ import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.t
 import { explainLease } from "./reports/lease-explanation.ts";
 import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./resources/lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./demands/lease-obstacles.ts";
+import { checkLeaseBooks } from "./resources/lease-invariants.ts";
 import { ACTORS_LOOKED_AT, OVERDRAW_AFTER_MS, PARKED_PER_CPU, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./limits.ts";
 import { type Overflow, overflowOf } from "./spillback/lease-overflow.ts";
 import {
@@ -194,6 +195,17 @@ export class LeaseManager {
       pools: this.#poolsFor(spec),
       workersStarting: this.#workers.starting.count,
       isClustered: this.#isClustered,
+    });
+  }
+
+  /** @throws Error for a state that no event may lead to */
+  checkInvariants(): void {
+    checkLeaseBooks({
+      pool: this.#pool,
+      workers: this.#workers.all,
+      leases: this.#leases,
+      actors: this.#actors,
+      bundles: this.#groups.allocations(),
     });
   }
 

@@ -7,6 +7,7 @@ import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../..
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./demands/lease-obstacles.ts";
+import { checked } from "../../../../sim/checked.ts";
 
 const driver = "driver" as ProcessId;
 
@@ -20,7 +21,7 @@ function worker(number: number): ProcessId {
 
 function managerOf(total: Record<string, number>, workers: number): LeaseManager {
   const nodeId = "here" as NodeId;
-  const manager = new LeaseManager({ total: resourceVector(total), cpuCount: total["CPU"] ?? 0, nodeId, labels: { zone: "a" } });
+  const manager = checked(new LeaseManager({ total: resourceVector(total), cpuCount: total["CPU"] ?? 0, nodeId, labels: { zone: "a" } }));
   manager.start();
   for (let number = 1; number <= workers; number += 1) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
   return manager;

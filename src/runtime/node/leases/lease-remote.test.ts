@@ -5,6 +5,7 @@ import { resourceVector } from "../../base/resources.ts";
 import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
+import { checked } from "../../../../sim/checked.ts";
 
 const local = "local" as ProcessId;
 const remote = "remote" as ProcessId;
@@ -17,7 +18,7 @@ const cpu = specOf({ CPU: 1 });
 
 function managerOf(cpus: number, workers = cpus): LeaseManager {
   const total = resourceVector({ CPU: cpus });
-  const manager = new LeaseManager({ total, cpuCount: cpus, nodeId: "here" as NodeId, isClustered: true });
+  const manager = checked(new LeaseManager({ total, cpuCount: cpus, nodeId: "here" as NodeId, isClustered: true }));
   manager.start();
   for (let number = 1; number <= workers; number += 1)
     manager.handle({ kind: "workerReady", worker: `worker${number}` as ProcessId, environment: "" });

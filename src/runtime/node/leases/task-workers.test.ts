@@ -5,6 +5,7 @@ import { resourceVector } from "../../base/resources.ts";
 import { leaseKey, type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
+import { checked } from "../../../../sim/checked.ts";
 
 const spec: LeaseSpec = parseLeaseSpec(leaseKey(resourceVector({ CPU: 1 }), {}));
 const driver = "driver" as ProcessId;
@@ -14,7 +15,7 @@ const kinds = (effects: readonly LeaseEffect[]): string[] => effects.map(({ kind
 
 /** Makes a manager of one CPU with a lease on its worker. */
 function leased(): LeaseManager {
-  const manager = new LeaseManager({ total: resourceVector({ CPU: 1 }), cpuCount: 1 });
+  const manager = checked(new LeaseManager({ total: resourceVector({ CPU: 1 }), cpuCount: 1 }));
   manager.start();
   manager.handle({ kind: "workerReady", worker: worker(1), environment: "" });
   expect(kinds(manager.handle(demand(1)))).toEqual(["grant"]);
@@ -100,7 +101,7 @@ describe("a worker whose task waits", () => {
   const spawn = { kind: "spawn", environment: "" };
 
   function oneCpu(parkedPerCpu: number, mayGrow = (): boolean => true): LeaseManager {
-    const manager = new LeaseManager({ total: resourceVector({ CPU: 1 }), cpuCount: 1, parkedPerCpu, mayGrow });
+    const manager = checked(new LeaseManager({ total: resourceVector({ CPU: 1 }), cpuCount: 1, parkedPerCpu, mayGrow }));
     manager.start();
     manager.handle(ready(1));
     manager.handle(demand(1));

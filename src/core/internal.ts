@@ -48,6 +48,9 @@ export { sha256Hex } from "../runtime/os/digest.ts";
 export { TIMER_MS_MAX } from "../runtime/base/limits.ts";
 export { BUNDLES_MAX, REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
 
+// Assertions on the state of machines, for `checkInvariants()`.
+export { invariant } from "../runtime/base/invariant.ts";
+
 // Errors keep their class in other processes. Messages show values in a few words.
 export { asError, describeValue, messageOf } from "../runtime/base/texts/describe.ts";
 export { registerErrorClass, taskErrorFrom } from "../runtime/base/errors.ts";

@@ -6,6 +6,7 @@
  * does not start, or fails its health check before all replicas have changed, gives way to the former version, together with the application's other deployments
  * (`serve-state.ts`). Replicas of a leaving node are replaced like those of an old version.
  */
+import { invariant } from "../../core/internal.ts";
 import { replicaActorName } from "../names.ts";
 import type { DeploymentTarget, TargetCapacity } from "../deployments/deployment-config.ts";
 import {
@@ -186,6 +187,20 @@ export class DeploymentState {
     return { replicas, maxOngoingRequests, maxQueuedRequests, backpressure, idempotentMethods, routerId, requestRouterArgs };
   }
 
+  /** @throws Error for a state that no event may lead to */
+  checkInvariants(): void {
+    const { name } = this;
+    const ended = new Set(this.ended.map(({ id }) => id));
+    for (const { id, phase, isRanking, healthFailures } of this.replicas.values()) {
+      invariant(!ended.has(id), `replica ${id} has ended, and is listed`);
+      invariant(phase !== "starting" || (!isRanking && healthFailures === 0), `replica ${id} starts, and was told or asked something`);
+    }
+    const { autoscaling } = configAt(this.#target.config, this.#capacity);
+    const isBounded = autoscaling === undefined || (this.#count >= 0 && this.#count <= autoscaling.maxReplicas);
+    invariant(isBounded, `${name} wants ${this.#count} replicas, more than its ${autoscaling?.maxReplicas}`);
+    invariant(!this.#isDeleting || this.#former === undefined, `${name} is deleted, and could go back to a version`);
+  }
+
   /** Sets a new target, and drops the failure of the last one. */
   retarget(given: DeploymentTarget, capacity?: TargetCapacity): void {
     const target = this.#asNamed(given);
@@ -213,7 +228,7 @@ export class DeploymentState {
 
   /** Keeps the target as the version to go back to, once it has run. @returns whether that is new */
   commit(): boolean {
-    if (!this.#isDone || this.#former === this.#target || this.#count === 0) return false;
+    if (!this.#isDone || this.#isDeleting || this.#former === this.#target || this.#count === 0) return false;
     this.#former = this.#target;
     return true;
   }

@@ -5,6 +5,7 @@ import type { DeploymentOptions } from "../deployments/deployment-options.ts";
 import type { ReplicaSettings } from "../replica/taken-settings.ts";
 import type { FoundReplica, ReplicaStart, ServeEffect, ServeEvent } from "./serve-events.ts";
 import { ServeState } from "./serve-state.ts";
+import { checked } from "../../../sim/checked.ts";
 
 /** The time limit of the options here. A message that only changes ranks has less time. */
 const RECONFIGURE_WITHIN_MS = 600_000;
@@ -38,7 +39,7 @@ class World {
   readonly toldInVain: string[] = [];
   /** Replicas that were ended while routers still had them. */
   readonly routedToEnding: string[] = [];
-  state = new ServeState({ newId: () => this.#newId() });
+  state = checked(new ServeState({ newId: () => this.#newId() }));
   #ids = 0;
   #random = 1;
 
@@ -214,7 +215,7 @@ test("a replica that takes long to start is explained from time to time, until i
 /** The state of the next controller, which finds these replicas. */
 function restored(world: World, replicas: readonly Simulated[]): void {
   const record = world.state.record("app");
-  world.state = new ServeState({ newId: () => `again${Math.random()}` });
+  world.state = checked(new ServeState({ newId: () => `again${Math.random()}` }));
   world.state.restore(JSON.parse(JSON.stringify(record)));
   for (const simulated of replicas) world.apply(foundEvent(simulated, false, world.settings.get(simulated.start.id)));
 }
@@ -553,7 +554,7 @@ describe("updates", () => {
   test("of the configuration that a replica has not taken go on under the next controller", () => {
     const world = running("v1", { numReplicas: 2, userConfig: 1 });
     const record = world.state.record("app");
-    world.state = new ServeState({ newId: () => "again" });
+    world.state = checked(new ServeState({ newId: () => "again" }));
     world.state.restore(JSON.parse(JSON.stringify(record)));
     const [first, second] = [...world.replicas.values()] as [Simulated, Simulated];
     world.apply(foundEvent(first, false, { ...first.start, isMisconfigured: true }));
@@ -905,7 +906,7 @@ describe("deaths", () => {
     const world = running("v1", { numReplicas: 3 });
     const record = world.state.record("app");
     const found = [...world.replicas.values()];
-    world.state = new ServeState({ newId: () => `again${Math.random()}` });
+    world.state = checked(new ServeState({ newId: () => `again${Math.random()}` }));
     world.state.restore(JSON.parse(JSON.stringify(record)));
     for (const simulated of found.slice(1)) world.apply(foundEvent(simulated));
     world.replicas.delete(found[0]?.start.id as string);
@@ -1074,7 +1075,7 @@ describe("a target capacity", () => {
       () => world.replicas.size === 4,
       () => expect(world.serving("D")).toBeGreaterThanOrEqual(4),
     );
-    const next = new ServeState({ newId: () => "next" });
+    const next = checked(new ServeState({ newId: () => "next" }));
     next.restore(JSON.parse(JSON.stringify(world.state.record("app"))));
     expect(next.deployment("app", "D")?.record).toMatchObject({ count: 4, capacity: { percent: 50 } });
     world.apply(at(0, "down", deployment));

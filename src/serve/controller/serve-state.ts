@@ -4,6 +4,7 @@
  * Pure: no clock, no socket, no actor. Owns the paths, the deployments of each application, and the load reports of processes. The deployments of an application change together or not at all. The shell beside it
  * (`controller.ts`) turns what happens into events and carries the effects out. Simulated in `serve-state.test.ts` with thousands of replicas and dying nodes.
  */
+import { invariant } from "../../core/internal.ts";
 import type { ApplicationTarget, DeploymentTarget } from "../deployments/deployment-config.ts";
 import { REPORT_VALID_MS } from "../limits.ts";
 import type { LoadReport, RouteTableValue } from "../routing/controller-messages.ts";
@@ -248,6 +249,23 @@ export class ServeState {
       case "models":
         return deployment.models(replica, event.models);
     }
+  }
+
+  /** @throws Error for a state that no event may lead to */
+  checkInvariants(): void {
+    let replicas = 0;
+    for (const [app, { deployments }] of this.#apps)
+      for (const [name, deployment] of deployments) {
+        invariant(deployment.app === app && deployment.name === name, `${app} has ${deployment.app}'s deployment as ${name}`);
+        for (const id of deployment.replicas.keys())
+          invariant(this.#byReplica.get(id) === deployment, `replica ${id} of ${app}/${name} is not found by its id`);
+        replicas += deployment.replicas.size;
+        deployment.checkInvariants();
+      }
+    invariant(
+      this.#byReplica.size === replicas,
+      `${this.#byReplica.size} replicas are found by their ids, and deployments have ${replicas}`,
+    );
   }
 
   #deploy(target: ApplicationTarget, nowMs: number): ServeEffect[] {

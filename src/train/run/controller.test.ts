@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type ControllerEffect, type ControllerOptions, TrainingController } from "./controller.ts";
 import { type FailureCause, firstCause, type RankFailure } from "../ranks/rank-failure.ts";
 import type { RankEvent, RankReport } from "../ranks/rank-protocol.ts";
+import { checked } from "../../../sim/checked.ts";
 
 type Effect = ControllerEffect<string>;
 
@@ -33,7 +34,7 @@ function failure(rank: number, cause: FailureCause, message = `${rank} ${cause}`
 
 /** A controller whose group of two runs. */
 function running(options: Partial<ControllerOptions<string>> = {}, workers = 2): TrainingController<string> {
-  const controller = new TrainingController<string>({ ...OPTIONS, ...options });
+  const controller = checked(new TrainingController<string>({ ...OPTIONS, ...options }));
   expect(controller.handle({ kind: "start" })).toEqual([{ kind: "startGroup", attempt: 1 }]);
   begin(controller, workers);
   return controller;
@@ -324,7 +325,7 @@ describe("failures", () => {
   });
 
   test("of a group that could not be made are final where they would come again", () => {
-    const controller = new TrainingController<string>({ ...OPTIONS, maxFailures: 5 });
+    const controller = checked(new TrainingController<string>({ ...OPTIONS, maxFailures: 5 }));
     controller.handle({ kind: "start" });
     controller.handle({ kind: "notStarted", attempt: 1, failures: [failure(0, "user")], isFinal: true });
     expect(of(ended(controller), "fail")).toHaveLength(1);
@@ -386,7 +387,7 @@ describe("health checks", () => {
   const tick = (controller: TrainingController<string>): Effect[] => controller.handle({ kind: "timer", name: "health" });
 
   test("ping the ranks that owe no answer, round by round", () => {
-    const controller = new TrainingController<string>({ ...OPTIONS, ...CHECK });
+    const controller = checked(new TrainingController<string>({ ...OPTIONS, ...CHECK }));
     controller.handle({ kind: "start" });
     expect(of(begin(controller), "setTimer")).toEqual([{ kind: "setTimer", name: "health", ms: 10 }]);
     expect(tick(controller)).toEqual([
@@ -521,7 +522,7 @@ describe("preemptions", () => {
   });
 
   test("that are announced before the loops begin are told when they have begun", () => {
-    const controller = new TrainingController<string>(OPTIONS);
+    const controller = checked(new TrainingController<string>(OPTIONS));
     controller.handle({ kind: "start" });
     expect(preempt(controller, [0])).toEqual([]);
     expect(of(begin(controller), "notify")).toMatchObject([{ ranks: [0, 1], preemption: { reason: "preemption", preemptedRanks: [0] } }]);
@@ -532,7 +533,7 @@ describe("preemptions", () => {
   });
 
   test("of several nodes are told together, with the first deadline, also where they came before the loops began", () => {
-    const controller = new TrainingController<string>(OPTIONS);
+    const controller = checked(new TrainingController<string>(OPTIONS));
     const tell = (nodeId: string, ranks: readonly number[], deadlineMs: number | undefined): Effect[] =>
       controller.handle({ ...NOTICE, attempt: 1, nodeId, ranks, deadlineMs });
     controller.handle({ kind: "start" });
@@ -625,7 +626,7 @@ describe("groups that cannot start", () => {
   }
 
   test("count as failures of the run, or by themselves with controllerFailureLimit", () => {
-    const together = new TrainingController<string>({ ...OPTIONS, maxFailures: 1 });
+    const together = checked(new TrainingController<string>({ ...OPTIONS, maxFailures: 1 }));
     together.handle({ kind: "start" });
     expect(of(fail(together), "startGroup")).toHaveLength(1);
     expect(of(fail(together), "fail")).toHaveLength(1);
@@ -649,7 +650,7 @@ describe("groups that cannot start", () => {
 
 describe("an abort", () => {
   test("ends the group in whatever phase, and then the run", () => {
-    for (const controller of [new TrainingController<string>(OPTIONS), running()]) {
+    for (const controller of [checked(new TrainingController<string>(OPTIONS)), running()]) {
       controller.handle({ kind: "start" });
       expect(of(controller.handle({ kind: "abort", error: "reason" }), "endGroup")).toHaveLength(1);
       expect(of(ended(controller), "aborted")).toEqual([{ kind: "aborted", error: "reason" }]);

@@ -7,6 +7,7 @@
  * recorded. The next attempt begins after the last group has ended and its reports are recorded. Events of earlier attempts change nothing.
  */
 import type { PreemptionInfo } from "../../core/index.ts";
+import { invariant } from "../../core/internal.ts";
 import { describeArrivals } from "../ranks/arrivals.ts";
 import type { Metrics } from "../../runs/metrics/metrics.ts";
 import { SETTLE_AFTER_CAUSE_MS, SETTLE_MS } from "../limits.ts";
@@ -163,6 +164,20 @@ export class TrainingController<C> {
     const isOld = "attempt" in event && event.attempt !== this.#attempt;
     if (!isOld && this.#phase !== "done") this.#take(event);
     return this.#effects;
+  }
+
+  /** @throws Error for a state that no event may lead to */
+  checkInvariants(): void {
+    const phase = this.#phase;
+    const ranks = [...this.#arrivals.keys(), ...this.#unanswered.keys(), ...(this.#suspects ?? [])];
+    for (const rank of ranks) invariant(rank >= 0 && rank < this.#workers, `rank ${rank} is none of ${this.#workers}`);
+    invariant(this.#suspects === undefined || this.#failed.length > 0, "ranks are suspected without a failure");
+    invariant(phase !== "settling" || this.#failed.length > 0, "the run waits for further failures without a first one");
+    invariant(phase !== "ending" || this.#ending !== undefined, "the group ends without a reason");
+    invariant(!this.#groupHasEnded || phase === "ending" || phase === "done", `the group has ended, and the run is ${phase}`);
+    const { report } = this.#recording ?? { report: this.#reports };
+    invariant(report === this.#reports, `report ${report} is being recorded, and the last one is ${this.#reports}`);
+    invariant(!this.#isStopping || this.#stop !== undefined, "ranks were told to stop without a reason");
   }
 
   #take(event: ControllerEvent<C>): void {

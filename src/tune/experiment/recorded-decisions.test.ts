@@ -11,6 +11,7 @@ import { uniform } from "../spaces/space.ts";
 import type { Config, JsonValue, Trial, TrialResult } from "../trials/trial.ts";
 import type { TrialEffect, TrialEvent } from "./trial-events.ts";
 import { TrialMachine } from "./trial-machine.ts";
+import { checked } from "../../../sim/checked.ts";
 
 /** Pauses, stops and throws at random, but always the same, and wakes one trial at a time. */
 class Whimsical extends FIFOScheduler {
@@ -40,7 +41,7 @@ interface Logged {
 }
 
 function machineWith(scheduler: TrialScheduler): TrialMachine {
-  return new TrialMachine({ runId: "t", metrics: ["loss"], keep: {}, scheduler });
+  return checked(new TrialMachine({ runId: "t", metrics: ["loss"], keep: {}, scheduler }));
 }
 
 function withoutScheduler(machine: TrialMachine): unknown {

@@ -7,6 +7,7 @@ import { PopulationBasedTraining } from "../schedulers/population/population-bas
 import type { Metrics, Trial, TrialResult } from "../trials/trial.ts";
 import type { SessionLimits, TrialEffect, TrialEvent } from "./trial-events.ts";
 import { type MachineOptions, TrialMachine } from "./trial-machine.ts";
+import { checked } from "../../../sim/checked.ts";
 
 /** Follows a script of decisions, by trial and iteration. */
 class Scripted extends FIFOScheduler implements TrialScheduler {
@@ -57,12 +58,14 @@ class Bench {
   }: Partial<SessionLimits & Pick<MachineOptions, "scheduler" | "keep">> & { script?: Record<string, Decision> } = {}) {
     this.limits = { samplesMax: 3, concurrentMax: 2, maxFailures: 0, clusterResources: { CPU: 2 }, ...limits };
     this.scheduler = new Scripted(script);
-    this.machine = new TrialMachine({
-      runId: "t",
-      metrics: ["loss"],
-      keep,
-      scheduler: scheduler ?? this.scheduler,
-    });
+    this.machine = checked(
+      new TrialMachine({
+        runId: "t",
+        metrics: ["loss"],
+        keep,
+        scheduler: scheduler ?? this.scheduler,
+      }),
+    );
   }
 
   begin(): this {
@@ -593,7 +596,7 @@ describe("restoring", () => {
 describe("HyperBand in an experiment", () => {
   /** Runs 17 trials on two CPUs, with scores that rise with their numbers. @returns the iterations of each */
   function iterationsWith(aheadMax: number): number[] {
-    const machine = new TrialMachine({ runId: "t", metrics: ["score"], keep: {}, scheduler: scheduler() });
+    const machine = checked(new TrialMachine({ runId: "t", metrics: ["score"], keep: {}, scheduler: scheduler() }));
     const events: TrialEvent[] = [
       { type: "begun", limits: { samplesMax: 17, concurrentMax: 2, maxFailures: 0, clusterResources: { CPU: 2 }, aheadMax } },
     ];

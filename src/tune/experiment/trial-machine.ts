@@ -7,6 +7,7 @@
  * unless it is revived, and the searcher is told of each end once. The same events give the same effects, so the log of events is the run's
  * state.
  */
+import { invariant } from "../../core/internal.ts";
 import { type KeptCheckpointsConfig, metricAt } from "../../runs/checkpoints/kept-checkpoints.ts";
 import { type FinishedTrial, LiveTrial, type SavedTrial, type TrialReport } from "../trials/live-trial.ts";
 import type { Decision, SchedulerAction, SchedulerView, TrialScheduler } from "../scheduler.ts";
@@ -134,6 +135,30 @@ export class TrialMachine {
     this.#react(event);
     this.#advance();
     return this.#taken();
+  }
+
+  /** @throws Error for a state that no event may lead to */
+  checkInvariants(): void {
+    for (const trial of this.#live.values()) this.#checkTrial(trial);
+    for (const id of this.#open.keys()) invariant(this.#live.has(id), `trial ${id} is open, and not among the live ones`);
+    const pending = Array.from(this.#open.values()).filter(({ status }) => status === "pending");
+    invariant(pending.length === this.#pending, `${pending.length} trials are pending, and ${this.#pending} are counted`);
+    for (const { id } of this.#finished) invariant(!this.#open.has(id), `trial ${id} has finished, and is open`);
+    const inUse = new Map<string, number>();
+    for (const resources of this.#held.values())
+      for (const [name, amount] of Object.entries(totalOf(resources))) inUse.set(name, (inUse.get(name) ?? 0) + amount);
+    for (const [name, amount] of this.#inUse)
+      invariant(
+        Math.abs(amount - (inUse.get(name) ?? 0)) < AMOUNT_TOLERANCE,
+        `trials hold ${inUse.get(name) ?? 0} ${name}, and ${amount} are counted`,
+      );
+  }
+
+  #checkTrial({ id, status, isReleasing }: LiveTrial): void {
+    const isOpen = this.#open.has(id);
+    invariant(isOpen !== (status === "terminated" || status === "errored"), `trial ${id} is ${status}, and the open trials say otherwise`);
+    invariant(isOpen || isReleasing, `trial ${id} has ended and left its process, and is still live`);
+    invariant(this.#held.has(id) === (status === "running" || isReleasing), `trial ${id} is ${status}, and its resources say otherwise`);
   }
 
   #react(event: TrialEvent): void {

@@ -250,7 +250,8 @@ export class ActorTable {
     invariant(!isDead || actor.spec === undefined, `${id} is dead, and its arguments are kept`);
     invariant(worker === undefined || this.#byWorker.get(worker.id) === actor, `worker ${worker?.id} of ${id} is not found by its id`);
     invariant(phase !== "alive" || worker !== undefined, `${id} is alive without a worker`);
-    for (const watcher of watchers) invariant(this.#byWatcher.get(watcher).has(actor), `watcher ${watcher} of ${id} is not found by its id`);
+    for (const watcher of watchers)
+      invariant(this.#byWatcher.get(watcher).has(actor), `watcher ${watcher} of ${id} is not found by its id`);
   }
 
   #create(event: EventOf<"create">): ActorEffect[] {

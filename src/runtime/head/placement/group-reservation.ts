@@ -131,10 +131,16 @@ export class GroupReservation {
   #checkGroup(group: Group): void {
     const { id, attempt } = group;
     const missing = missingOf(group);
-    invariant(this.#waiting.has(group) === missing.length > 0, `group ${id} misses ${missing.length} bundles, and its waiting says otherwise`);
+    invariant(
+      this.#waiting.has(group) === missing.length > 0,
+      `group ${id} misses ${missing.length} bundles, and its waiting says otherwise`,
+    );
     if (attempt === undefined) return;
     invariant(attempt.asked.size > 0, `all nodes have answered attempt ${attempt.number} of group ${id}, and it goes on`);
-    invariant(Array.from(attempt.asked).every((node) => attempt.nodes.has(node)), `attempt ${attempt.number} of group ${id} asks a node that it has not chosen`);
+    invariant(
+      Array.from(attempt.asked).every((node) => attempt.nodes.has(node)),
+      `attempt ${attempt.number} of group ${id} asks a node that it has not chosen`,
+    );
     invariant(
       missing.length === attempt.chosen.size && missing.every((index) => attempt.chosen.has(index)),
       `attempt ${attempt.number} of group ${id} places other bundles than the missing ones`,

@@ -39,7 +39,7 @@ function checkWorker(worker: PoolWorker, { leases }: LeaseBooks): void {
   invariant(!isOverdrawn || wanted !== undefined, `worker ${id} goes on without a CPU, and asks for none`);
 }
 
-/** What is not free is held by exactly one worker, lease, actor or placement group. */
+/** Each unit that is not free is held by exactly one worker, lease, actor or placement group. */
 function checkAmounts({ pool, workers, leases, actors, bundles }: LeaseBooks): void {
   const held = new Map<string, number>();
   const add = ({ vector }: Allocation): void => {

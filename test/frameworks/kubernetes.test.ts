@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { readClusterConfig } from "../../src/ops/autoscaler/config/read-cluster-config.ts";
 import type { LaunchRequest, NodeProvider, ProviderNode } from "../../src/ops/autoscaler/index.ts";
 import { kubeconfigAccess } from "../../src/ops/autoscaler/providers/kubernetes/access.ts";
 import { KubernetesApi } from "../../src/ops/autoscaler/providers/kubernetes/kubernetes-api.ts";
@@ -270,6 +271,26 @@ describe.skipIf(missing !== undefined)(`on a real API server${title}`, () => {
     expect(await (await open(place, { podName: "head-1" })).list()).toEqual([]);
   });
 
+  test("a pod whose machine is lost leaves the server when it is deleted by force", async () => {
+    const place = await newPlace();
+    const provider = await open(place);
+    await provider.launch([request("lost", { nodeConfig: { spec: { terminationGracePeriodSeconds: 1 } } })]);
+    await untilListed(provider, "lost", ({ state }) => state === "running");
+    place.kubelet.isPaused = true;
+    await provider.terminate(["lost"]);
+    await untilListed(provider, "lost", ({ state }) => state === "terminating");
+    const api = new KubernetesApi(kubeconfigAccess(server.kubeconfig(place.namespace), undefined), {
+      namespace: place.namespace,
+      labelSelector: "",
+    });
+    const pod = await api.pod("lost");
+    await api.deletePod("lost", "another-uid", { isForced: true });
+    expect(await namesAt(pods(place.namespace))).toEqual(["lost"]);
+    await api.deletePod("lost", pod?.metadata.uid ?? "", { isForced: true });
+    expect(await namesAt(pods(place.namespace))).toEqual([]);
+    api.close();
+  });
+
   test("a version that the server has forgotten is refused with 410, and the next list goes on", async () => {
     const place = await newPlace();
     const access = kubeconfigAccess(server.kubeconfig(place.namespace), undefined);
@@ -344,6 +365,15 @@ describe.skipIf(missing !== undefined)(`on a real API server${title}`, () => {
       "ServiceAccount",
       "StatefulSet",
     ]);
+    const [map] = objects.filter(({ kind }) => kind === "ConfigMap") as unknown as [{ data: Record<string, string> }];
+    // Helm writes large numbers as 4e+09.
+    const config = readClusterConfig(map.data["cluster.yaml"] as string, "cluster.yaml");
+    expect(config).toMatchObject({
+      clusterName: "sky",
+      maxWorkers: 10,
+      provider: { type: "kubernetes", config: { namespace, image: "app:1" } },
+    });
+    expect(config.nodeTypes).toMatchObject([{ name: "worker", resources: { CPU: 2, memory: 4e9 } }]);
     const token = await install(namespace);
     const pod = { metadata: { name: "x" }, spec: { containers: [{ name: "a", image: "a" }] } };
     const status = async (method: string, path: string, body?: object): Promise<number> =>

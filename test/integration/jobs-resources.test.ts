@@ -94,3 +94,23 @@ test("the command takes Ray's options, and refuses what is no number", async () 
   const unknown = await run("job", "submit", "--entrypoint-resources", '{"CPU": 1}', "--", "true");
   expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining("CPU is an option of its own")]);
 });
+
+test("a node that is drained leaves after its jobs", async () => {
+  const go = join(folder, "go");
+  const entrypoint = `while [ ! -e ${go} ]; do sleep 0.05; done; echo whole`;
+  const id = await client.submitJob({ entrypoint, entrypointResources: { telescope: 1 } });
+  await until(async () => (await client.getJobStatus(id)) === "RUNNING", "the job to run");
+  // The command waits until the node has left.
+  const drained = run("drain", otherNode);
+  const stateOfNode = async (): Promise<string | undefined> => {
+    const { nodes } = JSON.parse((await run("status", "--json")).stdout) as { nodes: { nodeId: string; state: string }[] };
+    return nodes.find(({ nodeId }) => nodeId === otherNode)?.state;
+  };
+  await until(async () => (await stateOfNode()) === "draining", "the drain to begin");
+  // An idle node would leave meanwhile.
+  for (let looks = 0; looks < 3; looks += 1) expect(await stateOfNode()).toBe("draining");
+  writeFileSync(go, "");
+  expect(await ended(id)).toMatchObject({ status: "SUCCEEDED", driverNodeId: otherNode });
+  expect((await drained).exitCode).toBe(0);
+  expect(await stateOfNode()).toBeUndefined();
+});

@@ -76,6 +76,14 @@ describe("a job", () => {
     expect((await client.getJobInfo(id)).status).toBe("SUCCEEDED");
   });
 
+  test("may open its outputs by name, as many programs do for a log", async () => {
+    const id = await client.submitJob({
+      entrypoint: "echo one > /dev/stdout; echo two >> /dev/stderr; cat /dev/stdin; echo three | tee /dev/stdout",
+    });
+    expect((await ended(id)).status).toBe("SUCCEEDED");
+    expect(await client.getJobLogs(id)).toBe("one\ntwo\nthree\nthree\n");
+  });
+
   test("is a program of the cluster, with its variables and without secrets", async () => {
     const file = join(folder, "program.mjs");
     const shoal = JSON.stringify(new URL("../../dist/index.js", import.meta.url).href);

@@ -66,6 +66,11 @@ class NodeJobs {
     known.stop?.();
   }
 
+  /** Jobs that have begun here and have not ended. */
+  get running(): number {
+    return Array.from(this.#taken.values()).filter(({ report }) => report.state === "running").length;
+  }
+
   forget(id: string): void {
     const { logs } = this.#context.folders ?? {};
     if (logs !== undefined) removeJobLog(joinPath(logs, jobLogName(id)));
@@ -109,6 +114,7 @@ class NodeJobs {
     const process = new JobProcess({
       entrypoint: request.entrypoint,
       directory,
+      pipeName: folders === undefined ? undefined : joinPath(folders.temporary, `job-${key}.out`),
       variables: { ...variablesOf({ id, key, request }), ...this.#devicesOf(key, request) },
     });
     this.#running.add(process);
@@ -163,6 +169,7 @@ export function nodeJobs({ folders, tellHead, acceleratorsOf }: NodeContext): No
     processJoined: (_process, kind, { job, pid }) => {
       if (kind === "driver") jobs.driverJoined(job, pid);
     },
+    work: () => jobs.running,
     close: () => jobs.close(),
   };
 }

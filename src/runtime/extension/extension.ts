@@ -166,6 +166,8 @@ export interface NodeParts {
   readonly messages?: ExtensionTable;
   processJoined?(process: ProcessId, kind: "driver" | "worker", facts: { readonly job: JobId; readonly pid: number }): void;
   processGone?(process: ProcessId): void;
+  /** The number of things under way that a drained node waits for, besides tasks, actors and programs. */
+  work?(): number;
   close?(): void;
 }
 

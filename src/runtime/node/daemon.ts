@@ -267,7 +267,7 @@ export class NodeDaemon {
     this.#drain?.close();
     this.#leases.handle({ kind: "draining" });
     this.#drain = new Drain({
-      busy: () => this.#leases.manager.leases().length + this.#workers.actors.size + this.#peers.drivers.length,
+      busy: () => this.#leases.manager.leases().length + this.#workers.actors.size + this.#peers.drivers.length + this.#extensions.work,
       deadlineMs,
       reason,
       nowMs: this.#options.nowMs,

@@ -46,6 +46,11 @@ export class NodeExtensions extends ExtensionHost<NodeParts> {
     this.receive(told, HEAD, { type: MESSAGE.NODE_EXTENSION, callId: 0, flags: 0, body: NO_BYTES });
   }
 
+  /** The work of all extensions that a drained node waits for. */
+  get work(): number {
+    return this.parts.reduce((sum, parts) => sum + (parts.work?.() ?? 0), 0);
+  }
+
   processJoined(process: ProcessId, kind: "driver" | "worker", facts: { job: JobId; pid: number }): void {
     for (const parts of this.parts) parts.processJoined?.(process, kind, facts);
   }

@@ -103,7 +103,15 @@ export class Kubelet {
       return false;
     }
     const target = { apiVersion: "v1", kind: "Node", name: NODE };
-    await this.#server.must("POST", this.#path(`/${name}/binding`), { apiVersion: "v1", kind: "Binding", metadata: { name }, target });
+    const bound = await this.#server.ask("POST", this.#path(`/${name}/binding`), {
+      apiVersion: "v1",
+      kind: "Binding",
+      metadata: { name },
+      target,
+    });
+    // 404, 409: the pod was deleted meanwhile.
+    if (bound.status === 404 || bound.status === 409) return false;
+    if (bound.status >= 300) throw new Error(`binding of ${name}: ${bound.text}`);
     return true;
   }
 

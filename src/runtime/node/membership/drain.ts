@@ -11,7 +11,7 @@ const LOOK_EVERY_MS = 100;
 const IDLE_LOOKS = 3;
 
 interface DrainOptions {
-  /** Returns the number of running leases, actors and programs. */
+  /** Returns the number of running leases, actors and programs, with the work of extensions. */
   readonly busy: () => number;
   /** Undefined: as long as it takes. */
   readonly deadlineMs: number | undefined;

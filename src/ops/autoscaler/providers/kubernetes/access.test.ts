@@ -35,6 +35,23 @@ test("a pod's service account gives server, authority, namespace and token", () 
   expect(access.token()).toBe("secret");
 });
 
+test("a renewed token is used within a minute, and the last one while the file is away or empty", () => {
+  for (const name of ["ca.crt", "namespace"]) file(name, "x");
+  const path = file("token", "first");
+  let nowMs = 0;
+  const { token } = podAccess({ KUBERNETES_SERVICE_HOST: "10.0.0.1" }, folder, () => nowMs);
+  file("token", "second");
+  nowMs = 59_000;
+  expect(token()).toBe("first");
+  nowMs = 60_000;
+  expect(token()).toBe("second");
+  rmSync(path);
+  nowMs = 200_000;
+  expect(token()).toBe("second");
+  file("token", "");
+  expect(token()).toBe("second");
+});
+
 test("a process outside of a pod is told to give a kubeconfig", () => {
   expect(() => podAccess({}, folder)).toThrow(
     "this process runs in no pod, as KUBERNETES_SERVICE_HOST is not set: give provider.kubeconfig",

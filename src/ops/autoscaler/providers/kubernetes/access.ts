@@ -23,7 +23,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** @throws Error with the reason, for a caller that names the key */
-export function podAccess(environment: Environment, folder: string = SERVICE_ACCOUNT): KubernetesAccess {
+export function podAccess(environment: Environment, folder: string = SERVICE_ACCOUNT, nowMs: () => number = Date.now): KubernetesAccess {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = environment;
   if (host === undefined || host === "")
     throw new Error("this process runs in no pod, as KUBERNETES_SERVICE_HOST is not set: give provider.kubeconfig");
@@ -32,7 +32,7 @@ export function podAccess(environment: Environment, folder: string = SERVICE_ACC
     url: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
     ca: read("ca.crt"),
     namespace: read("namespace").trim(),
-    token: renewed(() => read("token").trim()),
+    token: renewed(() => read("token").trim(), nowMs),
   };
 }
 
@@ -124,7 +124,7 @@ function clientOf(user: User, inline: (file: string | undefined, data: string | 
 
 function tokenOf({ token, tokenFile }: User, folder: string): KubernetesAccess["token"] {
   if (token !== undefined) return () => token;
-  return tokenFile === undefined ? () => undefined : renewed(() => readFile(tokenFile, "tokenFile", folder).trim());
+  return tokenFile === undefined ? () => undefined : renewed(() => readFile(tokenFile, "tokenFile", folder).trim(), Date.now);
 }
 
 function pick<T extends { name: string }>(all: readonly T[], name: string, what: string): T {
@@ -133,13 +133,18 @@ function pick<T extends { name: string }>(all: readonly T[], name: string, what:
   return found;
 }
 
-function renewed(read: () => string): () => string {
+/** Reads a token again from time to time. While its file cannot be read the last token is used, which may still be good. */
+function renewed(read: () => string, nowMs: () => number): () => string {
   let token = read();
-  let readAtMs = Date.now();
+  let readAtMs = nowMs();
   return () => {
-    if (Date.now() - readAtMs < TOKEN_AGE_MS) return token;
-    token = read();
-    readAtMs = Date.now();
+    if (nowMs() - readAtMs < TOKEN_AGE_MS) return token;
+    try {
+      token = read() || token;
+      readAtMs = nowMs();
+    } catch {
+      // The next request reads again.
+    }
     return token;
   };
 }

@@ -100,9 +100,13 @@ export class KubernetesApi {
     return this.#read(podShape, await this.#ask("POST", this.#path("pods", "?fieldValidation=Strict"), manifest));
   }
 
-  /** Deletes the pod with that name and that uid; one that is gone is no error. */
-  async deletePod(name: string, uid: string): Promise<void> {
-    const only = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
+  /**
+   * Deletes the pod with that name and that uid; one that is gone is no error.
+   *
+   * @param options.isForced whether the pod leaves the server at once, though its machine does not answer
+   */
+  async deletePod(name: string, uid: string, { isForced }: { isForced: boolean }): Promise<void> {
+    const only = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid }, ...(isForced && { gracePeriodSeconds: 0 }) };
     // 409: the name belongs to another pod by now.
     await this.#ask("DELETE", this.#path("pods", `/${name}`), only).catch(unless(404, 409));
   }

@@ -11,7 +11,7 @@ import type { LaunchAnswer, LaunchCause, LaunchRequest, NodeProvider, ProviderCo
 import { kubeconfigAccess, podAccess } from "./access.ts";
 import { KubernetesApi, KubernetesRefusal } from "./kubernetes-api.ts";
 import { REQUESTS_AT_ONCE } from "./limits.ts";
-import { CLUSTER_LABEL, instanceOfPod, type OwnerReference, type Pod } from "./pod.ts";
+import { CLUSTER_LABEL, instanceOfPod, isOverdue, type OwnerReference, type Pod } from "./pod.ts";
 import { PodList } from "./pod-list.ts";
 import { checkPodTemplate, clusterSelector, podOf, secretName, secretOf } from "./pod-template.ts";
 
@@ -187,7 +187,7 @@ class KubernetesProvider implements NodeProvider {
   async #end(instanceId: string): Promise<void> {
     const { api } = this.#parts;
     const pod = await this.#own(instanceId);
-    if (pod !== undefined) await api.deletePod(instanceId, pod.metadata.uid);
+    if (pod !== undefined) await api.deletePod(instanceId, pod.metadata.uid, { isForced: isOverdue(pod, Date.now()) });
     await api.deleteSecret(secretName(instanceId));
   }
 

@@ -28,5 +28,7 @@ export const IMAGE_WITHIN_MS = 300_000;
 export const GRACE_SECONDS = 60;
 /** Longest grace of a node, as of `--termination-grace-ms`. */
 export const GRACE_SECONDS_MAX = 86_400;
+/** A deleted pod whose grace was over so long ago is on a lost machine. */
+export const FORCED_AFTER_MS = 60_000;
 /** Length of a message of Kubernetes that is shown. */
 export const TEXT_LENGTH_MAX = 500;

@@ -1,6 +1,6 @@
 /** Pods as instances: each phase has its state, and reasons are Kubernetes' own words. */
 import { expect, test } from "vitest";
-import { instanceOfPod, type Pod } from "./pod.ts";
+import { instanceOfPod, isOverdue, type Pod } from "./pod.ts";
 
 const CREATED = "2026-01-01T00:00:00Z";
 const NOW_MS = Date.parse(CREATED) + 60_000;
@@ -67,6 +67,12 @@ test("a deleted pod is terminating, with the reason of the disruption where ther
     "terminating",
     "PreemptionByScheduler: preempting to accommodate a higher priority pod",
   ]);
+});
+
+test("a deleted pod is overdue a minute after its grace", () => {
+  expect(isOverdue(pod({ phase: "Running" }), 1e15)).toBe(false);
+  const deleted = pod({ phase: "Running" }, { deletionTimestamp: CREATED });
+  expect([isOverdue(deleted, NOW_MS - 1), isOverdue(deleted, NOW_MS)]).toEqual([false, true]);
 });
 
 test("a running pod runs, also where its kubelet is silent; a pod without the label is nobody's instance", () => {

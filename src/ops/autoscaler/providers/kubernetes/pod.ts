@@ -7,7 +7,7 @@
 import { count, either, fields, list, nothing, number, type Of, optional, record, text } from "../../../../runtime/wire/header-shape.ts";
 import { INSTANCE_LABEL, TYPE_LABEL } from "../../instances/instance.ts";
 import type { ProviderNode } from "../../provider.ts";
-import { IMAGE_WITHIN_MS, TEXT_LENGTH_MAX } from "./limits.ts";
+import { FORCED_AFTER_MS, IMAGE_WITHIN_MS, TEXT_LENGTH_MAX } from "./limits.ts";
 
 export const CLUSTER_LABEL = "shoal.io/cluster";
 
@@ -86,6 +86,14 @@ export function instanceOfPod(pod: Pod, times: PodTimes): ProviderNode | undefin
   // The kubelet does not answer. The node proves by its heartbeats whether it lives.
   if (status.phase === "Unknown") return shown("running", status.message ?? status.reason);
   return pendingInstance(pod, times, shown);
+}
+
+/**
+ * Whether the pod's machine has not ended it in its time: the machine is lost, and the pod would stay for ever. Its node has ended itself,
+ * as it does not reach the head, or has left the cluster before.
+ */
+export function isOverdue({ metadata: { deletionTimestamp } }: Pod, nowMs: number): boolean {
+  return deletionTimestamp !== undefined && nowMs - Date.parse(deletionTimestamp) >= FORCED_AFTER_MS;
 }
 
 function pendingInstance(

@@ -3,11 +3,15 @@
  *
  * A small shell waits in the group for the end of a line to this process and kills the group then, also after SIGKILL of this process. It
  * starts first and then becomes the command, so the command's number and end are the entry point's own. Both outputs are one stream, which
- * is read no faster than it is written down.
+ * is read no faster than it is written down. The stream is a pipe: Node's own is a socket, which no program can open as `/dev/stdout`.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
+import { closeSync, constants, mkdirSync, openSync, rmSync } from "node:fs";
+import { Socket } from "node:net";
+import { dirname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { JOB_GROUP_LOOK_EVERY_MS } from "../../limits.ts";
+import { sharedMemory } from "../../shared-memory.ts";
 import { childEnvironment } from "../child-environment.ts";
 import { endProcessGroup } from "./process-group.ts";
 
@@ -20,6 +24,8 @@ interface JobProcessOptions {
   readonly directory: string | undefined;
   /** Variables besides those of this process. An undefined one is taken out. */
   readonly variables: Readonly<Record<string, string | undefined>>;
+  /** A path for the pipe's name, which is free and is taken away at once. Undefined: the output is a socket. */
+  readonly pipeName?: string | undefined;
 }
 
 export interface JobExit {
@@ -36,20 +42,21 @@ export class JobProcess {
   readonly output: Readable | undefined;
   /** Resolves when the command itself has ended. */
   readonly ended: Promise<JobExit>;
-  readonly #child: ChildProcess;
 
-  constructor({ entrypoint, directory, variables }: JobProcessOptions) {
+  constructor({ entrypoint, directory, variables, pipeName }: JobProcessOptions) {
+    const pipe = pipeName === undefined ? undefined : newPipe(pipeName);
     const child = spawn("/bin/sh", ["-c", GUARDED, entrypoint], {
       detached: true,
       env: childEnvironment(variables),
-      stdio: ["ignore", "pipe", "ignore", "pipe"],
+      stdio: ["ignore", pipe?.end ?? "pipe", "ignore", "pipe"],
       ...(directory === undefined ? {} : { cwd: directory }),
     });
-    this.#child = child;
     this.pid = child.pid;
+    // The command has its own copy: the reader sees the end when the last copy is closed.
+    if (pipe !== undefined) closeSync(pipe.end);
     // Without a free descriptor there are no streams, and an error follows.
     const streams = child.stdio as typeof child.stdio | undefined;
-    this.output = child.stdout ?? undefined;
+    this.output = pipe?.reader ?? child.stdout ?? undefined;
     const line = streams?.[GUARD_FD] as Writable | null | undefined;
     line?.on("error", () => {});
     this.ended = new Promise((resolve) => {
@@ -87,7 +94,7 @@ export class JobProcess {
 
   /** Stops reading: a process that left the group may hold the output open for ever. */
   closeOutput(): void {
-    this.#child.stdout?.destroy();
+    this.output?.destroy();
   }
 
   #hasGroup(): boolean {
@@ -98,5 +105,26 @@ export class JobProcess {
     } catch {
       return false;
     }
+  }
+}
+
+/** Makes a pipe: an end for a child, and a stream for this process. @returns undefined where the system part is missing */
+function newPipe(name: string): { end: number; reader: Readable } | undefined {
+  const memory = sharedMemory();
+  if (memory === undefined) return undefined;
+  mkdirSync(dirname(name), { recursive: true, mode: 0o700 });
+  memory.makeFifo(name);
+  try {
+    // The reader first, as a writer would wait for one.
+    const fd = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const end = openSync(name, constants.O_WRONLY);
+      return { end, reader: new Socket({ fd, readable: true, writable: false }) };
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+  } finally {
+    rmSync(name);
   }
 }

@@ -110,8 +110,9 @@ for (const entryPoints of [[...published, ...workers], daemons, others]) {
 const programs = Object.values(bin).map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts"));
 await build({ ...settings, entryPoints: programs });
 await build({ ...settings, entryPoints: ["src/runtime/os/refuse-runtime.ts", "src/ops/cli/refuse-runtime.ts"] });
-// Tensors run in browsers, too.
-for (const file of published.filter((path) => path !== "src/tensor/index.ts")) importFirst(file, "runtime/os/refuse-runtime.js");
+// Tensors and the client of external environments run in browsers, too.
+const inBrowsers = ["src/tensor/index.ts", "src/rl/client/index.ts"];
+for (const file of published.filter((path) => !inBrowsers.includes(path))) importFirst(file, "runtime/os/refuse-runtime.js");
 for (const file of programs) importFirst(file, "ops/cli/refuse-runtime.js");
 
 await bundlePage(join(outdir, "page"));

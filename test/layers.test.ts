@@ -37,7 +37,7 @@ test("a breach is named with the allowed set", () => {
   ];
   expect(importBreaches(files)).toEqual([
     "src/runtime/wire/frame.ts imports ../rpc/connection.ts: runtime/wire (layer 2) may import runtime/wire, runtime/base, runtime/scheduling",
-    "src/runtime/wire/frame.ts imports node:fs: only runtime/os, runtime/closure, runtime/nats, storage, serve, entry, ops/http, ops/supervisor may import it",
+    "src/runtime/wire/frame.ts imports node:fs: only runtime/os, runtime/closure, runtime/nats, storage, serve, rl, entry, ops/http, ops/supervisor may import it",
     "src/runtime/rpc/connection.ts imports ../base/ids.js: there is no such file (imports name the .ts file)",
     "src/runtime/rpc/connection.ts imports acorn: only runtime/closure may import it",
     "src/util/pool.ts imports ../core/runtime.ts: other folders import core through core/index.ts, core/internal.ts",

@@ -1,4 +1,4 @@
-/** Bundles the compiled `shoal/tensor` as for a browser, and runs it where nothing of Node is. */
+/** Bundles the compiled `shoal/tensor` and `shoal/rl-client` as for a browser, and runs tensors where nothing of Node is. */
 import { join } from "node:path";
 import { runInNewContext } from "node:vm";
 import { build } from "esbuild";
@@ -17,6 +17,9 @@ const PROGRAM = `
     return loss.item();
   }));
 `;
+
+/** Kernels of 50 kilobytes in base64, and the tape. The core alone would be more. */
+const CLIENT_BYTES_MAX = 400_000;
 
 test("tensors need nothing of Node: the compiled subpath learns in a browser's globals", async () => {
   const { outputFiles, metafile } = await build({
@@ -43,4 +46,21 @@ test("tensors need nothing of Node: the compiled subpath learns in a browser's g
   runInNewContext(outputFiles[0]?.text ?? "", globals);
   const losses = globals.losses ?? [];
   expect(losses.at(-1)).toBeLessThan((losses[0] as number) / 10);
+});
+
+test("the client of external environments needs nothing of Node, and takes no part of the runtime but errors and their texts", async () => {
+  const { metafile } = await build({
+    entryPoints: [join("dist", "rl", "client", "index.js")],
+    absWorkingDir: REPOSITORY,
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: "browser",
+    format: "esm",
+    logLevel: "silent",
+    define: { "import.meta.url": '"https://example.org/program.js"' },
+  });
+  const [output] = Object.values(metafile.outputs);
+  expect(output?.bytes).toBeLessThan(CLIENT_BYTES_MAX);
+  for (const { imports } of Object.values(metafile.inputs)) expect(imports.filter(({ external }) => external === true)).toEqual([]);
 });

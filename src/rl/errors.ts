@@ -1,6 +1,5 @@
 /** The errors of `shoal/rl`. */
-import { ShoalError } from "../core/index.ts";
-import { registerErrorClass } from "../core/internal.ts";
+import { registerErrorClass, ShoalError } from "../runtime/base/errors.ts";
 
 /** An algorithm cannot be built, cannot go on, or cannot be restored. */
 export class RLError extends ShoalError {

@@ -55,6 +55,7 @@ export {
   type PettingZooSource,
 } from "./environments/python/python-source.ts";
 export { type EnvClass, type EnvSource, makeMultiAgent, type MultiAgentSource, registerEnv } from "./environments/registry.ts";
+export { type ExternalAddress, externalEnv, type ExternalEnvOptions, type ExternalSource } from "./external/external-source.ts";
 export { Learner, type LearnerConfig, type LearnerResult, type LearnerSetup, type LearnerState } from "./learners/learner.ts";
 export { type LossBatch, type LossContext, OnPolicyLearner } from "./learners/on-policy-learner.ts";
 export { ReplayLearner, type ReplayLossBatch } from "./learners/replay-learner.ts";

@@ -41,7 +41,7 @@ import { Dict, Tuple } from "./spaces/composite.ts";
 import { Discrete } from "./spaces/discrete.ts";
 import { MultiBinary } from "./spaces/multi-binary.ts";
 import { MultiDiscrete } from "./spaces/multi-discrete.ts";
-import { receivedSpace } from "./spaces/space-json.ts";
+import { receivedSpace } from "./spaces/travelling-spaces.ts";
 import { Text } from "./spaces/text.ts";
 
 registerExports("shoal/rl", {

@@ -74,8 +74,9 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Published as `shoal/train` and `shoal/tune`.
   train: { layer: 10, mayImport: ["core", "storage", "python", "util", "progress", "data", "runs"] },
   tune: { layer: 10, mayImport: ["core", "storage", "python", "progress", "runs"] },
-  // Published as `shoal/rl`.
-  rl: { layer: 11, mayImport: ["core", "storage", "python", "util", "progress", "runs", "tensor", "data"] },
+  // Published as `shoal/rl` and `shoal/rl-client`. The client runs in browsers, so its parts take `describeValue` and errors from `runtime/base`:
+  // the doors of the core load Node.
+  rl: { layer: 11, mayImport: ["runtime/base", "core", "storage", "python", "util", "progress", "runs", "tensor", "data"] },
   // Processes begin here. An entry point wires the parts of a process together, so it imports all of them, and the inside of the core, too.
   // It also imports the public modules that user code in the process imports.
   entry: { layer: 10, mayImport: [...RUNTIME, "core", PUBLIC], mayEnter: ["core"] },
@@ -126,6 +127,8 @@ export const MAY_IMPORT_NODE: readonly string[] = [
   "runtime/nats",
   "storage",
   "serve",
+  // Sockets of external environments, and the processes of Unity.
+  "rl",
   "entry",
   "ops/http",
   "ops/supervisor",
@@ -147,7 +150,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@grpc/grpc-js": ["serve"],
   "@grpc/proto-loader": ["serve"],
   // The inspector of V8 speaks over a WebSocket.
-  ws: ["runtime/os", "serve", "ops/http", "ops/jobs"],
+  ws: ["runtime/os", "serve", "rl", "ops/http", "ops/jobs"],
   yaml: ["serve", "ops/autoscaler"],
   "@huggingface/transformers": ["serve"],
   "node-llama-cpp": ["serve"],

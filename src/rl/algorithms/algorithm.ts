@@ -48,7 +48,8 @@ import {
 import type { PolicyOnnxOptions } from "../modules/policy-onnx.ts";
 import { EpisodeFiles } from "../offline/episodes/episode-files.ts";
 import type { RunnerSpec, Sample, SampleRequest } from "../runners/env-runner.ts";
-import { cutOff, RunnerGroup } from "../runners/runner-group.ts";
+import { cutOff } from "../runners/cut-off.ts";
+import { RunnerGroup } from "../runners/runner-group.ts";
 import { SampleStream } from "../runners/sample-stream.ts";
 import { type Fragment, joinFragments } from "../sequences/fragment.ts";
 import { EpisodeWindow } from "./episode-window.ts";

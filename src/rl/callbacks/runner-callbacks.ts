@@ -3,7 +3,7 @@
  *
  * Only a configuration that has one of them pays for episodes as objects. A callback that throws ends the call of the algorithm with its error.
  */
-import type { Info, VectorEnv } from "../environments/env.ts";
+import type { Env, Info, VectorEnv } from "../environments/env.ts";
 import type { MultiAgentEnv } from "../environments/multi-agent/multi-agent-env.ts";
 import type { MetricsLogger } from "./metrics-logger.ts";
 
@@ -22,8 +22,8 @@ export interface EpisodeView {
   readonly custom: Record<string, unknown>;
 }
 
-/** The environments of a runner: vectorized, or a list of games. */
-export type RunnerEnvironment = VectorEnv | readonly MultiAgentEnv[];
+/** The environments of a runner: vectorized, a list of games, or one that stands for clients elsewhere and has spaces alone. */
+export type RunnerEnvironment = VectorEnv | readonly MultiAgentEnv[] | Env;
 
 /** A runner, as functions of users see it. */
 export interface RunnerView {

@@ -8,6 +8,7 @@ import { describeValue, isPlainObject, nearNames, type OptionSet, readOptions } 
 import { type ClassDefinition, TRAINABLE } from "../../runs/trainable.ts";
 import { travelling } from "../connectors/built-in-connectors.ts";
 import { prepared } from "../environments/make-env.ts";
+import type { ExternalSource } from "../external/external-source.ts";
 import type { GymnasiumSource, PettingZooSource } from "../environments/python/python-source.ts";
 import {
   type EnvClass,
@@ -119,9 +120,9 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** The learner of the algorithm. */
   abstract readonly defaultLearner: LearnerClass;
 
-  /** The environment: an id such as `"CartPole-v1"`, a registered name, a class, `makeMultiAgent(...)`, `gymnasium(id)`, `pettingZoo(id)`, or a class of Python (`python.actor`). */
+  /** The environment: an id such as `"CartPole-v1"`, a registered name, a class, `makeMultiAgent(...)`, `gymnasium(id)`, `pettingZoo(id)`, `externalEnv({ ... })`, or a class of Python (`python.actor`). */
   environment<C extends EnvClass>(
-    source: string | MultiAgentSource | GymnasiumSource | PettingZooSource | PythonEnvClass | C,
+    source: string | MultiAgentSource | GymnasiumSource | PettingZooSource | ExternalSource | PythonEnvClass | C,
     options?: EnvironmentOptions<C>,
   ): this {
     this.#set("environment", options);
@@ -358,6 +359,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     if (rlModule.moduleClass === undefined) readOptions(rlModule.modelConfig, MODEL_CONFIG);
     this.#checkPolicies(multiAgent, rlModule.moduleClass !== undefined);
     this.#checkNumEnvs(this.env);
+    if (this.env.external !== undefined) this.#checkExternal();
     this.checkInput();
     const { evaluationParallelToTraining, evaluationNumEnvRunners } = this.values.evaluation;
     if (evaluationParallelToTraining && evaluationNumEnvRunners === 0)
@@ -374,6 +376,24 @@ export abstract class AlgorithmConfig<Training extends object = object> {
       throw new TypeError(
         `Cannot build ${this.name}: learnerClass extends ${this.defaultLearner.name}: received ${describeValue(learnerClass)}`,
       );
+  }
+
+  /** Refuses options that need an environment that can be stepped here. */
+  #checkExternal(): void {
+    const { environment, evaluation, offlineData } = this.values;
+    const set = {
+      "envConfig of environment()": Object.keys(environment.envConfig).length > 0,
+      "numEnvsPerEnvRunner of envRunners()": this.#given.envRunners?.["numEnvsPerEnvRunner"] !== undefined,
+      "evaluationInterval of evaluation()":
+        evaluation.evaluationInterval !== undefined && evaluation.customEvaluationFunction === undefined,
+      "evaluationNumEnvRunners of evaluation()": evaluation.evaluationNumEnvRunners > 0,
+      "output of offlineData()": offlineData.output !== undefined,
+    };
+    const [first] = Object.entries(set).flatMap(([name, isSet]) => (isSet ? [name] : []));
+    if (first === undefined) return;
+    throw new TypeError(
+      `Cannot build ${this.name}: the clients of an external environment play by themselves, so ${first} has no effect. Leave it out; a customEvaluationFunction may evaluate elsewhere`,
+    );
   }
 
   #checkNumEnvs({ name, python }: EnvSpec): void {

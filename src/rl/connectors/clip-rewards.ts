@@ -4,7 +4,7 @@
  * Returns in results stay those of the environment.
  * `environment({ clipRewards })` puts this connector first.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Connector, type ConnectorColumns } from "./connector.ts";
 
 export interface ClipRewardsOptions {

@@ -4,7 +4,7 @@
  * At the start of an episode all frames are the first observation. Pictures are stacked along their channels, and the newest frame is the last.
  * Frames are remembered by environment.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Box } from "../spaces/box.ts";
 import { Connector, type ConnectorColumns, type ConnectorContext, type ConnectorSetup, EnvironmentMemory } from "./connector.ts";
 

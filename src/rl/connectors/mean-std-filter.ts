@@ -4,7 +4,7 @@
  * Steps of one `sample` call are filtered by all steps before it; the steps of the first call pass as they are.
  * Evaluation and `computeAction` use the filter and teach it nothing. Sums are kept in float64 by the method of Chan, Golub and LeVeque.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Connector, type ConnectorColumns, type ConnectorContext, type ConnectorSetup } from "./connector.ts";
 import type { Box } from "../spaces/box.ts";
 

@@ -4,7 +4,7 @@
  * A pipeline belongs to a module, and has its connectors' knowledge. Each vector of environments has an `Observer`, which remembers earlier steps.
  * Action masks pass by the connectors, and are the last numbers of a row.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { RLError } from "../errors.ts";
 import { Box } from "../spaces/box.ts";
 import type { ColumnData } from "../spaces/columns.ts";

@@ -4,7 +4,7 @@
  * Choices are one-hot numbers. At the start of an episode all are zeros.
  * They are remembered by environment.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Box } from "../spaces/box.ts";
 import { Connector, type ConnectorColumns, type ConnectorContext, type ConnectorSetup, EnvironmentMemory } from "./connector.ts";
 

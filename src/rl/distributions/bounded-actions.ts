@@ -4,7 +4,7 @@
  * `SquashedActions` are drawn from a normal distribution and squashed by tanh; draws of one episode may be correlated. `DeterministicActions` are the squashed numbers of the network, with noise while exploring: independent, or one that
  * drifts within an episode (Ornstein and Uhlenbeck).
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { type Random, SquashedNormal, type Tensor } from "../../tensor/index.ts";
 import { LOG_DEVIATION_MAX, LOG_DEVIATION_MIN } from "../limits.ts";
 import { Box } from "../spaces/box.ts";

@@ -1,5 +1,5 @@
 /** Chooses the distribution of an action space. */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Box } from "../spaces/box.ts";
 import { Discrete } from "../spaces/discrete.ts";
 import { MultiDiscrete } from "../spaces/multi-discrete.ts";

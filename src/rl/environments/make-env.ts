@@ -16,6 +16,7 @@ import { checkMultiAgentMembers, Game } from "./multi-agent/game.ts";
 import { isMultiAgent, type MultiAgentEnv } from "./multi-agent/multi-agent-env.ts";
 import { PythonGame, PythonGames, withGameSpaces } from "./python/python-game.ts";
 import { PythonVectorEnv, withSpaces } from "./python/python-vector-env.ts";
+import { ExternalPlace } from "../external/external-place.ts";
 import { classOf, type EnvSource, type EnvSpec, findEnv } from "./registry.ts";
 import { SingleEnv, TimeLimit } from "./single-env.ts";
 
@@ -159,6 +160,7 @@ function construct(
   }
   if (python !== undefined) return new PythonVectorEnv(python, { name, envConfig, context, isChecked: context.isChecked ?? true });
   if (spec.copied !== undefined) return copies(spec.copied, envConfig, { context, name: spec.name });
+  if (spec.external !== undefined) return new ExternalPlace(spec.external);
   const envClass = classOf(spec) as unknown as new (envConfig: object, context: VectorContext) => Env | VectorEnv | MultiAgentEnv;
   let made: Env | VectorEnv | MultiAgentEnv;
   try {

@@ -17,6 +17,7 @@ import { StatelessCartPole } from "./games/stateless-cart-pole.ts";
 import { TicTacToe } from "./games/tic-tac-toe.ts";
 import { TwoStepGame } from "./games/two-step-game.ts";
 import type { MultiAgentEnv } from "./multi-agent/multi-agent-env.ts";
+import { type ExternalSpec, ExternalSource } from "../external/external-source.ts";
 import { type GymnasiumSource, type PettingZooSource, pythonSourceOf, type PythonSpec } from "./python/python-source.ts";
 import { CliffWalking, CliffWalkingSlippery } from "./toy-text/cliff-walking.ts";
 import { FrozenLake, FrozenLake8x8 } from "./toy-text/frozen-lake.ts";
@@ -41,7 +42,7 @@ export class MultiAgentSource {
 }
 
 /** Everything that names an environment: an id, a class, `makeMultiAgent(...)`, or an environment of Python. */
-export type EnvSource = string | EnvClass | MultiAgentSource | GymnasiumSource | PettingZooSource | PythonEnvClass;
+export type EnvSource = string | EnvClass | MultiAgentSource | GymnasiumSource | PettingZooSource | ExternalSource | PythonEnvClass;
 
 /** An environment that was found, in the form that travels to runners. */
 export interface EnvSpec {
@@ -53,6 +54,8 @@ export interface EnvSpec {
   readonly copied?: EnvSpec | undefined;
   /** For an environment of Python. */
   readonly python?: PythonSpec | undefined;
+  /** For an environment whose simulators connect from elsewhere. */
+  readonly external?: ExternalSpec | undefined;
 }
 
 type BuiltIn = new (envConfig: never, context: VectorContext) => VectorEnv | Env | MultiAgentEnv;
@@ -112,6 +115,8 @@ const COPIES = /^MultiAgent\((.+)\)$/;
 /** Finds what `.environment()` and `makeEnv` were given. @throws RangeError for an id that nobody registered, TypeError for other values */
 export function findEnv(source: unknown): EnvSpec {
   if (source instanceof MultiAgentSource) return copiesOf(source.copied);
+  if (source instanceof ExternalSource)
+    return { name: source.name, envClass: undefined, maxEpisodeSteps: undefined, external: source.external };
   const ofPython = pythonSourceOf(source);
   if (ofPython !== undefined) return { ...ofPython, envClass: undefined, maxEpisodeSteps: undefined };
   if (isClassValue(source)) return { name: source.name || "an environment", envClass: source, maxEpisodeSteps: undefined };

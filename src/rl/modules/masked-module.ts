@@ -5,7 +5,7 @@
  * them. The numbers of forbidden actions become a large negative one.
  * So draws, greedy choices, losses and targets all obey the mask.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import type { Random, Tensor } from "../../tensor/index.ts";
 import { FORBIDDEN } from "../distributions/action-distribution.ts";
 import { EnvironmentError } from "../errors.ts";

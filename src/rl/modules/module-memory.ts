@@ -4,7 +4,7 @@
  * `initialState` of a module names the parts. Runners, policies and learners keep one flat row an environment.
  * This file turns rows into the module's tensors and back, and checks the states that users give.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { RLError } from "../errors.ts";
 import { type Tensor, tensor } from "../../tensor/index.ts";
 

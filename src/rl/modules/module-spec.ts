@@ -3,7 +3,7 @@
  *
  * `buildModule` gives the module, the encoder of observations and the distribution of actions, which belong together wherever a policy is used. Equal seeds give equal first weights.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Random, withRandom } from "../../tensor/index.ts";
 import type { ActionDistribution } from "../distributions/action-distribution.ts";
 import { actionDistribution, type ActionOptions, type PolicyKind } from "../distributions/choose-distribution.ts";

@@ -4,7 +4,7 @@
  * `convFilters` lists the layers by Ray's form: channels, kernel, stride, and possibly the padding. Without them the size of a picture decides: RLlib's layers for its sizes, and halving layers for others.
  * Pictures are `[height, width, channels]` and lie flat in an observation.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { type Activation, Conv2d, type Initializer, Layer, type Tensor } from "../../tensor/index.ts";
 import type { PicturePlace } from "../spaces/observation-encoder.ts";
 

@@ -59,6 +59,8 @@ export interface Runner {
   readonly env: RunnerEnvironment;
   /** Goes on with other policies. Missing where the environment has one agent. */
   setPolicies?(policies: RunnerPolicies): Promise<void>;
+  /** Waits for what cannot be begun at once. @throws where it fails */
+  ready?(): Promise<void>;
   setWeights(weights: Weights): void;
   sample(request: SampleRequest, signal?: AbortSignal): Promise<Sample>;
   /** Returns everything from which the runner goes on, in JSON. */

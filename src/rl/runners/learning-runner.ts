@@ -48,6 +48,10 @@ export class LearningRunner implements Runner {
     if (learning !== undefined) this.#makeLearners(learning, { policies, module: this.#spec.module });
   }
 
+  async ready(): Promise<void> {
+    await this.#runner.ready?.();
+  }
+
   setWeights(weights: Weights): void {
     this.#runner.setWeights(weights);
   }

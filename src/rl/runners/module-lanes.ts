@@ -171,8 +171,19 @@ export class ModuleLanes {
       this.#acting.push(lane);
       return;
     }
-    if (isIncomplete) writer?.close(lane, SEQUENCE_END.TRUNCATED, this.#obs, lane * size);
-    else writer?.close(lane, end, seen, at);
+    if (isIncomplete) this.#end(lane, SEQUENCE_END.TRUNCATED, { from: this.#obs, at: lane * size });
+    else this.#end(lane, end, { from: seen, at });
+  }
+
+  /** Forgets the step under way of an agent that has left in the middle of an episode. The steps before it end as those of a truncated one. */
+  leave(lane: number): void {
+    this.#arrivals = this.#arrivals.filter((arrival) => arrival.lane !== lane);
+    this.#end(lane, SEQUENCE_END.TRUNCATED, { from: this.#obs, at: lane * this.built.encoder.size });
+    this.drop([lane]);
+  }
+
+  #end(lane: number, end: number, last: { from: Float32Array; at: number }): void {
+    this.#writer?.close(lane, end, last.from, last.at);
     this.#drift.fill(0, lane * this.#width, (lane + 1) * this.#width);
     this.built.memory.begin(this.#states, lane);
   }

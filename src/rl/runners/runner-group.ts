@@ -24,6 +24,7 @@ import type { RunnerView } from "../callbacks/runner-callbacks.ts";
 import { EnvironmentDiedError, RLError } from "../errors.ts";
 import { FAILURES_IN_A_ROW_MAX, LEAVE_WITHIN_MS } from "../limits.ts";
 import type { Runner, RunnerPolicies, RunnerSpec, Sample, SampleRequest, Weights } from "./env-runner.ts";
+import { cutOff } from "./cut-off.ts";
 import { makeRunner } from "./make-runner.ts";
 import { RunnerActor } from "./runner-actor.ts";
 
@@ -234,6 +235,7 @@ export class RunnerGroup {
   /** Waits until all runners have made their environments. @throws the error of the first that could not */
   async ready(): Promise<void> {
     try {
+      await this.#local?.ready?.();
       await Promise.all(this.#slots.map(async ({ handle }) => (handle === undefined ? undefined : await ready(handle))));
     } catch (error) {
       throw userError(error);
@@ -269,16 +271,4 @@ export function isOfProcess(error: unknown): boolean {
 /** The error of the user's code behind that of a call. */
 export function userError(error: unknown): unknown {
   return error instanceof TaskError || error instanceof ActorDiedError ? (error.cause ?? error) : error;
-}
-
-export async function cutOff(waiting: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return await waiting;
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason as Error);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await Promise.race([waiting, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }

@@ -4,7 +4,7 @@
  * A value is a flat typed array of the space's dtype; the shape belongs to the space. Bounds are one number for all elements or one each, and may be infinite.
  * Plain arrays of numbers count as members too, so that environments need not build typed arrays.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { type Dtype, DTYPES, isDtype, isNumberList, type NumericArray, shownList, type TypedArrayOf } from "./dtype.ts";
 import { Space, spaceError, type SpaceJson } from "./space.ts";
 

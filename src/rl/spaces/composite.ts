@@ -4,7 +4,7 @@
  * A value of a `Dict` is an object with exactly the keys of the space, a value of a `Tuple` an array.
  * A seed reaches all parts, each with another stream.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Space, spaceError, type SpaceJson, type ValueOf } from "./space.ts";
 
 type Spaces = Readonly<Record<string, Space>>;

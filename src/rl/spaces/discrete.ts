@@ -1,5 +1,5 @@
 /** `Discrete`: one of `n` whole numbers, such as the keys of a game. */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { readMask, Space, spaceError, type SpaceJson } from "./space.ts";
 
 export class Discrete extends Space<number> {

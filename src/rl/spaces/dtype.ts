@@ -1,5 +1,5 @@
 /** Element types of arrays in observations and actions: names, typed arrays and ranges. */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 
 interface ArrayOfDtype {
   readonly float32: Float32Array;

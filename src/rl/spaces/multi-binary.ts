@@ -1,5 +1,5 @@
 /** `MultiBinary`: `n` flags, each 0 or 1. */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { isNumberList, shownList } from "./dtype.ts";
 import { Space, spaceError, type SpaceJson } from "./space.ts";
 

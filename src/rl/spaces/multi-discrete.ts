@@ -1,5 +1,5 @@
 /** `MultiDiscrete`: several whole numbers, each from 0 up to another count. */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { isNumberList, shownList } from "./dtype.ts";
 import { readMask, Space, spaceError, type SpaceJson } from "./space.ts";
 

@@ -4,7 +4,7 @@
  * The parts of `Dict` and `Tuple` lie one after another, in the order of the space. Pictures of bytes become numbers from 0 to 1.
  * Runners encode whole vectors, policies single observations.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Box } from "./box.ts";
 import { Dict, Tuple } from "./composite.ts";
 import { Discrete } from "./discrete.ts";

@@ -1,5 +1,5 @@
-/** Makes spaces from their form in JSON, which checkpoints keep, and registers that form as the one in which spaces travel. */
-import { describeValue, registerSerializer } from "../../core/internal.ts";
+/** Makes spaces from their form in JSON, which checkpoints and the link to external environments have. */
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Box } from "./box.ts";
 import { Dict, Tuple } from "./composite.ts";
 import { Discrete } from "./discrete.ts";
@@ -32,14 +32,4 @@ export function spaceFromJson(json: SpaceJson): Space {
 
 function bound(given: unknown): number | number[] {
   return Array.isArray(given) ? given.map(Number) : Number(given);
-}
-
-for (const registered of [Box, Discrete, MultiDiscrete, MultiBinary, Text, Dict, Tuple] as (new (
-  ...args: never[]
-) => Space)[])
-  registerSerializer(registered, { serialize: (space: Space) => space.toJSON(), deserialize: receivedSpace });
-
-/** Exported for the worker alone, which imports it to read a space. */
-export function receivedSpace(json: SpaceJson): Space {
-  return spaceFromJson(json);
 }

@@ -4,7 +4,7 @@
  * A space tells its members (`contains`), draws from them (`sample`), and has a form in JSON from which `spaceFromJson` makes an equal one. Every kind of space extends `Space`, which
  * holds the random stream that draws use. Misfits are explained in words by `misfit`, so that errors about environments can name the field.
  */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Random } from "../../tensor/index.ts";
 
 /** A space in JSON: the kind, and the arguments of the constructor. */

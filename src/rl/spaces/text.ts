@@ -1,5 +1,5 @@
 /** `Text`: texts of a bounded length over a set of characters. */
-import { describeValue } from "../../core/internal.ts";
+import { describeValue } from "../../runtime/base/texts/describe.ts";
 import { Space, spaceError, type SpaceJson } from "./space.ts";
 
 /** Gymnasium's default: letters and digits of ASCII. */

@@ -1,6 +1,6 @@
 """Where the rows of a task came from, in words and as data, for errors of steps: as far as the blocks' tasks knew it.
 
-The words are those of ``src/data/blocks/origin.ts``. Rows are counted from 1.
+The words are those of ``src/data/blocks/memory/origin.ts``. Rows are counted from 1.
 """
 
 

@@ -12,7 +12,7 @@ import { arrowOfAll } from "./arrow/arrow-batch.ts";
 import { type BatchFormat, batchOf } from "./blocks/batch.ts";
 import { type Block, blockBytes } from "./blocks/block.ts";
 import type { Field } from "./blocks/data-type.ts";
-import { ON_ERROR } from "./blocks/losses.ts";
+import { ON_ERROR } from "./blocks/memory/losses.ts";
 import {
   type BatchIn,
   batchesOfBlocks,
@@ -23,11 +23,11 @@ import {
   rowsOfBlocks,
   type TensorBatch,
   tensorsOfBlocks,
-} from "./consume.ts";
-import { CommonSchema } from "./engine/common-schema.ts";
-import { checkSink, type Datasink, writeToDatasink } from "./datasink.ts";
-import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./data-iterator.ts";
-import { type BlockRef, keptBlock } from "./engine/operator.ts";
+} from "./consuming/consume.ts";
+import { CommonSchema } from "./engine/streams/common-schema.ts";
+import { checkSink, type Datasink, writeToDatasink } from "./writing/datasink.ts";
+import { DataIterator, readSplitOptions, type StreamingSplitOptions } from "./consuming/data-iterator.ts";
+import { type BlockRef, keptBlock } from "./engine/operators/operator.ts";
 import {
   aggregateStep,
   distinctStep,
@@ -39,20 +39,27 @@ import {
   shuffleStep,
   type SortOptions,
   sortStep,
-} from "./exchange-steps.ts";
-import type { SinkTransform } from "./engine/sink-transform.ts";
+} from "./steps/exchange-steps.ts";
+import type { SinkTransform } from "./engine/writes/sink-transform.ts";
 import { alignedPlan, knownRowCount, knownSchema, run, startSession, usableCpus } from "./engine/run.ts";
-import { SplitCoordinator } from "./engine/split-coordinator.ts";
-import { gather, type Transform } from "./engine/transform.ts";
-import { type NarrowFile, widenPlan } from "./engine/widen-file.ts";
-import { writeRowless } from "./engine/write-transform.ts";
+import { SplitCoordinator } from "./engine/streams/split-coordinator.ts";
+import { gather, type Transform } from "./engine/tasks/transform.ts";
+import { type NarrowFile, widenPlan } from "./engine/tasks/widen-file.ts";
+import { writeRowless } from "./engine/writes/write-transform.ts";
 import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./expressions/column-transforms.ts";
 import { type Download, Expression, type NamedExpression, type Star, type Unnest } from "./expressions/expression.ts";
 import type { SumOf, ValueIn, WithColumn, WithColumns, WithFields } from "./expressions/expression-types.ts";
 import { type AggregatesOf, type DatasetKind, Groups, type ResultOf } from "./groups.ts";
-import { type JoinAsofOptions, type JoinedAsofRow, type JoinedRow, type JoinOptions, readJoin, readJoinAsof } from "./join-options.ts";
-import type { JoinType } from "./engine/join.ts";
-import { type MixOptions, readMix } from "./mix-options.ts";
+import {
+  type JoinAsofOptions,
+  type JoinedAsofRow,
+  type JoinedRow,
+  type JoinOptions,
+  readJoin,
+  readJoinAsof,
+} from "./options/join-options.ts";
+import type { JoinType } from "./engine/tables/join.ts";
+import { type MixOptions, readMix } from "./options/mix-options.ts";
 import { DataError } from "./errors.ts";
 import { ROWS_SHOWN } from "./limits.ts";
 import { explain } from "./plan/explain.ts";
@@ -68,8 +75,8 @@ import {
   type PythonActor,
   type PythonTask,
   readPythonBatches,
-} from "./python-options.ts";
-import { readRepartition, type RepartitionOptions } from "./repartition-options.ts";
+} from "./options/python-options.ts";
+import { readRepartition, type RepartitionOptions } from "./options/repartition-options.ts";
 import { Schema } from "./schema.ts";
 import {
   bordersOf,
@@ -85,13 +92,13 @@ import {
   TRAIN_TEST,
   trainTestSteps,
   type TrainTestSplitOptions,
-} from "./splits.ts";
+} from "./consuming/splits.ts";
 import type { SqlConnect } from "./sql/connection.ts";
 import { checkSql } from "./sql/arguments.ts";
 import { readWriteSql, writeBySql, type WriteSqlOptions } from "./sql/write-sql.ts";
-import { STREAM_FORMATS, type StreamFormat, streamOf } from "./streams.ts";
-import { checkSettings, type DataSettings, resolveSettings } from "./settings.ts";
-import { DataStatistics, type RunState } from "./statistics.ts";
+import { STREAM_FORMATS, type StreamFormat, streamOf } from "./consuming/streams.ts";
+import { checkSettings, type DataSettings, resolveSettings } from "./options/settings.ts";
+import { DataStatistics, type RunState } from "./reports/statistics.ts";
 import { WriteCheckpoint } from "./checkpoint/write-checkpoint.ts";
 import { DESCRIBE, describedResult, type DescribeOptions, describePlan } from "./describe.ts";
 import { DatasetSummary, SUMMARY, type SummaryOptions, summaryPlan } from "./summary.ts";
@@ -102,8 +109,8 @@ import {
   splitOnError,
   type TransformOptions,
   type WithConstructorArgs,
-} from "./transform-options.ts";
-import { type WriteResult, writeDataset } from "./write.ts";
+} from "./options/transform-options.ts";
+import { type WriteResult, writeDataset } from "./writing/write.ts";
 import {
   csvWrite,
   imagesWrite,
@@ -119,7 +126,7 @@ import {
   type WriteParquetOptions,
   type WritePlan,
   type WriteRecordsOptions,
-} from "./write-options.ts";
+} from "./options/write-options.ts";
 
 /** The options of `mapBatches`. */
 export interface MapBatchesOptions<F extends BatchFormat = BatchFormat> extends TransformOptions, BatchOptions<F>, RowErrorOptions {}

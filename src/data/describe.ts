@@ -7,7 +7,7 @@
 import { custom } from "../core/internal.ts";
 import { type Aggregate, count, max, mean, min, quantile, std } from "./aggregates/aggregate.ts";
 import { type DataType, type Field, isNumberKind, valueType } from "./blocks/data-type.ts";
-import type { ConsumeOptions } from "./consume.ts";
+import type { ConsumeOptions } from "./consuming/consume.ts";
 import type { AnyRow } from "./row-types.ts";
 import { chosenColumns, COLUMNS, type SummaryPlan } from "./summary.ts";
 

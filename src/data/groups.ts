@@ -6,8 +6,8 @@
  */
 import { type Aggregate, count, max, mean, min, type NullOptions, std, type StdOptions, sum } from "./aggregates/aggregate.ts";
 import type { BatchFormat } from "./blocks/batch.ts";
-import type { BatchIn } from "./consume.ts";
-import type { PivotValue } from "./engine/pivot-rows.ts";
+import type { BatchIn } from "./consuming/consume.ts";
+import type { PivotValue } from "./engine/tables/pivot-rows.ts";
 import {
   aggregateStep,
   type ExchangeStep,
@@ -17,13 +17,13 @@ import {
   mapGroupsStep,
   type PivotOptions,
   pivotStep,
-} from "./exchange-steps.ts";
-import type { Transform } from "./engine/transform.ts";
+} from "./steps/exchange-steps.ts";
+import type { Transform } from "./engine/tasks/transform.ts";
 import { columnTransform } from "./expressions/column-transforms.ts";
 import { Download, type Expression } from "./expressions/expression.ts";
 import type { SumOf, ValueIn, WithColumn } from "./expressions/expression-types.ts";
 import type { AnyBatch, AnyRow, RowOfResult } from "./row-types.ts";
-import { type WindowColumns, type WindowFunction, type WindowOptions, windowStep } from "./window-functions.ts";
+import { type WindowColumns, type WindowFunction, type WindowOptions, windowStep } from "./steps/window-functions.ts";
 
 /** A kind of datasets: which type the dataset of a type of rows has. */
 export interface DatasetKind {

@@ -7,7 +7,7 @@
 import "./well-known-exports.ts";
 
 export type { CheckpointOptions } from "./checkpoint/checkpoint-options.ts";
-export type { Partition, Paths } from "./file-choice.ts";
+export type { Partition, Paths } from "./reading/file-choice.ts";
 export {
   absMax,
   type Aggregate,
@@ -33,24 +33,31 @@ export {
   valueCounter,
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
-export { fromArrow, type FromArrowOptions, fromNumpy, type NumpyLike, rangeTensor, type RangeTensorOptions } from "./array-sources.ts";
+export {
+  fromArrow,
+  type FromArrowOptions,
+  fromNumpy,
+  type NumpyLike,
+  rangeTensor,
+  type RangeTensorOptions,
+} from "./reading/array-sources.ts";
 export type { ArrowTable } from "./arrow/arrow-batch.ts";
 export type { BatchFormat } from "./blocks/batch.ts";
 export { rowCount } from "./blocks/batch.ts";
 export { Column } from "./blocks/column.ts";
-export type { BatchIn, ConsumeOptions, IterBatchesOptions, IterTensorsOptions, TensorBatch } from "./consume.ts";
-export type { Datasink } from "./datasink.ts";
-export type { SinkTask } from "./engine/sink-transform.ts";
-export { DataIterator, type StreamingSplitOptions } from "./data-iterator.ts";
+export type { BatchIn, ConsumeOptions, IterBatchesOptions, IterTensorsOptions, TensorBatch } from "./consuming/consume.ts";
+export type { Datasink } from "./writing/datasink.ts";
+export type { SinkTask } from "./engine/writes/sink-transform.ts";
+export { DataIterator, type StreamingSplitOptions } from "./consuming/data-iterator.ts";
 export {
   Dataset,
   GroupedDataset,
   type MapBatchesActorOptions,
   type MapBatchesOptions,
 } from "./dataset.ts";
-export type { PivotValue } from "./engine/pivot-rows.ts";
-export type { DropDuplicatesOptions, GroupByOptions, GroupSampleOptions, PivotOptions, SortOptions } from "./exchange-steps.ts";
-export type { SplitOptions, StreamingTrainTestSplitOptions, TrainTestSplitOptions } from "./splits.ts";
+export type { PivotValue } from "./engine/tables/pivot-rows.ts";
+export type { DropDuplicatesOptions, GroupByOptions, GroupSampleOptions, PivotOptions, SortOptions } from "./steps/exchange-steps.ts";
+export type { SplitOptions, StreamingTrainTestSplitOptions, TrainTestSplitOptions } from "./consuming/splits.ts";
 export type {
   WriteCsvOptions,
   WriteImagesOptions,
@@ -60,7 +67,7 @@ export type {
   WriteParquetOptions,
   WriteRecordsOptions,
   WriteRowsOptions,
-} from "./write-options.ts";
+} from "./options/write-options.ts";
 export type { SqlConnect, SqlConnection } from "./sql/connection.ts";
 export { readSql, type ReadSqlOptions } from "./sql/read-sql.ts";
 export type { WriteSqlOptions } from "./sql/write-sql.ts";
@@ -76,12 +83,12 @@ export {
   WindowFunction,
   type WindowOptions,
   type WindowStatistic,
-} from "./window-functions.ts";
+} from "./steps/window-functions.ts";
 export { readAvro, type ReadAvroOptions } from "./readers/avro.ts";
 export { readTfrecords, type ReadTfrecordsOptions } from "./readers/tfrecords.ts";
 export { readWebdataset, type ReadWebdatasetOptions } from "./readers/webdataset.ts";
 export type { WebdatasetDecoder } from "./formats/tar/webdataset-reader.ts";
-export type { ImageFormat, ImageMode } from "./formats/images.ts";
+export type { ImageFormat, ImageMode } from "./formats/media/images.ts";
 export type { DescribeOptions } from "./describe.ts";
 export { DataError } from "./errors.ts";
 export { Chain } from "./preprocessors/chain.ts";
@@ -126,11 +133,11 @@ export {
   Tokenizer,
   type TokenizerOptions,
 } from "./preprocessors/texts.ts";
-export type { FilenameProvider, NamedFile } from "./file-names.ts";
-export type { JoinAsofOptions, JoinOptions } from "./join-options.ts";
-export type { MixOptions } from "./mix-options.ts";
-export type { JoinType } from "./engine/join.ts";
-export type { AsofStrategy } from "./engine/join-asof.ts";
+export type { FilenameProvider, NamedFile } from "./writing/file-names.ts";
+export type { JoinAsofOptions, JoinOptions } from "./options/join-options.ts";
+export type { MixOptions } from "./options/mix-options.ts";
+export type { JoinType } from "./engine/tables/join.ts";
+export type { AsofStrategy } from "./engine/tables/join-asof.ts";
 export type { Download, ExpressionFunction, Star, Unnest } from "./expressions/expression.ts";
 export type { FrequentValue, NestedList, ValueCounts } from "./expressions/expression-types.ts";
 export {
@@ -168,14 +175,14 @@ export {
   readVideos,
   type ReadVideosOptions,
   type SchemaOption,
-} from "./read.ts";
-export type { WriteMode, WriteResult } from "./write.ts";
-export type { PythonBatchFormat } from "./engine/python-step.ts";
-export type { MapBatchesPythonActorOptions, MapBatchesPythonOptions, PythonActor, PythonTask } from "./python-options.ts";
-export type { RepartitionOptions } from "./repartition-options.ts";
+} from "./reading/read.ts";
+export type { WriteMode, WriteResult } from "./writing/write.ts";
+export type { PythonBatchFormat } from "./engine/python/python-step.ts";
+export type { MapBatchesPythonActorOptions, MapBatchesPythonOptions, PythonActor, PythonTask } from "./options/python-options.ts";
+export type { RepartitionOptions } from "./options/repartition-options.ts";
 export { Schema } from "./schema.ts";
-export { configure, type DataSettings } from "./settings.ts";
-export { type Datasource, fromAsyncIterable, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./sources.ts";
-export { DataStatistics, type OperatorReport } from "./statistics.ts";
+export { configure, type DataSettings } from "./options/settings.ts";
+export { type Datasource, fromAsyncIterable, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./reading/sources.ts";
+export { DataStatistics, type OperatorReport } from "./reports/statistics.ts";
 export { type ColumnStatistics, DatasetSummary, type SummaryOptions, type SummaryRow } from "./summary.ts";
-export { ActorPoolStrategy, type ActorTransformOptions, type PoolSize, type TransformOptions } from "./transform-options.ts";
+export { ActorPoolStrategy, type ActorTransformOptions, type PoolSize, type TransformOptions } from "./options/transform-options.ts";

@@ -86,7 +86,7 @@ export const ROWS_OF_JOINED_BLOCK = 131_072;
 /** Partitions of an exchange: each partition task gives as many parts. */
 export const PARTITIONS_MAX = 1000;
 
-/** Bins of a partition (`engine/bins.ts`): of 2 MB each, since a processor has caches of a megabyte and more, and a column at a time is what it needs there. */
+/** Bins of a partition (`engine/exchange/bins.ts`): of 2 MB each, since a processor has caches of a megabyte and more, and a column at a time is what it needs there. */
 export const BINS_PER_PARTITION = 16;
 
 /** Bins of all partitions: beyond it a partition task would write to more places at a time than a processor remembers the addresses of. */

@@ -19,7 +19,7 @@ import {
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
 import { type DataType, type Field, isNumberKind, typeName, valueType } from "./blocks/data-type.ts";
-import type { ConsumeOptions } from "./consume.ts";
+import type { ConsumeOptions } from "./consuming/consume.ts";
 import { DataError } from "./errors.ts";
 import type { AnyRow } from "./row-types.ts";
 

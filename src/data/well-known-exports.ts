@@ -24,16 +24,16 @@ import {
   valueCounter,
   zeroPercentage,
 } from "./aggregates/aggregate.ts";
-import { fromArrow, fromNumpy, rangeTensor, readRangeTensor } from "./array-sources.ts";
+import { fromArrow, fromNumpy, rangeTensor, readRangeTensor } from "./reading/array-sources.ts";
 import { rowCount } from "./blocks/batch.ts";
 import { Column } from "./blocks/column.ts";
-import { DataIterator, receivedDataIterator } from "./data-iterator.ts";
+import { DataIterator, receivedDataIterator } from "./consuming/data-iterator.ts";
 import { Dataset } from "./dataset.ts";
-import { ChainActor } from "./engine/pool-actor.ts";
-import { combinePartition, mapBlocks, mapNumbered, mapRanges, readAndJoin, readBlocks } from "./engine/task.ts";
-import { SplitCoordinator } from "./engine/split-coordinator.ts";
-import { partition, sampleKeys } from "./engine/partition-task.ts";
-import { widenFile } from "./engine/widen-file.ts";
+import { ChainActor } from "./engine/pools/pool-actor.ts";
+import { combinePartition, mapBlocks, mapNumbered, mapRanges, readAndJoin, readBlocks } from "./engine/tasks/task.ts";
+import { SplitCoordinator } from "./engine/streams/split-coordinator.ts";
+import { partition, sampleKeys } from "./engine/exchange/partition-task.ts";
+import { widenFile } from "./engine/tasks/widen-file.ts";
 import { DataError } from "./errors.ts";
 import {
   col,
@@ -47,16 +47,16 @@ import {
   unnest,
   uuid,
 } from "./expressions/expression.ts";
-import { readAudioFile } from "./formats/audio.ts";
-import { lookAtFiles } from "./file-schemas.ts";
+import { readAudioFile } from "./formats/media/audio.ts";
+import { lookAtFiles } from "./reading/file-schemas.ts";
 import { readBinaryFile } from "./formats/binary-reader.ts";
-import { csvFields, readCsvFile } from "./formats/csv-reader.ts";
-import { readImageFile } from "./formats/images.ts";
-import { jsonFields, readJsonFile } from "./formats/json-reader.ts";
-import { readNumpyFile } from "./formats/numpy-reader.ts";
-import { readParquetPart } from "./formats/parquet-reader.ts";
-import { readTextFile } from "./formats/text-reader.ts";
-import { readVideoFile } from "./formats/videos.ts";
+import { csvFields, readCsvFile } from "./formats/csv/csv-reader.ts";
+import { readImageFile } from "./formats/media/images.ts";
+import { jsonFields, readJsonFile } from "./formats/json/json-reader.ts";
+import { readNumpyFile } from "./formats/numpy/numpy-reader.ts";
+import { readParquetPart } from "./formats/parquet/parquet-reader.ts";
+import { readTextFile } from "./formats/texts/text-reader.ts";
+import { readVideoFile } from "./formats/media/videos.ts";
 import { readWebdatasetFile } from "./formats/tar/webdataset-reader.ts";
 import { readTfrecordFile, tfrecordFields } from "./formats/tensorflow/example-reader.ts";
 import { avroFields, readAvroFile } from "./formats/avro/avro-reader.ts";
@@ -85,13 +85,13 @@ import {
   readText,
   readVideos,
   readWithColumns,
-} from "./read.ts";
+} from "./reading/read.ts";
 import { Schema } from "./schema.ts";
-import { configure } from "./settings.ts";
-import { fromAsyncIterable, fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./sources.ts";
-import { DataStatistics } from "./statistics.ts";
-import { ActorPoolStrategy } from "./transform-options.ts";
-import { denseRank, lag, lead, rank, rolling, rowNumber, running, WindowFunction } from "./window-functions.ts";
+import { configure } from "./options/settings.ts";
+import { fromAsyncIterable, fromColumns, fromItems, range, readDatasource, readRange, readUserTask } from "./reading/sources.ts";
+import { DataStatistics } from "./reports/statistics.ts";
+import { ActorPoolStrategy } from "./options/transform-options.ts";
+import { denseRank, lag, lead, rank, rolling, rowNumber, running, WindowFunction } from "./steps/window-functions.ts";
 
 registerExports("shoal/data", {
   countElements,

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
-import { natsOf } from "../../src/ops/cli/nats-options.ts";
+import { natsOf } from "../../src/ops/cli/options/nats-options.ts";
 import { ClusterAuthority } from "../../src/runtime/nats/cluster-authority.ts";
 import { type ControlPlane, openControlPlane } from "../../src/runtime/nats/open-control-plane.ts";
 import { certifyNode, newAuthority, newNodeKey } from "../../src/runtime/os/network/certificates.ts";

@@ -302,47 +302,47 @@ export const LIBRARY_MUTANTS: Readonly<Record<string, LibraryMutant>> = {
 
   // Data
   lastBinIsLost: {
-    file: "data/engine/bins.ts",
+    file: "data/engine/exchange/bins.ts",
     text: "Math.max(1, ...bins.map((own) => (own?.at(-1) ?? 0) + 1))",
     becomes: "Math.max(1, ...bins.map((own) => own?.at(-1) ?? 0))",
   },
   boundariesRoundDown: {
-    file: "data/engine/sort-boundaries.ts",
+    file: "data/engine/exchange/sort-boundaries.ts",
     text: "descending ? Math.floor(value) : Math.ceil(value)",
     becomes: "Math.floor(value)",
   },
   equalPartsAreMissed: {
-    file: "data/engine/split-choice.ts",
+    file: "data/engine/streams/split-choice.ts",
     text: "return missing <= behind;",
     becomes: "return missing <= behind + 1;",
   },
   nobodyWaitsForItsNode: {
-    file: "data/engine/split-choice.ts",
+    file: "data/engine/streams/split-choice.ts",
     text: "return isPatient ? undefined : leastMissed(free, consumers);",
     becomes: "void isPatient;\n  return leastMissed(free, consumers);",
   },
   sidesShareRows: {
-    file: "data/engine/hash-split.ts",
+    file: "data/engine/exchange/hash-split.ts",
     text: "< bound === isTest",
     becomes: "<= bound === isTest || isTest",
   },
   releasedByTheFirstPart: {
-    file: "data/engine/cut-blocks.ts",
+    file: "data/engine/tasks/cut-blocks.ts",
     text: "if (users === 0) block.release();",
     becomes: "if (users === 1) block.release();",
   },
   lackingIsNotKept: {
-    file: "data/engine/resource-limits.ts",
+    file: "data/engine/pools/resource-limits.ts",
     text: "return !isKept && missing.length === 0;",
     becomes: "void isKept;\n    return missing.length === 0;",
   },
   restingTaskKeepsItsCpus: {
-    file: "data/engine/resource-limits.ts",
+    file: "data/engine/pools/resource-limits.ts",
     text: 'return hold === "everything" ? this.#amounts : this.#rest;',
     becomes: "return this.#amounts;",
   },
   actorsLeaveNoRoom: {
-    file: "data/engine/resource-limits.ts",
+    file: "data/engine/pools/resource-limits.ts",
     text: "<= stepsOf(this.#limits, name) - stepsOf(this.#forTasks, name)",
     becomes: "<= stepsOf(this.#limits, name)",
   },
@@ -389,10 +389,10 @@ export const LIBRARY_MUTANTS: Readonly<Record<string, LibraryMutant>> = {
     test: "data/aggregates/approximate.test.ts",
   },
   floatsAreRounded: {
-    file: "data/formats/json-inference.ts",
+    file: "data/formats/json/json-inference.ts",
     text: "if (form === FLOAT && this.#inexact !== undefined) return",
     becomes: "if (form === null) return",
-    test: "data/formats/json-reader.test.ts",
+    test: "data/formats/json/json-reader.test.ts",
   },
 };
 

@@ -4,7 +4,7 @@
  * The values of the rows are the same, so what tests know of a block holds for this one.
  */
 import type { Block } from "../../src/data/blocks/block.ts";
-import type { Codes } from "../../src/data/blocks/dictionary-codes.ts";
+import type { Codes } from "../../src/data/blocks/values/dictionary-codes.ts";
 import { isNull, type Vector } from "../../src/data/blocks/vector.ts";
 import { buildVector } from "../../src/data/blocks/vector-builder.ts";
 import { valueReader } from "../../src/data/blocks/value-reader.ts";

@@ -8,13 +8,13 @@ import { type Block, blockReader, concatBlocks, namingColumn, sliceBlock, takeBl
 import { DataError } from "../errors.ts";
 import { decodeVector, nullVector, sliceVector, type Vector } from "../blocks/vector.ts";
 import { NULL, typeName } from "../blocks/data-type.ts";
-import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory.ts";
+import { buffersOf, freeArrays, freeBuffers } from "../blocks/memory/memory.ts";
 import { binsOfNumbers } from "../kernels/direct-table.ts";
 import { groupRows, hashRows, isKey, keyVectors } from "../kernels/hash.ts";
 import { binBlocks, binsOfHashes } from "../kernels/partition.ts";
 import type { Aggregate } from "./aggregate.ts";
 import { type Grouping, NoNumbers } from "./kernel.ts";
-import { failureAt } from "../engine/user-errors.ts";
+import { failureAt } from "../engine/tasks/user-errors.ts";
 import { kernelOf, statesOf, vectorOfStates } from "./kernels.ts";
 
 /** Aggregates by the names of their results. */

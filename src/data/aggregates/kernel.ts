@@ -4,9 +4,9 @@
  * A kernel takes the group of every row, by number, and how many groups there are. Its states travel as columns, so a kernel may have several vectors.
  * Results that are fractions by nature, such as means, are computed with the nearest numbers; sums and extremes are exact.
  */
-import { bitmapBytes, getBit, setBit } from "../blocks/bitmap.ts";
+import { bitmapBytes, getBit, setBit } from "../blocks/values/bitmap.ts";
 import { type DataType, type DecimalType, FLOAT64, INT64, isNumberKind, typeName } from "../blocks/data-type.ts";
-import { decimalText, unscaledReader } from "../blocks/decimals.ts";
+import { decimalText, unscaledReader } from "../blocks/values/decimals.ts";
 import { toFloat64, type Vector } from "../blocks/vector.ts";
 
 /** The groups of rows. */

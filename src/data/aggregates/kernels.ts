@@ -4,9 +4,9 @@
  * `accumulate` makes the states of the rows of one block, `merge` those of several states of a group, and `finalize` the results. Each takes the group of every row, by
  * number, and how many groups there are.
  */
-import { bitmapBytes, setBit } from "../blocks/bitmap.ts";
+import { bitmapBytes, setBit } from "../blocks/values/bitmap.ts";
 import { type DecimalType, FLOAT64 } from "../blocks/data-type.ts";
-import { decimalText, sumType, unscaledReader } from "../blocks/decimals.ts";
+import { decimalText, sumType, unscaledReader } from "../blocks/values/decimals.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { isNull, takeVector, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";

@@ -8,7 +8,7 @@ import { tableToIPC, type Table } from "@uwdata/flechette";
 import { messageOf } from "../../core/internal.ts";
 import { ArrowData } from "../../core/index.ts";
 import { alignBlock, type Block, concatBlocks, EMPTY_BLOCK, schemaOf, unifySchemas } from "../blocks/block.ts";
-import { asBigint, isBeyondNumbers } from "../blocks/safe-integers.ts";
+import { asBigint, isBeyondNumbers } from "../blocks/values/safe-integers.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { blocksOfArrow } from "./from-arrow.ts";

@@ -6,7 +6,7 @@
  * counterpart here is an error that names the column and its Arrow type.
  */
 import { type Batch, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, TimeUnit, Type } from "@uwdata/flechette";
-import { bitmapBytes, countZeros, setBit } from "../blocks/bitmap.ts";
+import { bitmapBytes, countZeros, setBit } from "../blocks/values/bitmap.ts";
 import type { Block } from "../blocks/block.ts";
 import {
   type DataType,
@@ -18,10 +18,10 @@ import {
   timeType,
   variableTensorType,
 } from "../blocks/data-type.ts";
-import { setUnscaled } from "../blocks/decimals.ts";
-import { asBigint } from "../blocks/safe-integers.ts";
+import { setUnscaled } from "../blocks/values/decimals.ts";
+import { asBigint } from "../blocks/values/safe-integers.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { type Codes, newCodes } from "../blocks/dictionary-codes.ts";
+import { type Codes, newCodes } from "../blocks/values/dictionary-codes.ts";
 import { valueReader } from "../blocks/value-reader.ts";
 import { concatVectors, isNull, nullVector, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";

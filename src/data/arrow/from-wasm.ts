@@ -5,9 +5,9 @@
  * The interface: https://arrow.apache.org/docs/format/CDataInterface.html. Its pointers have 32 bits in WebAssembly. Types that decoders seldom give go by the stream.
  */
 import { type Batch, batchType, Column, type DataType as ArrowType, type Field as ArrowField, tableFromIPC, Type } from "@uwdata/flechette";
-import { bitmapBytes, countZeros, orBits } from "../blocks/bitmap.ts";
+import { bitmapBytes, countZeros, orBits } from "../blocks/values/bitmap.ts";
 import type { Block } from "../blocks/block.ts";
-import { noteDecoded } from "../blocks/memory.ts";
+import { noteDecoded } from "../blocks/memory/memory.ts";
 import { type ArrowOptions, blocksOfArrow, blocksOfBatches, EXTRACTION } from "./from-arrow.ts";
 
 /** The used methods of a module's table. Each one except `schema` consumes the table. */

@@ -46,10 +46,10 @@ import {
   uint8,
   utf8,
 } from "@uwdata/flechette";
-import { bitmapBytes, orBits } from "../blocks/bitmap.ts";
+import { bitmapBytes, orBits } from "../blocks/values/bitmap.ts";
 import { type Block, packBlock } from "../blocks/block.ts";
 import { type DataType, elementsOf, numberType } from "../blocks/data-type.ts";
-import type { Codes } from "../blocks/dictionary-codes.ts";
+import type { Codes } from "../blocks/values/dictionary-codes.ts";
 import { concatVectors, dictionaryOf, sliceVector, type Vector } from "../blocks/vector.ts";
 
 /** The blocks as one stream, a record batch each. All have the same columns and types. */

@@ -11,8 +11,8 @@ import { DataError } from "../errors.ts";
 import { type Block, blockOfRows, columnOfRows, namingColumn, nameOfRow, type Row, rowsOf, vectorOf } from "./block.ts";
 import { Column, vectorOfColumn } from "./column.ts";
 import { type DataType, isNumberKind } from "./data-type.ts";
-import { keptNumbers, keptVector } from "./kept-vectors.ts";
-import { vectorOfNdArray } from "./nd-arrays.ts";
+import { keptNumbers, keptVector } from "./memory/kept-vectors.ts";
+import { vectorOfNdArray } from "./values/nd-arrays.ts";
 import { kindOfArray, toFloat64, type ValueArray, type Vector } from "./vector.ts";
 import { isPlainRow, vectorOfArray } from "./vector-builder.ts";
 

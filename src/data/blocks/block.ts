@@ -6,7 +6,7 @@
  */
 import { DataError } from "../errors.ts";
 import { type Field, FieldConflict, sameType, typeName, unifyFields } from "./data-type.ts";
-import { keptVector } from "./kept-vectors.ts";
+import { keptVector } from "./memory/kept-vectors.ts";
 import {
   concatVectors,
   decodeVector,
@@ -20,7 +20,7 @@ import {
   widenVector,
 } from "./vector.ts";
 import { isPlainRow, MisfitError } from "./vector-builder.ts";
-import { mayBeBeyondNumbers } from "./safe-integers.ts";
+import { mayBeBeyondNumbers } from "./values/safe-integers.ts";
 import { rowReader, type ValueReader, valueReader } from "./value-reader.ts";
 import { describeValue } from "../../core/internal.ts";
 

@@ -18,12 +18,12 @@
  * | null | null |
  */
 import { NdArray } from "../../core/index.ts";
-import { getBit } from "./bitmap.ts";
+import { getBit } from "./values/bitmap.ts";
 import { type DataType, type DecimalType, elementsOf, type TimeUnit } from "./data-type.ts";
-import { decimalText, shortUnscaledReader, unscaledReader } from "./decimals.ts";
-import { fineDate } from "./fine-dates.ts";
-import { hasParts } from "./safe-integers.ts";
-import type { Codes } from "./dictionary-codes.ts";
+import { decimalText, shortUnscaledReader, unscaledReader } from "./values/decimals.ts";
+import { fineDate } from "./values/fine-dates.ts";
+import { hasParts } from "./values/safe-integers.ts";
+import type { Codes } from "./values/dictionary-codes.ts";
 import { dictionaryOf, isNull, sliceVector, UnsafeInteger, type ValueArray, type Vector } from "./vector.ts";
 
 /** Gives the value of a row. */

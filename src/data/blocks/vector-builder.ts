@@ -6,7 +6,7 @@
  */
 import { NdArray } from "../../core/index.ts";
 import { describeValue } from "../../core/internal.ts";
-import { bitmapBytes, setBit } from "./bitmap.ts";
+import { bitmapBytes, setBit } from "./values/bitmap.ts";
 import {
   BIG_INT64,
   BINARY,
@@ -22,9 +22,9 @@ import {
   typeName,
   unifyTypes,
 } from "./data-type.ts";
-import { restOf } from "./fine-dates.ts";
-import { parseDecimal, setUnscaled } from "./decimals.ts";
-import { codesFor, distinctRanges, type Ranges } from "./dictionary-codes.ts";
+import { restOf } from "./values/fine-dates.ts";
+import { parseDecimal, setUnscaled } from "./values/decimals.ts";
+import { codesFor, distinctRanges, type Ranges } from "./values/dictionary-codes.ts";
 import { OFFSET_MAX } from "../limits.ts";
 import { FEWER_ROWS, isNull, kindOfArray, newValueArray, takeVector, type ValueArray, type Vector } from "./vector.ts";
 

@@ -19,10 +19,10 @@
  * begin at 0.
  */
 import { type DataType, elementsOf, type Field, type NumberKind, sameType, type TimeUnit, typeName, unitsIn } from "./data-type.ts";
-import { rescaled } from "./decimals.ts";
-import { type Codes, codesFor, compactCodes, distinctRanges, newCodes, type Ranges } from "./dictionary-codes.ts";
+import { rescaled } from "./values/decimals.ts";
+import { type Codes, codesFor, compactCodes, distinctRanges, newCodes, type Ranges } from "./values/dictionary-codes.ts";
 import { gatherElements, gatherRanges } from "./gather.ts";
-import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./bitmap.ts";
+import { bitmapBytes, countZeros, getBit, orBits, setBit } from "./values/bitmap.ts";
 import { DataError } from "../errors.ts";
 import { OFFSET_MAX } from "../limits.ts";
 

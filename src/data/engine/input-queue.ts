@@ -6,8 +6,8 @@
  */
 import { Fifo } from "../../core/internal.ts";
 import { BLOCK_BYTES_MIN } from "../limits.ts";
-import { cutBlock } from "./cut-blocks.ts";
-import type { BlockRef } from "./operator.ts";
+import { cutBlock } from "./tasks/cut-blocks.ts";
+import type { BlockRef } from "./operators/operator.ts";
 
 interface InputQueueOptions {
   readonly rowsPerTaskMin: number;

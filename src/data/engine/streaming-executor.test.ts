@@ -3,9 +3,9 @@
  * failure once.
  */
 import { expect, test } from "vitest";
-import { MemoryBudget } from "./budget.ts";
-import { UnionOperator } from "./several-inputs.ts";
-import { type BlockRef, type Operator, type OperatorEvents, OperatorStatistics } from "./operator.ts";
+import { MemoryBudget } from "./pools/budget.ts";
+import { UnionOperator } from "./operators/several-inputs.ts";
+import { type BlockRef, type Operator, type OperatorEvents, OperatorStatistics } from "./operators/operator.ts";
 import { type Stage, StreamingExecutor } from "./streaming-executor.ts";
 
 /** Blocks whose releases are counted. */

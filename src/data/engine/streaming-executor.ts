@@ -7,9 +7,9 @@
  *
  * Limits of resources are never passed. Steps are asked in the same order: what one of them lacks, those before it do not get (`resource-limits.ts`).
  */
-import type { MemoryBudget } from "./budget.ts";
-import type { BlockRef, Operator, OperatorEvents } from "./operator.ts";
-import type { ResourceLimits } from "./resource-limits.ts";
+import type { MemoryBudget } from "./pools/budget.ts";
+import type { BlockRef, Operator, OperatorEvents } from "./operators/operator.ts";
+import type { ResourceLimits } from "./pools/resource-limits.ts";
 
 /** An operator and where its blocks go. Producers come before consumers in the list; the last one is the pipeline's output. */
 export interface Stage {

@@ -5,7 +5,7 @@
  * A step one of whose expressions asks for the numbers of rows is wrapped, so that its tasks are told them.
  */
 import { describeValue, isPlainObject } from "../../core/internal.ts";
-import type { Transform } from "../engine/transform.ts";
+import type { Transform } from "../engine/tasks/transform.ts";
 import { Download, Expression, NamedExpression, nodeOf, Star, Unnest } from "./expression.ts";
 import { asksForRowNumbers, type ExpressionNode, expressionText, type NamedNode } from "./nodes.ts";
 

@@ -6,7 +6,7 @@
  */
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
-import { rowPlace } from "../blocks/origin.ts";
+import { rowPlace } from "../blocks/memory/origin.ts";
 import {
   codesOf,
   concatVectors,
@@ -20,13 +20,13 @@ import {
 } from "../blocks/vector.ts";
 import { MisfitError } from "../blocks/vector-builder.ts";
 import { DataError, DIFFERING_ROWS } from "../errors.ts";
-import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./arithmetic.ts";
-import { arrayToList } from "./arrays.ts";
-import { cast } from "./cast.ts";
-import { comparison, isIn } from "./comparison.ts";
-import { fillNull, when } from "./choices.ts";
-import { listContains, listFlatten, listGet, listLength, listSlice, listSort, mapPart } from "./lists.ts";
-import { junction, not, nullQuestion, trueRows } from "./logic.ts";
+import { arithmetic, NUMBER_FUNCTIONS, numberFunction } from "./operations/arithmetic.ts";
+import { arrayToList } from "./nested/arrays.ts";
+import { cast } from "./operations/cast.ts";
+import { comparison, isIn } from "./operations/comparison.ts";
+import { fillNull, when } from "./operations/choices.ts";
+import { listContains, listFlatten, listGet, listLength, listSlice, listSort, mapPart } from "./nested/lists.ts";
+import { junction, not, nullQuestion, trueRows } from "./operations/logic.ts";
 import {
   type CallNode,
   expressionText,
@@ -37,12 +37,12 @@ import {
   ROW_NUMBER,
 } from "./nodes.ts";
 import { monotonicallyIncreasingId, random, uuid } from "./generators.ts";
-import { expanded, type Kernel, literalVector, type Operand, RowProblem, TypeProblem } from "./operand.ts";
-import { structField, withNullsOf } from "./structs.ts";
-import { textConcat, textFunctions } from "./texts.ts";
-import { timeText } from "./time-formats.ts";
-import { timeRounding } from "./time-rounding.ts";
-import { timePart } from "./times.ts";
+import { expanded, type Kernel, literalVector, type Operand, RowProblem, TypeProblem } from "./operations/operand.ts";
+import { structField, withNullsOf } from "./nested/structs.ts";
+import { textConcat, textFunctions } from "./nested/texts.ts";
+import { timeText } from "./times/time-formats.ts";
+import { timeRounding } from "./times/time-rounding.ts";
+import { timePart } from "./times/times.ts";
 import { userValues } from "./user-calls.ts";
 
 const KERNELS: Readonly<Record<FunctionName, Kernel>> = {

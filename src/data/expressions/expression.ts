@@ -21,9 +21,9 @@ import type {
   Strict,
 } from "./expression-types.ts";
 import { type ExpressionNode, expressionText, type FunctionName, type LiteralValue, type TimePart } from "./nodes.ts";
-import { groupsOf, requirePattern } from "./patterns.ts";
-import { CODE_NAMES, unknownCode } from "./time-formats.ts";
-import { ROUNDING_UNITS, type RoundingUnit } from "./time-rounding.ts";
+import { groupsOf, requirePattern } from "./operations/patterns.ts";
+import { CODE_NAMES, unknownCode } from "./times/time-formats.ts";
+import { ROUNDING_UNITS, type RoundingUnit } from "./times/time-rounding.ts";
 
 export let nodeOf: (expression: Expression) => ExpressionNode;
 

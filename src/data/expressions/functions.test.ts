@@ -19,7 +19,7 @@ import {
   typeName,
   variableTensorType,
 } from "../blocks/data-type.ts";
-import { keepFile, noteFile } from "../blocks/origin.ts";
+import { keepFile, noteFile } from "../blocks/memory/origin.ts";
 import { decodeVector, type Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
 import { valueReader } from "../blocks/value-reader.ts";

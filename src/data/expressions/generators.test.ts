@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { type Block, rowsOf } from "../blocks/block.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { mapNumbered } from "../engine/task.ts";
-import type { Transform } from "../engine/transform.ts";
+import { mapNumbered } from "../engine/tasks/task.ts";
+import type { Transform } from "../engine/tasks/transform.ts";
 import { columnsTransform, columnTransform, filterTransform, selectTransform } from "./column-transforms.ts";
 import { col, type Expression, monotonicallyIncreasingId, random, star, uuid } from "./expression.ts";
 

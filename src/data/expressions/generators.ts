@@ -5,7 +5,7 @@
  */
 import { INT64, STRING } from "../blocks/data-type.ts";
 import { hashNumber } from "../kernels/random.ts";
-import { floats, type Kernel, type Operand } from "./operand.ts";
+import { floats, type Kernel, type Operand } from "./operations/operand.ts";
 
 const NO_NULLS = { nullCount: 0, bitOffset: 0 } as const;
 

@@ -10,7 +10,7 @@ import { Column, vectorOfColumn } from "../blocks/column.ts";
 import { type DataType, NULL, sameType } from "../blocks/data-type.ts";
 import { kindOfArray, nullVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { buildVector, MisfitError, vectorOfArray } from "../blocks/vector-builder.ts";
-import { failureAt } from "../engine/user-errors.ts";
+import { failureAt } from "../engine/tasks/user-errors.ts";
 import { DataError } from "../errors.ts";
 import { expressionText, type UserCallNode } from "./nodes.ts";
 

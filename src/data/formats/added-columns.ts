@@ -7,7 +7,7 @@
 import type { Field } from "../blocks/data-type.ts";
 import { rowlessBlock } from "../blocks/block.ts";
 import { ByteSink } from "./byte-sink.ts";
-import { csvChunks } from "./csv-writer.ts";
+import { csvChunks } from "./csv/csv-writer.ts";
 
 const LF = 10;
 const QUOTE = 34;

@@ -7,7 +7,7 @@
 import { badUtf8At } from "../../storage/utf8.ts";
 import { RECORD_BYTES_MAX } from "../limits.ts";
 import { DataError } from "../errors.ts";
-import { UTF8 } from "./text-encoding.ts";
+import { UTF8 } from "./texts/text-encoding.ts";
 
 export class ByteWindow {
   readonly file: string;

@@ -6,9 +6,9 @@ import { parquetMetadata } from "hyparquet";
 import { afterAll, expect, test, vi } from "vitest";
 import { blockOfRows, rowsOf } from "../blocks/block.ts";
 import { Random } from "../kernels/random.ts";
-import { readParquetFooter, readParquetPart } from "./parquet-reader.ts";
-import { parquetWasm } from "./parquet-wasm.ts";
-import { parquetFile } from "./parquet-writer.ts";
+import { readParquetFooter, readParquetPart } from "./parquet/parquet-reader.ts";
+import { parquetWasm } from "./parquet/parquet-wasm.ts";
+import { parquetFile } from "./parquet/parquet-writer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "test-shoal-damaged-"));
 afterAll(() => rmSync(folder, { recursive: true }));

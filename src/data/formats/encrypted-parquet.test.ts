@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { rowsOf } from "../blocks/block.ts";
-import { readParquetFooter, readParquetPart } from "./parquet-reader.ts";
+import { readParquetFooter, readParquetPart } from "./parquet/parquet-reader.ts";
 
 const vector = (name: string): string => fileURLToPath(new URL(`../../../test/vectors/data/${name}.parquet`, import.meta.url));
 const refusal = (path: string, what: string): object => ({

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { parquetMetadata } from "hyparquet";
 import { afterAll, expect, test } from "vitest";
 import { rowsOf } from "../blocks/block.ts";
-import { readParquetFooter, readParquetPart } from "./parquet-reader.ts";
+import { readParquetFooter, readParquetPart } from "./parquet/parquet-reader.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "test-shoal-hadoop-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -7,8 +7,8 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { NdArray } from "../../core/index.ts";
 import { type Block, blockOfRows, rowsOf } from "../blocks/block.ts";
-import { npyBlocks, type NumpyOptions, readNumpyFile } from "./numpy-reader.ts";
-import { npyFile } from "./numpy-writer.ts";
+import { npyBlocks, type NumpyOptions, readNumpyFile } from "./numpy/numpy-reader.ts";
+import { npyFile } from "./numpy/numpy-writer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "test-numpy-"));
 afterAll(() => rmSync(folder, { recursive: true }));

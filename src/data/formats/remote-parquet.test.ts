@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { StorageError } from "../../storage/errors.ts";
 import { type Block, blockOfRows, rowsOf } from "../blocks/block.ts";
-import { readParquetFooter, readParquetPart } from "./parquet-reader.ts";
-import { parquetFile } from "./parquet-writer.ts";
+import { readParquetFooter, readParquetPart } from "./parquet/parquet-reader.ts";
+import { parquetFile } from "./parquet/parquet-writer.ts";
 
 const ROWS = Array.from({ length: 20_000 }, (_, id) => ({ id, text: `${id} `.repeat(20) }));
 let bytes: Uint8Array;

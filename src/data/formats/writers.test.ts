@@ -10,11 +10,11 @@ import { type Block, blockOfRows, concatBlocks, decodeBlock, type Row, rowsOf, s
 import { type DataType, typeName } from "../blocks/data-type.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { buildVector } from "../blocks/vector-builder.ts";
-import { csvBlocks } from "./csv-reader.ts";
-import { csvChunks } from "./csv-writer.ts";
-import { jsonBlocks } from "./json-reader.ts";
-import { jsonLines } from "./json-writer.ts";
-import { parquetFile } from "./parquet-writer.ts";
+import { csvBlocks } from "./csv/csv-reader.ts";
+import { csvChunks } from "./csv/csv-writer.ts";
+import { jsonBlocks } from "./json/json-reader.ts";
+import { jsonLines } from "./json/json-writer.ts";
+import { parquetFile } from "./parquet/parquet-writer.ts";
 
 const csvText = (rows: readonly Row[]): string => Buffer.from(csvChunks(blockOfRows(rows, "a test"), { header: true })).toString();
 const jsonText = (rows: readonly Row[]): string => Buffer.from(jsonLines(blockOfRows(rows, "a test"))).toString();

@@ -5,13 +5,13 @@
  * widths have one hash, so blocks with an int32 column and blocks with a float64 column meet in the same partition. A dictionary column hashes and compares
  * each dictionary value once, however many rows have it.
  */
-import { getBit } from "../blocks/bitmap.ts";
+import { getBit } from "../blocks/values/bitmap.ts";
 import { type Block, vectorOf } from "../blocks/block.ts";
 import { type DecimalType, typeName } from "../blocks/data-type.ts";
-import { decimalText, unscaledReader } from "../blocks/decimals.ts";
+import { decimalText, unscaledReader } from "../blocks/values/decimals.ts";
 import { gatherElements } from "../blocks/gather.ts";
-import { freeArrays } from "../blocks/memory.ts";
-import { distinctRanges, type Ranges } from "../blocks/dictionary-codes.ts";
+import { freeArrays } from "../blocks/memory/memory.ts";
+import { distinctRanges, type Ranges } from "../blocks/values/dictionary-codes.ts";
 import { codesOf, decodeVector, dictionaryOf, hasMoreWordsThanRows, isNull, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";
 import { DirectTable } from "./direct-table.ts";

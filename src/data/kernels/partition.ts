@@ -5,9 +5,9 @@
  * taken. No column is copied twice otherwise, and blocks need not be one block before.
  */
 import { alignBlock, type Block, mapVectors, schemaOf, unifySchemas } from "../blocks/block.ts";
-import { bitmapBytes, getBit, setBit } from "../blocks/bitmap.ts";
+import { bitmapBytes, getBit, setBit } from "../blocks/values/bitmap.ts";
 import { scatterElements, scatterRanges } from "../blocks/gather.ts";
-import { freeArrays } from "../blocks/memory.ts";
+import { freeArrays } from "../blocks/memory/memory.ts";
 import { concatVectors, newValueArray, takeVector, type ValueArray, type Vector } from "../blocks/vector.ts";
 
 /** Where the rows of some blocks go. */

@@ -5,7 +5,7 @@
  * rows have these bits in common. Such runs are ordered by comparing, and long ones in the same way again, by their own range.
  */
 
-import { freeArrays } from "../blocks/memory.ts";
+import { freeArrays } from "../blocks/memory/memory.ts";
 
 /** Numbers of rows: the higher 32 bits and the lower ones, where there are any. */
 export interface Words {

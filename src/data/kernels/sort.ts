@@ -5,10 +5,10 @@
  * keys keep their order. Columns of numbers are sorted by radix: each value becomes up to 64 bits that order as unsigned numbers. For a dictionary column these
  * are the ranks of its values.
  */
-import { getBit } from "../blocks/bitmap.ts";
+import { getBit } from "../blocks/values/bitmap.ts";
 import { type Block, concatBlocks, vectorOf } from "../blocks/block.ts";
 import { typeName } from "../blocks/data-type.ts";
-import { compareDecimals } from "../blocks/decimals.ts";
+import { compareDecimals } from "../blocks/values/decimals.ts";
 import { gatherElements } from "../blocks/gather.ts";
 import { codesOf, decodeVector, dictionaryOf, hasMoreWordsThanRows, isNull, type ValueArray, type Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";

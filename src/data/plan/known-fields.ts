@@ -6,9 +6,9 @@
  */
 import { concatBlocks, rowlessBlock, schemaOf, unifySchemas } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
-import { combineBlocks } from "../engine/combine.ts";
-import { given } from "../engine/task.ts";
-import { isUserCode, runChain, type Transform } from "../engine/transform.ts";
+import { combineBlocks } from "../engine/exchange/combine.ts";
+import { given } from "../engine/tasks/task.ts";
+import { isUserCode, runChain, type Transform } from "../engine/tasks/transform.ts";
 import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
 import { appendedStep } from "./rules.ts";
 

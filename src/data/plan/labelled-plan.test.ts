@@ -1,7 +1,7 @@
 /** The conditions on nodes of a whole pipeline: every task and actor has them, and what a step says itself goes before. */
 import { describe, expect, test } from "vitest";
 import { ActorPoolStrategy, configure, range } from "../index.ts";
-import { readTasks, type TransformOptions, type ActorTransformOptions, readCompute } from "../transform-options.ts";
+import { readTasks, type TransformOptions, type ActorTransformOptions, readCompute } from "../options/transform-options.ts";
 import { labelledPlan } from "./labelled-plan.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";

@@ -7,14 +7,14 @@
 import type { TaskOptions } from "../../core/index.ts";
 import type { Block } from "../blocks/block.ts";
 import type { Field } from "../blocks/data-type.ts";
-import type { Compute, TaskLimit } from "../engine/compute.ts";
-import type { Combine } from "../engine/combine.ts";
-import type { Mix } from "../engine/several-inputs.ts";
-import type { ItemSource } from "../engine/item-operator.ts";
-import type { StoredBlock } from "../engine/operator.ts";
-import type { Partitioning } from "../engine/partition-task.ts";
-import type { Reader } from "../engine/task.ts";
-import type { Transform } from "../engine/transform.ts";
+import type { Compute, TaskLimit } from "../engine/pools/compute.ts";
+import type { Combine } from "../engine/exchange/combine.ts";
+import type { Mix } from "../engine/operators/several-inputs.ts";
+import type { ItemSource } from "../engine/operators/item-operator.ts";
+import type { StoredBlock } from "../engine/operators/operator.ts";
+import type { Partitioning } from "../engine/exchange/partition-task.ts";
+import type { Reader } from "../engine/tasks/task.ts";
+import type { Transform } from "../engine/tasks/transform.ts";
 import type { ExpressionNode } from "../expressions/nodes.ts";
 import { Random, shuffleInPlace } from "../kernels/random.ts";
 

@@ -1,7 +1,7 @@
 /** The columns that steps ask of the read before them. */
 import { expect, test } from "vitest";
-import { readRepartition } from "../repartition-options.ts";
-import type { Transform } from "../engine/transform.ts";
+import { readRepartition } from "../options/repartition-options.ts";
+import type { Transform } from "../engine/tasks/transform.ts";
 import type { ExpressionNode } from "../expressions/nodes.ts";
 import type { ExchangePlan, LogicalPlan, Wanted } from "./logical-plan.ts";
 import { pushDown } from "./push-down.ts";

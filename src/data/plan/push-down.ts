@@ -9,8 +9,8 @@
  */
 import { columnsOf, type ExpressionNode, renamed } from "../expressions/nodes.ts";
 import type { Aggregates } from "../aggregates/group-aggregate.ts";
-import type { Join } from "../engine/join.ts";
-import { isUserCode, type Transform } from "../engine/transform.ts";
+import type { Join } from "../engine/tables/join.ts";
+import { isUserCode, type Transform } from "../engine/tasks/transform.ts";
 import type { ExchangePlan, LogicalPlan } from "./logical-plan.ts";
 
 /** @param needed - the columns that are asked for. Default: all */

@@ -1,7 +1,7 @@
 /** Names of tasks: of plans with many steps or columns, too, they are names that a task may have. */
 import { expect, test } from "vitest";
 import { NAME_LENGTH_MAX } from "../../core/limits.ts";
-import type { Transform } from "../engine/transform.ts";
+import type { Transform } from "../engine/tasks/transform.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import { physicalPlan } from "./rules.ts";
 

@@ -10,10 +10,10 @@
  * - **Limits go down.** Behind a limit, each task of the operator below gives no more rows than the limit: a read of a large file stops early.
  */
 import type { TaskOptions } from "../../core/index.ts";
-import type { Compute } from "../engine/compute.ts";
-import type { Combine } from "../engine/combine.ts";
-import type { Partitioning } from "../engine/partition-task.ts";
-import { isUserCode, type Transform } from "../engine/transform.ts";
+import type { Compute } from "../engine/pools/compute.ts";
+import type { Combine } from "../engine/exchange/combine.ts";
+import type { Partitioning } from "../engine/exchange/partition-task.ts";
+import { isUserCode, type Transform } from "../engine/tasks/transform.ts";
 import { BATCH_ROWS } from "../limits.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";

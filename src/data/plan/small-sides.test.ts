@@ -1,6 +1,6 @@
 /** Joins that the tasks of the left read can make, because the right side is small. */
 import { expect, test } from "vitest";
-import type { Join } from "../engine/join.ts";
+import type { Join } from "../engine/tables/join.ts";
 import { labelledPlan } from "./labelled-plan.ts";
 import type { LogicalPlan, Source, SourcePart } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";

@@ -5,9 +5,9 @@
  * are known later, and the exchange decides by them.
  */
 import type { TaskOptions } from "../../core/index.ts";
-import { wholeSides } from "../engine/join.ts";
-import { SmallSide } from "../engine/small-side.ts";
-import type { Transform } from "../engine/transform.ts";
+import { wholeSides } from "../engine/tables/join.ts";
+import { SmallSide } from "../engine/tables/small-side.ts";
+import type { Transform } from "../engine/tasks/transform.ts";
 import { SMALL_SIDE_TABLE_ROWS, WHOLE_INPUT_ROWS_MAX } from "../limits.ts";
 import type { Source, SourcePart } from "./logical-plan.ts";
 import type { PhysicalPlan } from "./physical-plan.ts";

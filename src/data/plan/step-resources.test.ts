@@ -1,7 +1,7 @@
 /** The resources of steps, and which limits are refused before anything starts. */
 import { describe, expect, test } from "vitest";
 import { configure, range } from "../index.ts";
-import { type ActorTransformOptions, readCompute, readTasks, type TransformOptions } from "../transform-options.ts";
+import { type ActorTransformOptions, readCompute, readTasks, type TransformOptions } from "../options/transform-options.ts";
 import type { LogicalPlan } from "./logical-plan.ts";
 import { physicalPlan } from "./rules.ts";
 import { allResources, largestTask, refuseBeyond, scarceLimits } from "./step-resources.ts";

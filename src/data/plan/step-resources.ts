@@ -2,10 +2,10 @@
  * The resources of each step of a physical plan, and the check that limits leave enough for all steps.
  *
  * `engine/run.ts` asks before a run begins, so that no run waits for ever. Every task has to fit beside the fewest actors of all pools, because these hold their
- * resources to the end. `engine/resource-limits.ts` counts while the pipeline runs. The default of a task, and of a pool's actor, is one CPU.
+ * resources to the end. `engine/pools/resource-limits.ts` counts while the pipeline runs. The default of a task, and of a pool's actor, is one CPU.
  */
 import type { TaskOptions } from "../../core/index.ts";
-import type { Amounts } from "../engine/resource-limits.ts";
+import type { Amounts } from "../engine/pools/resource-limits.ts";
 import { type PhysicalPlan, physicalInputs } from "./physical-plan.ts";
 
 export interface StepResources {

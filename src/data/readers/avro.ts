@@ -1,10 +1,10 @@
 /** `readAvro`: container files of Avro as datasets. */
 import { readOptions } from "../../core/internal.ts";
 import type { Dataset } from "../dataset.ts";
-import type { Paths } from "../file-choice.ts";
+import type { Paths } from "../reading/file-choice.ts";
 import { avroFields, readAvroFile } from "../formats/avro/avro-reader.ts";
-import type { Reader } from "../engine/task.ts";
-import { definedOptions, fileDataset, FILES, NAMES, type ReadFilesOptions, splitOptions } from "../read.ts";
+import type { Reader } from "../engine/tasks/task.ts";
+import { definedOptions, fileDataset, FILES, NAMES, type ReadFilesOptions, splitOptions } from "../reading/read.ts";
 import type { AnyRow } from "../row-types.ts";
 
 /** The options of `readAvro`. */

@@ -1,11 +1,11 @@
 /** `readTfrecords`: files of TensorFlow's records as datasets. */
 import { custom, flag, isPlainObject, readOptions } from "../../core/internal.ts";
 import type { Dataset } from "../dataset.ts";
-import type { Paths } from "../file-choice.ts";
+import type { Paths } from "../reading/file-choice.ts";
 import { readTfrecordFile, tfrecordFields } from "../formats/tensorflow/example-reader.ts";
 import { FEATURE_TYPES, listsWhereAnyIs } from "../formats/tensorflow/features.ts";
-import type { Reader } from "../engine/task.ts";
-import { definedOptions, fileDataset, FILES, NAMES, type ReadFilesOptions, splitOptions } from "../read.ts";
+import type { Reader } from "../engine/tasks/task.ts";
+import { definedOptions, fileDataset, FILES, NAMES, type ReadFilesOptions, splitOptions } from "../reading/read.ts";
 import type { AnyRow } from "../row-types.ts";
 
 /** The options of `readTfrecords`. */

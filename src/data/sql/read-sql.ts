@@ -7,13 +7,13 @@
 import { count, custom, isPlainObject, isTaskOption, messageOf, readOptions, text } from "../../core/internal.ts";
 import type { Block } from "../blocks/block.ts";
 import { parseType, TYPE_NAMES } from "../blocks/data-type.ts";
-import { RowBytes } from "../blocks/row-bytes.ts";
+import { RowBytes } from "../blocks/memory/row-bytes.ts";
 import { type Dataset, newDataset } from "../dataset.ts";
-import type { Reader } from "../engine/task.ts";
+import type { Reader } from "../engine/tasks/task.ts";
 import { DataError } from "../errors.ts";
 import { READ_TASKS_PER_CPU, ROWS_PER_BLOCK_MAX } from "../limits.ts";
 import type { AnyRow } from "../row-types.ts";
-import { readTasks, type TransformOptions } from "../transform-options.ts";
+import { readTasks, type TransformOptions } from "../options/transform-options.ts";
 import { checkSql } from "./arguments.ts";
 import { blockOfSql } from "./columns.ts";
 import { closed, opened, queried, type SqlConnect, type SqlConnection } from "./connection.ts";

@@ -1,6 +1,6 @@
 /** `writeSql`: rows as parameters of a statement, in one transaction of one connection: all rows are written, or none. */
 import { custom, messageOf, readOptions } from "../../core/internal.ts";
-import type { ConsumeOptions } from "../consume.ts";
+import type { ConsumeOptions } from "../consuming/consume.ts";
 import { type Block, columnReader } from "../blocks/block.ts";
 import type { Vector } from "../blocks/vector.ts";
 import { DataError } from "../errors.ts";

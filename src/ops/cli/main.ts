@@ -2,22 +2,22 @@
 /** The program `shoal`: its commands, and the exit code of the requested one. */
 import { processTerminal } from "../../runtime/os/terminal.ts";
 import type { Command } from "./command.ts";
-import { clusterCommands } from "./cluster-commands.ts";
-import { dashboardCommands } from "./dashboard-commands.ts";
-import { drainCommand } from "./drain-command.ts";
-import { inspectCommands } from "./inspect-commands.ts";
+import { clusterCommands } from "./cluster/cluster-commands.ts";
+import { dashboardCommands } from "./libraries/dashboard-commands.ts";
+import { drainCommand } from "./cluster/drain-command.ts";
+import { inspectCommands } from "./state/inspect-commands.ts";
 import { jobCommands } from "./job-commands.ts";
-import { logCommands } from "./log-commands.ts";
-import { natsInstallCommand } from "./nats-install-command.ts";
+import { logCommands } from "./state/log-commands.ts";
+import { natsInstallCommand } from "./cluster/nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
-import { serveCommands } from "./serve-commands.ts";
-import { statusCommand } from "./status-command.ts";
-import { stateCommands } from "./state-commands.ts";
-import { startCommand } from "./start-command.ts";
-import { stopCommand } from "./stop-command.ts";
-import { timelineCommand } from "./timeline-command.ts";
-import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./token-commands.ts";
-import { tuneListTrialsCommand, tuneShowCommand } from "./tune-commands.ts";
+import { serveCommands } from "./libraries/serve-commands.ts";
+import { statusCommand } from "./state/status-command.ts";
+import { stateCommands } from "./state/state-commands.ts";
+import { startCommand } from "./cluster/start-command.ts";
+import { stopCommand } from "./cluster/stop-command.ts";
+import { timelineCommand } from "./state/timeline-command.ts";
+import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./cluster/token-commands.ts";
+import { tuneListTrialsCommand, tuneShowCommand } from "./libraries/tune-commands.ts";
 import { versionCommand } from "./version-command.ts";
 
 const COMMANDS: readonly Command[] = [

@@ -11,7 +11,7 @@ import { shownPath } from "../../../storage/paths.ts";
 import { readChunks } from "../../../storage/read-file.ts";
 import { type Block, namingColumn } from "../../blocks/block.ts";
 import { BIG_INT64, type DataType, type Field, INT64, sameType } from "../../blocks/data-type.ts";
-import { isBeyondNumbers } from "../../blocks/safe-integers.ts";
+import { isBeyondNumbers } from "../../blocks/values/safe-integers.ts";
 import type { Vector } from "../../blocks/vector.ts";
 import { buildVector } from "../../blocks/vector-builder.ts";
 import { DataError } from "../../errors.ts";

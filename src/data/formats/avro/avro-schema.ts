@@ -21,7 +21,7 @@ import {
   timeType,
   unifyTypes,
 } from "../../blocks/data-type.ts";
-import { decimalText } from "../../blocks/decimals.ts";
+import { decimalText } from "../../blocks/values/decimals.ts";
 import { DataError } from "../../errors.ts";
 import type { AvroCursor } from "./avro-cursor.ts";
 

@@ -10,13 +10,13 @@ import { readChunks } from "../../../storage/read-file.ts";
 import { badUtf8At } from "../../../storage/utf8.ts";
 import { type Block, columnOfRows } from "../../blocks/block.ts";
 import { BINARY, type DataType, INT64, STRING, variableTensorType } from "../../blocks/data-type.ts";
-import { RowBytes } from "../../blocks/row-bytes.ts";
+import { RowBytes } from "../../blocks/memory/row-bytes.ts";
 import { buildVector } from "../../blocks/vector-builder.ts";
 import { DataError } from "../../errors.ts";
 import { ROWS_PER_BLOCK_MAX } from "../../limits.ts";
 import { ByteWindow } from "../byte-window.ts";
-import { decodeImage } from "../images.ts";
-import { ndArrayOfNpy } from "../numpy-reader.ts";
+import { decodeImage } from "../media/images.ts";
+import { ndArrayOfNpy } from "../numpy/numpy-reader.ts";
 import { tarEntries } from "./tar-reader.ts";
 
 /** The column with the name of a sample. */

@@ -9,8 +9,8 @@ import { describeValue } from "../../../core/internal.ts";
 import { type Block, columnReader } from "../../blocks/block.ts";
 import type { Vector } from "../../blocks/vector.ts";
 import { DataError } from "../../errors.ts";
-import { encodeImage, IMAGE_FORMATS, type ImageFormat } from "../images.ts";
-import { npyHeader } from "../npy-header.ts";
+import { encodeImage, IMAGE_FORMATS, type ImageFormat } from "../media/images.ts";
+import { npyHeader } from "../numpy/npy-header.ts";
 import { tarEnd, tarHeader, tarPadding } from "./tar-writer.ts";
 import { KEY_COLUMN, kindOfColumn } from "./webdataset-reader.ts";
 

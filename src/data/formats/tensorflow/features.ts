@@ -6,8 +6,8 @@
  */
 import { DataError } from "../../errors.ts";
 import { BIG_INT64, BINARY, type DataType, type Field, INT64, NULL, STRING } from "../../blocks/data-type.ts";
-import { bitmapBytes, setBit } from "../../blocks/bitmap.ts";
-import { isBeyondNumbers } from "../../blocks/safe-integers.ts";
+import { bitmapBytes, setBit } from "../../blocks/values/bitmap.ts";
+import { isBeyondNumbers } from "../../blocks/values/safe-integers.ts";
 import type { Vector } from "../../blocks/vector.ts";
 import { ByteSink } from "../byte-sink.ts";
 

@@ -1,0 +1,69 @@
+/**
+ * Leaves out the rows whose ids an earlier run has recorded. Directly behind the source of a write with a checkpoint.
+ *
+ * A worker keeps the table of the run that it works for, as all tasks need the same one.
+ */
+import { get, type ObjectRef } from "../../../core/index.ts";
+import { type Block, takeBlock, vectorOf } from "../../blocks/block.ts";
+import { keepOrigin } from "../../blocks/memory/origin.ts";
+import { type DataType, typeName } from "../../blocks/data-type.ts";
+import { type Vector, widenVector } from "../../blocks/vector.ts";
+import { idsIn, withoutIds } from "../../checkpoint/written-ids.ts";
+import { DataError } from "../../errors.ts";
+import { NO_GROUP } from "../../kernels/hash.ts";
+import { KeyTable } from "../../kernels/key-table.ts";
+
+export interface LeaveOutTransform {
+  readonly kind: "leaveOut";
+  readonly name: string;
+  readonly idColumn: string;
+  readonly runId: string;
+  /** The recorded ids. Undefined: none. */
+  readonly recorded: ObjectRef<Block> | undefined;
+}
+
+interface RecordedTable {
+  readonly runId: string;
+  readonly type: DataType;
+  readonly table: KeyTable;
+}
+
+let kept: RecordedTable | undefined;
+
+export async function* leaveOut(
+  blocks: AsyncIterable<Block>,
+  { idColumn, runId, recorded }: LeaveOutTransform,
+): AsyncGenerator<Block, void, undefined> {
+  for await (const block of blocks) {
+    const vector = vectorOf(block, idColumn);
+    if (vector === undefined && block.names.length > 0) throw withoutIds(idColumn, block);
+    yield vector === undefined || recorded === undefined || block.rowCount === 0
+      ? block
+      : remaining(block, idsIn(idColumn, vector), await tableOf(idColumn, runId, recorded));
+  }
+}
+
+function remaining(block: Block, ids: Vector, { type, table }: RecordedTable): Block {
+  if (ids.type.kind !== type.kind && ids.type.kind !== "null")
+    throw new DataError(
+      `Cannot resume: the recorded ids are of the type ${typeName(type)}: received ids of the type ${typeName(ids.type)}`,
+      {
+        hint: "read the source with the types of before, or give another path, which begins anew",
+      },
+    );
+  const groups = table.find([widenVector(ids, type)], block.rowCount);
+  const rows = new Uint32Array(block.rowCount);
+  let count = 0;
+  for (let row = 0; row < rows.length; row += 1) if (groups[row] === NO_GROUP) rows[count++] = row;
+  if (count === block.rowCount) return block;
+  const taken = rows.subarray(0, count);
+  return keepOrigin(takeBlock(block, taken), block, (row) => [taken[row] as number, taken[row] as number]);
+}
+
+async function tableOf(idColumn: string, runId: string, recorded: ObjectRef<Block>): Promise<RecordedTable> {
+  if (kept?.runId === runId) return kept;
+  const block = await get(recorded);
+  const vector = vectorOf(block, idColumn) as Vector;
+  kept = { runId, type: vector.type, table: new KeyTable([vector], block.rowCount) };
+  return kept;
+}

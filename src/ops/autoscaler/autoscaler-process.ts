@@ -10,6 +10,7 @@ import { tellingStartFailures } from "../../runtime/os/processes/start-failure.t
 import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
 import { randomHex } from "../../runtime/os/random.ts";
 import { ClusterLink } from "../connection/cluster-link.ts";
+import type { ClusterConfig } from "./config/cluster-config.ts";
 import { readClusterConfig } from "./config/read-cluster-config.ts";
 import { askAutoscaler, headPort } from "./head-client.ts";
 import { LOOKS_EVERY_MS, PLAN_SHARE, PLANS_EVERY_MS } from "./limits.ts";
@@ -43,6 +44,8 @@ export interface AutoscalerConfiguration extends AutoscalerOptions {
   readonly ownExtensions: readonly string[];
 }
 
+/** The supervisor starts another autoscaler, which opens the new provider. */
+const EXIT_OTHER_PROVIDER = 3;
 const FAILED_STEP_PAUSE_MS = 1_000;
 /** Several answers of a moment are taken together. */
 const WAKES_AFTER_MS = 10;
@@ -56,7 +59,14 @@ const { owner, clusterName, headAddress, headAddresses, access, source, configTe
 const log = (text: string): void => console.log(text);
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const nowMs = (): number => Date.now();
-const config = readClusterConfig(configText, source);
+const link = new ClusterLink(headAddress);
+await askAutoscaler(link, "configure", { text: configText, ifNone: !configuration.isFirst });
+const givenText = configuration.isFirst ? configText : (await askAutoscaler(link, "config", {})).text;
+const config = readClusterConfig(givenText, source);
+/** Nodes of this machine join a head of this machine by its own token; all others get a join token. */
+const localToken = config.provider.type === "local-processes" ? (access.token ?? "") : "";
+const head = headPort(link, { token: localToken });
+const machines = machinesOf(config);
 const provider = await openProvider({
   config,
   context: { clusterName, headAddress: headAddresses.join(",") },
@@ -64,11 +74,7 @@ const provider = await openProvider({
   local: () => new LocalProcessesProvider({ ...configuration, onLine: (instanceId, line) => console.log(`${instanceId}: ${line}`) }),
   moduleUrl: (module) => (module.startsWith(".") || module.startsWith("/") ? new URL(module, fileUrlOf(source)).href : module),
 });
-/** Nodes of this machine join a head of this machine by its own token; all others get a join token. */
-const localToken = config.provider.type === "local-processes" ? (access.token ?? "") : "";
 let wake = (): void => {};
-const link = new ClusterLink(headAddress);
-await askAutoscaler(link, "configure", { text: configText, ifNone: !configuration.isFirst });
 const autoscaler = new Autoscaler({
   owner,
   provider,
@@ -76,9 +82,11 @@ const autoscaler = new Autoscaler({
   readConfig: (text) => {
     const read = readClusterConfig(text, source);
     checkTypes(provider, read, source);
-    return read;
+    if (machinesOf(read) === machines) return read;
+    log("The cluster file has another provider: the next autoscaler begins with it.");
+    process.exit(EXIT_OTHER_PROVIDER);
   },
-  ports: { head: headPort(link, { token: localToken }), nowMs, log, newName: () => randomHex(6), wake: () => wake() },
+  ports: { head, nowMs, log, newName: () => randomHex(6), wake: () => wake() },
   start: { command: ["shoal", "start", "--address", headAddresses.join(","), "--block"], env: {} },
 });
 const unwatch = provider.watch?.(() => autoscaler.changed());
@@ -110,6 +118,11 @@ while (!ending.signal.aborted) {
   });
   await Promise.race([sleep(pauseMs), woken]);
   await sleep(WAKES_AFTER_MS);
+}
+
+/** The part of a cluster file that a provider is opened with. */
+function machinesOf({ provider: { type, config: given }, ssh }: ClusterConfig): string {
+  return JSON.stringify([type, given, ssh]);
 }
 
 async function finish(): Promise<void> {

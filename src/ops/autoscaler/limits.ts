@@ -5,6 +5,8 @@ export const FILE_BYTES_MAX = 1024 * 1024;
 /** Node types of a cluster, and the nodes of all types together. */
 export const NODE_TYPES_MAX = 200;
 export const WORKERS_MAX = 10_000;
+/** Machines of the provider ssh. */
+export const MACHINES_MAX = 1_000;
 /** Aliases of a cluster file: each is looked up in the whole document. */
 export const ALIASES_MAX = 1_000;
 

@@ -16,12 +16,48 @@ export interface NodeTypeConfig {
   readonly nodeConfig: unknown;
 }
 
+/** A file or folder that is copied to each machine. */
+interface FileMount {
+  /** Path here, relative to the cluster file. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Steps that prepare a machine, in the order in which they run. */
+export interface SetupConfig {
+  readonly initializationCommands: readonly string[];
+  readonly fileMounts: readonly FileMount[];
+  /** Patterns of tar's `--exclude`. */
+  readonly rsyncExclude: readonly string[];
+  readonly setupCommands: readonly string[];
+}
+
+/** How the system's ssh reaches the machines. */
+export interface SshAccess {
+  readonly user: string | undefined;
+  readonly privateKey: string | undefined;
+  readonly proxyCommand: string | undefined;
+  /** A file in place of `~/.ssh/config`. */
+  readonly configFile: string | undefined;
+}
+
+/** The machines of the provider `ssh`. */
+export interface SshConfig {
+  readonly hosts: readonly string[];
+  readonly access: SshAccess;
+  readonly setup: SetupConfig;
+}
+
 export interface ClusterConfig {
   readonly clusterName: string;
   /** Limit on all types together. */
   readonly maxWorkers: number;
   readonly upscalingSpeed: number;
   readonly provider: { readonly type: ProviderType; readonly config: Readonly<Record<string, unknown>> };
+  /** Undefined for other providers than `ssh`. */
+  readonly ssh?: SshConfig | undefined;
+  /** Address at which other machines reach the head's; the command line may name another. */
+  readonly headHost?: string | undefined;
   readonly headNodeType: string;
   /** The head's own node. */
   readonly head: Pick<NodeTypeConfig, "resources" | "labels">;

@@ -6,7 +6,7 @@
  */
 import { NODE_TYPES_MAX, WORKERS_MAX } from "../limits.ts";
 import { type KeyTable, objectSchema, type Schema, type ValueKind } from "./key-table.ts";
-import { PROVIDER_KEYS } from "./provider-keys.ts";
+import { PROVIDER_ALIASES, PROVIDER_KEYS } from "./provider-keys.ts";
 
 const COUNT: ValueKind = { kind: "number", min: 0, max: WORKERS_MAX, isWhole: true };
 const AMOUNT: ValueKind = { kind: "number", min: 0 };
@@ -25,6 +25,31 @@ const NODE_TYPE: KeyTable = {
   node_config: { value: { kind: "any" }, describe: "For the provider." },
 };
 
+const COMMANDS: ValueKind = { kind: "texts" };
+
+/** Keys about machines that a provider prepares; the table of a provider says whether the provider takes them. */
+const MACHINES: KeyTable = {
+  auth: {
+    value: {
+      kind: "object",
+      keys: {
+        ssh_user: { value: { kind: "text" }, describe: "User of the machines. Default: that of ssh." },
+        ssh_private_key: { value: { kind: "text" }, describe: "Key file. Default: those of ssh." },
+        ssh_proxy_command: { value: { kind: "text" }, describe: "ProxyCommand of ssh." },
+      },
+    },
+    describe: "How ssh reaches the machines. Host keys are always checked, and no password is asked for.",
+  },
+  file_mounts: {
+    value: { kind: "map", of: { kind: "text" } },
+    describe: "Files and folders that are copied to each machine: path there, absolute or with ~/, and path here, relative to this file.",
+  },
+  rsync_exclude: { value: { kind: "texts" }, describe: "Left out of the folders of file_mounts: patterns of tar's --exclude." },
+  initialization_commands: { value: COMMANDS, describe: "Run on each machine before file_mounts, by a login shell." },
+  setup_commands: { value: COMMANDS, describe: "Run on each machine after file_mounts, by a login shell." },
+  worker_setup_commands: { value: COMMANDS, describe: "Run after setup_commands." },
+};
+
 export const CLUSTER: KeyTable = {
   cluster_name: { value: { kind: "text" }, describe: "Name of the cluster: letters, digits and hyphens.", isNeeded: true },
   max_workers: { value: COUNT, describe: "At most so many launched nodes of all types. Default: the sum of the types." },
@@ -38,7 +63,11 @@ export const CLUSTER: KeyTable = {
       kind: "object",
       isOpen: true,
       keys: {
-        type: { value: { kind: "choice", values: Object.keys(PROVIDER_KEYS) }, describe: "What makes the nodes.", isNeeded: true },
+        type: {
+          value: { kind: "choice", values: [...Object.keys(PROVIDER_KEYS), ...Object.keys(PROVIDER_ALIASES)] },
+          describe: "What makes the nodes.",
+          isNeeded: true,
+        },
         ...keysOfProviders(),
       },
     },
@@ -51,23 +80,15 @@ export const CLUSTER: KeyTable = {
     describe: "The types of nodes by name.",
     isNeeded: true,
   },
+  ...MACHINES,
 };
-
-const NEEDS_SSH = "belongs to the provider ssh, which this version does not have: prepare the machines beforehand";
-const COMMANDS = "belongs to the providers that run commands on new machines, which this version does not have";
 
 /** Keys of Ray that are not taken, with the reason. */
 export const KEYS_ELSEWHERE: Readonly<Record<string, string>> = {
   docker: "is not taken: run the nodes as containers with Kubernetes",
-  auth: NEEDS_SSH,
-  file_mounts: NEEDS_SSH,
-  cluster_synced_files: NEEDS_SSH,
-  rsync_exclude: NEEDS_SSH,
-  rsync_filter: NEEDS_SSH,
-  initialization_commands: COMMANDS,
-  setup_commands: COMMANDS,
-  head_setup_commands: COMMANDS,
-  worker_setup_commands: COMMANDS,
+  cluster_synced_files: "is not taken: each machine is prepared once, before its node starts",
+  rsync_filter: "is not taken: give rsync_exclude",
+  head_setup_commands: "is not taken: `shoal up` runs on the head's machine: run the commands there before",
   head_start_ray_commands: "is not taken: `shoal up` starts the head",
   worker_start_ray_commands: "is not taken: the provider starts the nodes",
   head_node: "is Ray's former form: give head_node_type and available_node_types",
@@ -82,8 +103,6 @@ export const PROVIDERS_ELSEWHERE: Readonly<Record<string, string>> = {
     ["aws", "gcp", "azure", "aliyun", "vsphere"].map((name) => [name, "no cloud is called directly: give an external provider"]),
   ),
   kuberay: "Shoal makes pods itself: give the type kubernetes",
-  ssh: "this version has no provider for ssh: give an external provider",
-  local: "this version has no provider for ssh; nodes of this machine are local-processes",
   slurm: "this version has no provider for Slurm: give an external provider",
   ray: "this version has no provider for Ray: give an external provider",
 };

@@ -7,6 +7,8 @@ import type { KeyTable } from "./key-table.ts";
 
 interface ProviderKeys {
   readonly keys: KeyTable;
+  /** Keys of the file's top level that this provider takes besides. */
+  readonly takes?: readonly string[];
   /** Whether further keys are the provider's own. */
   readonly isOpen?: boolean;
   /** Keys of a type's `node_config`; undefined: the provider checks them. */
@@ -31,10 +33,33 @@ const KUBERNETES: KeyTable = {
   },
 };
 
-export type ProviderType = "local-processes" | "kubernetes" | "external";
+const SSH_SECTIONS: readonly string[] = [
+  "auth",
+  "file_mounts",
+  "rsync_exclude",
+  "initialization_commands",
+  "setup_commands",
+  "worker_setup_commands",
+];
+
+const SSH: KeyTable = {
+  worker_ips: { value: { kind: "texts" }, describe: "machines that ssh reaches, by address or name; one node each.", isNeeded: true },
+  head_ip: { value: { kind: "text" }, describe: "address at which they reach this machine. Default: --host of `shoal up`." },
+  ssh_config: { value: { kind: "text" }, describe: "a file in place of ~/.ssh/config, relative to the cluster file." },
+};
+
+const SSH_NODE: KeyTable = {
+  worker_ips: { value: { kind: "texts" }, describe: "the machines of the type. Default: all of the provider's." },
+};
+
+export type ProviderType = "local-processes" | "kubernetes" | "ssh" | "external";
 
 export const PROVIDER_KEYS: Readonly<Record<ProviderType, ProviderKeys>> = {
   "local-processes": { keys: {}, nodeConfig: {} },
   kubernetes: { keys: KUBERNETES },
+  ssh: { keys: SSH, nodeConfig: SSH_NODE, takes: SSH_SECTIONS },
   external: { keys: EXTERNAL, isOpen: true },
 };
+
+/** Aliases of types, from Ray's files. */
+export const PROVIDER_ALIASES: Readonly<Record<string, ProviderType>> = { local: "ssh" };

@@ -117,6 +117,69 @@ describe("a mistake is refused with its line and key", () => {
   });
 });
 
+const MACHINES = WHOLE.replace("type: local-processes", "type: ssh, worker_ips: [10.0.0.2, worker-3]");
+
+test("machines of ssh are read with their setup, and local is another name", () => {
+  const more = `
+auth: { ssh_user: me }
+file_mounts: { ~/code: ./code }
+setup_commands: [one]
+worker_setup_commands: [two]
+`;
+  const config = readClusterConfig(MACHINES.replace("type: ssh", "type: local, head_ip: 10.0.0.1") + more, "c.yaml");
+  expect([config.provider.type, config.headHost]).toEqual(["ssh", "10.0.0.1"]);
+  expect(config.ssh).toEqual({
+    hosts: ["10.0.0.2", "worker-3"],
+    access: { user: "me", privateKey: undefined, proxyCommand: undefined, configFile: undefined },
+    setup: {
+      initializationCommands: [],
+      fileMounts: [{ from: "./code", to: "~/code" }],
+      rsyncExclude: [],
+      setupCommands: ["one", "two"],
+    },
+  });
+});
+
+describe("machines with a mistake are refused", () => {
+  test.each([
+    ["worker_ips: [10.0.0.2, worker-3]", "head_ip: a", "line 6: provider.worker_ips: the key is missing: ssh needs it."],
+    ["[10.0.0.2, worker-3]", "[]", "line 6: provider.worker_ips: 1 to 1000 machines are needed: received 0."],
+    [
+      "worker-3",
+      "-oProxyCommand=x",
+      'line 6: provider.worker_ips: addresses or names are needed, each once and without a user: received "-oPr',
+    ],
+    ["worker-3", "me@host", 'without a user: received "me@host".'],
+    ["worker-3", "10.0.0.2", 'each once and without a user: received "10.0.0.2".'],
+    [
+      "max_workers: 4,",
+      "node_config: { worker_ips: [worker-4] },",
+      "line 10: available_node_types.gpu.node_config.worker_ips: machines of",
+    ],
+    [
+      "max_workers: 4,",
+      "node_config: { image: x },",
+      "line 10: available_node_types.gpu.node_config.image: there is no such key: there are worker_ips.",
+    ],
+    [
+      "upscaling_speed: 2",
+      "file_mounts: { code: ./code }",
+      'line 4: file_mounts: absolute paths, or paths with ~/, are needed: received "code".',
+    ],
+    ["max_workers: 20", "auth: { ssh_usr: me }", "line 3: auth.ssh_usr: there is no such key: the nearest is ssh_user."],
+    ["max_workers: 20", "head_setup_commands: [x]", "line 3: head_setup_commands: is not taken: `shoal up` runs on the head's machine"],
+  ])("%s as %s", (from, to, message) => {
+    expect(MACHINES).toContain(from);
+    expect(() => readClusterConfig(MACHINES.replace(from, to), "c.yaml")).toThrow(message);
+  });
+
+  test("keys of machines are for providers that prepare them", () => {
+    expect(() => readClusterConfig(`${WHOLE}setup_commands: [x]\n`, "c.yaml")).toThrow(
+      "line 12: setup_commands: local-processes takes no such key: it belongs to the provider ssh.",
+    );
+  });
+});
+
 test("the schema for editors says what the reader says", async () => {
   const file = join(import.meta.dirname, "../../../../docs/cluster-config.schema.json");
   await expect(`${JSON.stringify(clusterSchema(), undefined, 2)}\n`).toMatchFileSnapshot(file);

@@ -11,7 +11,8 @@ import { nearNames } from "../../../runtime/base/texts/near-names.ts";
 import { isLabelKey, isLabelValue } from "../../../runtime/scheduling/label-selector.ts";
 import { ALIASES_MAX, FILE_BYTES_MAX } from "../limits.ts";
 import type { ClusterConfig, NodeTypeConfig } from "./cluster-config.ts";
-import { type ProviderType, PROVIDER_KEYS } from "./provider-keys.ts";
+import { sshConfigOf } from "./ssh-config.ts";
+import { PROVIDER_ALIASES, type ProviderType, PROVIDER_KEYS } from "./provider-keys.ts";
 import { CLUSTER, KEYS_ELSEWHERE, PROVIDERS_ELSEWHERE } from "./cluster-keys.ts";
 import type { KeyTable, ValueKind } from "./key-table.ts";
 
@@ -22,6 +23,8 @@ export class ClusterConfigError extends ShoalError {
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** Keys of the top level that only some providers take. */
+const SECTIONS: readonly string[] = Object.values(PROVIDER_KEYS).flatMap(({ takes = [] }) => takes);
 const IDLE_TIMEOUT_DEFAULT_MINUTES = 5;
 const CLUSTER_NAME = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 const TYPE_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
@@ -187,6 +190,9 @@ function configOf(values: Values, file: ClusterFile): ClusterConfig {
     throw file.error("max_workers", `min_workers of all types are ${floors}, and max_workers of the cluster is ${maxWorkers}`);
   readResources(headType["resources"] as Record<string, number>, file, `available_node_types.${headNodeType}`);
   const provider = providerOf(values["provider"] as Values, file);
+  for (const name of SECTIONS)
+    if (values[name] !== undefined && PROVIDER_KEYS[provider.type].takes?.includes(name) !== true)
+      throw file.error(name, `${provider.type} takes no such key: it belongs to the provider ssh`);
   checkNodeConfigs(
     provider.type,
     workerTypes.map(([name]) => name),
@@ -197,6 +203,7 @@ function configOf(values: Values, file: ClusterFile): ClusterConfig {
     maxWorkers: maxWorkers ?? nodeTypes.reduce((sum, type) => sum + type.maxWorkers, 0),
     upscalingSpeed: (values["upscaling_speed"] as number | undefined) ?? 1,
     provider,
+    ...(provider.type === "ssh" && sshConfigOf(values, provider.config, (path, problem) => file.error(path, problem))),
     headNodeType,
     head: { resources: headType["resources"] as Record<string, number>, labels: (headType["labels"] ?? {}) as Record<string, string> },
     nodeTypes,
@@ -255,7 +262,7 @@ function readResources(resources: Readonly<Record<string, number>>, file: Cluste
 /** Checks the keys of the provider's own table. */
 function providerOf(values: Values, file: ClusterFile): ClusterConfig["provider"] {
   const { type: given, ...config } = values;
-  const type = given as ProviderType;
+  const type = PROVIDER_ALIASES[given as string] ?? (given as ProviderType);
   const { keys, isOpen = false } = PROVIDER_KEYS[type];
   for (const [name, { isNeeded }] of Object.entries(keys))
     if (isNeeded === true && config[name] === undefined) throw file.error(`provider.${name}`, `the key is missing: ${type} needs it`);

@@ -26,6 +26,7 @@ type Maker = (options: OpenOptions) => NodeProvider | Promise<NodeProvider>;
 const MAKERS: Readonly<Record<ProviderType, Maker>> = {
   "local-processes": ({ local }) => local(),
   kubernetes: (options) => kubernetes(options),
+  ssh: async (options) => (await import("./ssh/open-ssh.ts")).openSsh(options),
   external: (options) => external(options.config.provider.config, options),
 };
 

@@ -131,7 +131,7 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
   const { head: isHead, address, "autoscaling-config": clusterFile } = values;
   const file = clusterFile === undefined || !isHead ? undefined : await readClusterFile("start", clusterFile);
   const name = values.name ?? file?.config.clusterName ?? "default";
-  const host = values.host?.replace(/^\[(.*)\]$/, "$1").replace(/^localhost$/i, "127.0.0.1");
+  const host = (values.host ?? file?.config.headHost)?.replace(/^\[(.*)\]$/, "$1").replace(/^localhost$/i, "127.0.0.1");
   if (isHead === (address !== undefined)) {
     const problem = isHead
       ? "--head and --address exclude each other"

@@ -1,7 +1,8 @@
 /** Paths of the machine, for folders that know them only as text: made absolute, joined, and looked up. */
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { homeFolder } from "../user.ts";
 
 /** The file that `require(specifier)` of a program in the working directory loads, where there is one. */
 export function resolveModule(specifier: string): string | undefined {
@@ -14,6 +15,11 @@ export function resolveModule(specifier: string): string | undefined {
 
 export function resolvePath(path: string): string {
   return resolve(path);
+}
+
+/** Makes a path of a user's file absolute: `~/` is the home, and others are relative to the folder of `file`. */
+export function userPath(path: string, file: string): string {
+  return path.startsWith("~/") ? join(homeFolder(), path.slice(2)) : resolve(dirname(file), path);
 }
 
 /** Resolves links on the way; returns a path that does not exist unchanged. */

@@ -180,6 +180,8 @@ export type { WriteMode, WriteResult } from "./writing/write.ts";
 export type { PythonBatchFormat } from "./engine/python/python-step.ts";
 export type { MapBatchesPythonActorOptions, MapBatchesPythonOptions, PythonActor, PythonTask } from "./options/python-options.ts";
 export type { RepartitionOptions } from "./options/repartition-options.ts";
+export type { Usage } from "./blocks/usage.ts";
+export * as llm from "./llm/index.ts";
 export { Schema } from "./schema.ts";
 export { configure, type DataSettings } from "./options/settings.ts";
 export { type Datasource, fromAsyncIterable, fromColumns, fromItems, range, readDatasource, type ReadTask } from "./reading/sources.ts";

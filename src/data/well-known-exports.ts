@@ -5,6 +5,7 @@
  * others are the engine's readers and tasks.
  */
 import { registerExports } from "../core/internal.ts";
+import { HttpStep } from "./llm/http-step.ts";
 import {
   absMax,
   aggregator,
@@ -160,6 +161,7 @@ registerExports("shoal/data", {
   fromColumns,
   fromItems,
   fromNumpy,
+  HttpStep,
   combinePartition,
   mapBlocks,
   mapNumbered,

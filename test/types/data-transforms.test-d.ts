@@ -253,3 +253,14 @@ exactly<number | null | undefined>()((await several.take(1))[0]?.most_ABC);
 quotes.groupBy("at").pivot("other", { columns: ["ABC"], aggregate: data.count() });
 exactly<data.Dataset<{ id: number; at: Date; ticker: string }>>()(trades.groupBy("ticker").sample({ rows: 1 }));
 void [bid, time];
+
+// --- Language models ---------------------------------------------------------------------------------------------------
+
+const answered = data.llm.httpProcessor({
+  url: "http://localhost/v1/chat/completions",
+  preprocess: (row: { text: string; size: number }) => row.text,
+  postprocess: (row, { text }) => ({ ...row, answer: text }),
+})(texts);
+const failure: string | null | undefined = (await answered.take(1))[0]?.error;
+const answer: string | null | undefined = (await answered.take(1))[0]?.answer;
+void [failure, answer];

@@ -21,7 +21,18 @@ export interface RecordedStep {
 const REFUSED: ReadonlySet<string> = new Set(["sample", "numbered", "limit", "explode", "unpivot"]);
 
 /** Options that change no result. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["batchSize"]);
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+  "batchSize",
+  "apiKey",
+  "apiKeyEnv",
+  "headers",
+  "concurrency",
+  "requestsPerMinute",
+  "tokensPerMinute",
+  "maxRetries",
+  "timeoutMs",
+  "price",
+]);
 
 /**
  * Describes the steps of a plan, from its source on.

@@ -5,6 +5,7 @@
  * words. The driver counts: it sees every block with its facts, but not the work of tasks on rows that they dropped.
  */
 import { secondsText } from "../../progress/progress-board.ts";
+import { addUsage, type Usage } from "../blocks/usage.ts";
 import type { ErroredBlocks, LeftOut } from "../engine/tasks/errored-blocks.ts";
 import type { Operator } from "../engine/operators/operator.ts";
 
@@ -42,6 +43,8 @@ export interface OperatorReport {
   readonly erroredItems: number;
   /** Characters that stand for bytes outside the encoding of a file, as `encodingErrors: "replace"` allows. */
   readonly replacedCharacters: number;
+  /** Requests, tokens and cost of a language model; undefined if the operator asks none. */
+  readonly usage: Usage | undefined;
   /** Blocks that wait for its tasks now. */
   readonly queuedBlocks: number;
   /** Tasks that are under way now, or actors. */
@@ -62,6 +65,8 @@ export class DataStatistics {
   readonly erroredItems: number;
   /** Characters that stand for bytes outside the encoding of a file, as `encodingErrors: "replace"` allows. */
   readonly replacedCharacters: number;
+  /** Requests, tokens and cost of language models in all operators; undefined if none is asked. */
+  readonly usage: Usage | undefined;
   /** The first ten of these errors. */
   readonly firstErrors: readonly LeftOut[];
 
@@ -72,6 +77,7 @@ export class DataStatistics {
     this.erroredBlocks = errored.count;
     this.erroredItems = errored.items;
     this.replacedCharacters = errored.replaced;
+    this.usage = this.operators.map((report) => report.usage).reduce(addUsage, undefined);
     this.firstErrors = [...errored.first];
   }
 
@@ -94,7 +100,7 @@ Object.defineProperty(DataStatistics.prototype, Symbol.for("nodejs.util.inspect.
 /** Returns the report of an operator so far. */
 export function reportOf({ name, statistics, load }: Operator): OperatorReport {
   const { tasks, rows, bytes, blocks, wallMs, cpuMs, memoryBytes, startedMs, endedMs } = statistics;
-  const { erroredBlocks, erroredItems, replacedCharacters } = statistics;
+  const { erroredBlocks, erroredItems, replacedCharacters, usage } = statistics;
   const maxMemoryBytes = memoryBytes.count === 0 ? undefined : memoryBytes.max;
   const durationMs = startedMs === undefined || endedMs === undefined ? 0 : endedMs - startedMs;
   return {
@@ -110,6 +116,7 @@ export function reportOf({ name, statistics, load }: Operator): OperatorReport {
     erroredBlocks,
     erroredItems,
     replacedCharacters,
+    usage,
     ...load,
   };
 }
@@ -121,6 +128,7 @@ function linesOf(report: OperatorReport): string[] {
   if (wallMs > 0) lines.push(`* worked ${secondsText(wallMs)}, ${secondsText(cpuMs)} of it on a processor`);
   if (erroredBlocks > 0) lines.push(`* left out because of errors: ${counted(erroredBlocks, "block")}`);
   lines.push(...lossLines(report, "* "));
+  if (report.usage !== undefined) lines.push(`* ${usageText(report.usage)}`);
   if (queuedBlocks > 0 || workers > 0) lines.push(`* now: ${counted(queuedBlocks, "block")} waiting, ${workers} working`);
   return lines;
 }
@@ -134,6 +142,12 @@ function lossLines(
   if (replacedCharacters > 0)
     lines.push(`${mark}replaced, as their bytes are outside the encoding: ${counted(replacedCharacters, "character")}`);
   return lines;
+}
+
+function usageText({ requests, retries, failures, promptTokens, completionTokens, cost }: Usage): string {
+  const asked = `sent ${counted(requests, "request")}, ${countText(retries)} of them again; ${counted(failures, "row")} without an answer`;
+  const tokens = `${countText(promptTokens)} tokens of requests and ${countText(completionTokens)} of answers`;
+  return `${asked}; ${tokens}${cost === 0 ? "" : `, for ${cost.toFixed(4)}`}`;
 }
 
 function rateText(rows: number, durationMs: number): string {

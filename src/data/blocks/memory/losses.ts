@@ -1,5 +1,5 @@
 /**
- * Counts the items that errors cost where `onError` lets a run go on, and the characters that were replaced.
+ * Counts the items that errors cost where `onError` lets a run go on, the characters that were replaced, and the use of language models.
  *
  * Readers and steps note losses beside the next block that they give, as they note its origin. The task takes the notes as blocks pass, and sends the sum with the facts
  * of a block. So the driver counts the losses of a task once, however often the task runs.
@@ -7,6 +7,7 @@
 import { TaskCancelledError, TaskTimeoutError } from "../../../core/index.ts";
 import { ERRORS_KEPT_MAX } from "../../limits.ts";
 import type { Block } from "../block.ts";
+import { addUsage, type Usage } from "../usage.ts";
 
 /** How a run goes on behind an item that fails: not at all, without it, or with null in its place. */
 export const ON_ERROR = ["raise", "skip", "null"] as const;
@@ -19,6 +20,8 @@ export interface Losses {
   readonly replaced: number;
   /** The messages of the first errors. */
   readonly messages: readonly string[];
+  /** Use of a language model. Default: none. */
+  readonly usage?: Usage | undefined;
 }
 
 const notes = new WeakMap<Block, Losses>();
@@ -30,9 +33,10 @@ export class LossSum {
   #items = 0;
   #replaced = 0;
   #messages: string[] = [];
+  #usage: Usage | undefined;
 
   get isEmpty(): boolean {
-    return this.#items === 0 && this.#replaced === 0;
+    return this.#items === 0 && this.#replaced === 0 && this.#usage === undefined;
   }
 
   /** @throws the error itself where it ends the task from outside */
@@ -46,7 +50,8 @@ export class LossSum {
     this.add({ items: 1, replaced: 0, messages: this.#messages.length < ERRORS_KEPT_MAX ? [makeError().message] : [] });
   }
 
-  add({ items, replaced, messages }: Losses): void {
+  add({ items, replaced, messages, usage }: Losses): void {
+    this.#usage = addUsage(this.#usage, usage);
     this.#items += items;
     this.#replaced += replaced;
     for (const message of messages) if (this.#messages.length < ERRORS_KEPT_MAX) this.#messages.push(message);
@@ -60,8 +65,8 @@ export class LossSum {
   /** The losses since the last call; undefined where there are none. */
   take(): Losses | undefined {
     if (this.isEmpty) return undefined;
-    const losses = { items: this.#items, replaced: this.#replaced, messages: this.#messages };
-    [this.#items, this.#replaced, this.#messages] = [0, 0, []];
+    const losses = { items: this.#items, replaced: this.#replaced, messages: this.#messages, usage: this.#usage };
+    [this.#items, this.#replaced, this.#messages, this.#usage] = [0, 0, [], undefined];
     return losses;
   }
 

@@ -6,6 +6,7 @@
  */
 import type { ObjectRef } from "../../../core/index.ts";
 import type { Block } from "../../blocks/block.ts";
+import { addUsage, type Usage } from "../../blocks/usage.ts";
 import { Measured } from "../../reports/measured.ts";
 import type { StepClaim } from "../pools/resource-limits.ts";
 import type { BlockFacts } from "../tasks/task.ts";
@@ -100,6 +101,8 @@ export class OperatorStatistics {
   erroredItems = 0;
   /** Characters that stand for bytes outside the encoding of a file. */
   replacedCharacters = 0;
+  /** Use of a language model; undefined if no step asks one. */
+  usage: Usage | undefined;
   startedMs: number | undefined;
   endedMs: number | undefined;
 
@@ -116,6 +119,7 @@ export class OperatorStatistics {
   give({ rowCount, sizeBytes, wallMs = 0, cpuMs = 0, memoryBytes, losses, written = { rowCount, sizeBytes } }: BlockFacts): void {
     this.erroredItems += losses?.items ?? 0;
     this.replacedCharacters += losses?.replaced ?? 0;
+    this.usage = addUsage(this.usage, losses?.usage);
     if (memoryBytes !== undefined) this.memoryBytes.add(memoryBytes);
     this.blocks += 1;
     this.rows += written.rowCount;

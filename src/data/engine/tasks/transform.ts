@@ -13,6 +13,7 @@ import type { Field } from "../../blocks/data-type.ts";
 import { LossSum, type OnError } from "../../blocks/memory/losses.ts";
 import { keepFile, keepOrigin, placeOf, rowPlace } from "../../blocks/memory/origin.ts";
 import { RowBytes } from "../../blocks/memory/row-bytes.ts";
+import { usageOf } from "../../blocks/usage.ts";
 import { DataError, DIFFERING_ROWS } from "../../errors.ts";
 import { filteredRows, projected, unnested, withColumns } from "../../expressions/evaluate.ts";
 import { callsUserCode, type ExpressionNode, type NamedNode } from "../../expressions/nodes.ts";
@@ -78,12 +79,13 @@ export type Transform =
 
 type Blocks = AsyncIterable<Block>;
 
-/** The blocks after all transforms of the chain. @param losses - sum of the items that errors cost. Default: not counted */
+/** The blocks after all transforms of the chain. @param losses - sum of the items that errors cost, and of the use of language models. Default: not counted */
 export function runChain(blocks: Blocks, chain: readonly Transform[], losses?: LossSum): Blocks {
   const freeing = chain.map((transform, i) => freeingAggregate(transform, chain.slice(0, i)));
   return freeing.reduce((input, transform) => {
     const output = applyTransform(input, transform);
-    return losses !== undefined && "onError" in transform ? losses.collectedFrom(output) : output;
+    const notesLosses = "onError" in transform || transform.kind === "mapBatches";
+    return losses !== undefined && notesLosses ? losses.collectedFrom(output) : output;
   }, blocks);
 }
 
@@ -404,7 +406,9 @@ async function* mapBatches(
     try {
       const returned = call(batchOf(block, batchFormat));
       const result = isThenable(returned) ? await returned : returned;
-      if (!isGenerator(result)) yield keepFile(blockOfBatch(result, name, placeOfRow, block), block);
+      const usage = usageOf(result);
+      if (usage !== undefined) losses.add({ items: 0, replaced: 0, messages: [], usage });
+      if (!isGenerator(result)) yield losses.beside(keepFile(blockOfBatch(result, name, placeOfRow, block), block));
       else for await (const batch of result) yield keepFile(blockOfBatch(batch, name, placeOfRow, block), block);
     } catch (error) {
       const failure = failureAt(error, name, block, [0, block.rowCount - 1]);

@@ -198,6 +198,26 @@ export function logQueryOf({ by, filter, node, state }: Place): URLSearchParams 
   return query;
 }
 
+export interface Series {
+  /** Milliseconds since 1970. */
+  readonly t: readonly number[];
+  readonly series: readonly { readonly name: string; readonly v: readonly (number | null)[] }[];
+  readonly warnings: readonly string[];
+}
+
+interface SeriesOf {
+  readonly nodeId: string | undefined;
+  readonly spanMs: number;
+  readonly stepMs: number;
+}
+
+/** Reads the last `spanMs` of all series, of one node or of all together. @throws ServerError */
+export async function readSeries({ nodeId, spanMs, stepMs }: SeriesOf, signal: AbortSignal): Promise<Series> {
+  const query = new URLSearchParams({ since_ms: String(Date.now() - spanMs), step_ms: String(stepMs) });
+  if (nodeId !== undefined) query.set("node_id", nodeId);
+  return await ask<Series>(`/api/shoal/series?${query}`, { signal });
+}
+
 /** The process of a worker, an actor or a task. */
 export interface ProcessOf {
   readonly name: "worker_id" | "actor_id" | "task_id";

@@ -10,6 +10,7 @@ import { addressOf, firstRowsOf, logPlaceOf, type Place } from "../model/place.t
 import { type Row, readRow } from "../model/server.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { Cell, timeText } from "./cells.tsx";
+import { ChartsView } from "./charts-view.tsx";
 import { InspectPanel, processOf } from "./inspect-panel.tsx";
 import { isOldAt, useAge, usePolling } from "./polling.ts";
 
@@ -48,6 +49,7 @@ export function DetailsView({ page, place, onLoginNeeded }: DetailsViewProps): C
       <div role="alert">{problem === "" ? null : <p class="problem">{visibleText(problem, 2_000)}</p>}</div>
       {isGone && <p class="warning">The cluster has no such row, or does not keep it any more.</p>}
       {shown?.row !== undefined && <Facts page={page} row={shown.row} />}
+      {page.name === "nodes" && shown?.row?.["state"] === "ALIVE" && <ChartsView nodeId={place.id} onLoginNeeded={onLoginNeeded} />}
     </main>
   );
 }

@@ -9,6 +9,7 @@ import { addressOf, detailsPlaceOf, firstRowsOf } from "../model/place.ts";
 import { type NodeOverview, type Overview, readOverview, type Row } from "../model/server.ts";
 import { visibleLines, visibleText } from "../model/visible-text.ts";
 import { amountText, durationText, State, Time, timeText } from "./cells.tsx";
+import { ChartsView } from "./charts-view.tsx";
 import { isOldAt, useAge, usePolling } from "./polling.ts";
 import { RowTable } from "./row-table.tsx";
 
@@ -37,12 +38,16 @@ export function OverviewView({ onLoginNeeded }: { onLoginNeeded: (reason: string
           {visibleText(text, 2_000)}
         </p>
       ))}
-      {overview === undefined ? problem === "" && <p class="empty">Loading…</p> : <Panels overview={overview} />}
+      {overview === undefined ? (
+        problem === "" && <p class="empty">Loading…</p>
+      ) : (
+        <Panels overview={overview} onLoginNeeded={onLoginNeeded} />
+      )}
     </main>
   );
 }
 
-function Panels({ overview }: { overview: Overview }): ComponentChildren {
+function Panels({ overview, onLoginNeeded }: { overview: Overview; onLoginNeeded: (reason: string) => void }): ComponentChildren {
   const { nodes, nodes_gone: gone, tasks, actors, waiting, failures, longest, dead_actors: dead } = overview;
   const total = (pick: (node: NodeOverview) => number | null | undefined): number =>
     nodes.reduce((sum, node) => sum + (pick(node) ?? 0), 0);
@@ -69,6 +74,7 @@ function Panels({ overview }: { overview: Overview }): ComponentChildren {
           <States page="actors" counts={actors} />
         </Tile>
       </div>
+      {nodes.length > 0 && <ChartsView onLoginNeeded={onLoginNeeded} />}
       {waiting.length > 0 && (
         <Section title="What waits for resources">
           <ul class="plain">

@@ -37,6 +37,7 @@ export function restPage(): string {
     logs: nobody,
     inspector: nobody,
     metrics: nobody,
+    series: nobody,
     overview: nobody,
     jobs: nobody,
     packages: nobody,

@@ -156,6 +156,7 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.INSPECT]: { node: NODE, process: NODE, work: "stack", durationMs: 0 },
     [MESSAGE.INSPECT_READ]: { node: NODE, id: "00", at: 0 },
     [MESSAGE.NODE_METRICS]: { node: NODE },
+    [MESSAGE.NODE_SERIES]: { node: NODE, names: ["node_cpu_used"], sinceMs: 1 },
     [MESSAGE.METRICS]: [
       {
         name: "m",

@@ -16,6 +16,7 @@ import { ClusterLink } from "../connection/cluster-link.ts";
 import { Inspector } from "../state/inspector.ts";
 import { LiveReader } from "../state/live-reader.ts";
 import { MetricReader } from "../state/metric-reader.ts";
+import { SeriesReader } from "../state/series-reader.ts";
 import { OverviewReader } from "../state/overview.ts";
 import { LogReader } from "../state/log-reader.ts";
 import { clusterToken, HttpTokens } from "./access/http-token-check.ts";
@@ -72,6 +73,7 @@ const routes = routeTable({
   clusterName,
   reader,
   metrics,
+  series: new SeriesReader((type, header, options) => link.ask(type, header, options)),
   overview: new OverviewReader({ ask: (type, header, options) => link.ask(type, header, options), state: reader, metrics }),
   jobs: new JobService(link, headAddress),
   packages: new PackageStore(join(directory, "packages")),

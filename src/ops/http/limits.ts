@@ -73,3 +73,7 @@ export const DRIVERS_LISTED_MAX = 1_000;
 /** Length of a profile over HTTP, in seconds. */
 export const PROFILE_SECONDS_DEFAULT = 5;
 export const PROFILE_SECONDS_MAX = 600;
+/** Names in one question for series. */
+export const SERIES_NAMES_ASKED_MAX = 32;
+/** Start of series without `since_ms`: an hour ago. */
+export const SERIES_SINCE_DEFAULT_MS = 3_595_000;

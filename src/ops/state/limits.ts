@@ -25,3 +25,5 @@ export const SNAPSHOT_WITHIN_MS = 660_000;
 /** Length of a profile. */
 export const PROFILE_DEFAULT_MS = 5_000;
 export const PROFILE_MAX_MS = 600_000;
+/** Points of a series in one answer: a day by minutes has 1,440. */
+export const SERIES_POINTS_MAX = 2_000;

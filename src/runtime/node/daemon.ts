@@ -113,6 +113,7 @@ export class NodeDaemon {
       usage: options.usage,
       store: () => objects.store.report,
       isHere: (process) => peers.local.has(process),
+      calls: () => state.callTotals,
       dropped: () => state.dropped,
     });
     this.#inspections = new NodeInspections({ local: peers.local, workers: () => workers.pool });

@@ -6,6 +6,7 @@
  */
 import type { ProcessId } from "../base/ids.ts";
 import { USAGE_EVERY_MS } from "../observe/limits.ts";
+import { NodeSeries } from "../observe/node-series.ts";
 import { NodeMetrics } from "../observe/node-metrics.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
@@ -22,12 +23,20 @@ export interface UsageProbe {
   readonly usage: Readonly<Record<string, number>>;
 }
 
+interface CallTotals {
+  readonly running: number;
+  readonly finished: number;
+  readonly failed: number;
+}
+
 interface MetricParts {
   readonly nodeId: string;
   readonly usage: UsageProbe | undefined;
   readonly store: () => StoreReport;
   /** Whether a process of this node lives; others have no metrics here. */
   readonly isHere: (process: ProcessId) => boolean;
+  /** Calls that run, and all that have ended. */
+  readonly calls: () => CallTotals;
   /** Records of calls that were not kept. */
   readonly dropped: () => number;
 }
@@ -47,21 +56,27 @@ export class NodeMetricsService {
   readonly #parts: MetricParts;
   readonly #metrics: NodeMetrics;
   readonly #timer: NodeJS.Timeout | undefined;
+  readonly #series = new NodeSeries();
+  #last: CallTotals & { readonly atMs: number };
 
   constructor(parts: MetricParts) {
     this.#parts = parts;
     this.#metrics = new NodeMetrics(parts.nodeId);
+    this.#last = { ...parts.calls(), atMs: performance.now() };
     const { usage } = parts;
-    if (usage !== undefined) this.#timer = setInterval(() => usage.look(), USAGE_EVERY_MS).unref();
+    if (usage !== undefined) this.#timer = setInterval(() => this.#look(usage), USAGE_EVERY_MS).unref();
   }
 
   get handlers(): Handlers<
-    Pick<MessagesOfProcess, typeof MESSAGE.METRICS | typeof MESSAGE.NODE_METRICS>,
+    Pick<MessagesOfProcess, typeof MESSAGE.METRICS | typeof MESSAGE.NODE_METRICS | typeof MESSAGE.NODE_SERIES>,
     [peer: HeadPeer, message: Message]
   > {
     return {
       [MESSAGE.METRICS]: (metrics, { id }) => {
         if (this.#parts.isHere(id)) this.#metrics.report(id, metrics);
+      },
+      [MESSAGE.NODE_SERIES]: ({ names, sinceMs }, { connection }, { callId }) => {
+        connection.reply(callId, this.#series.select(names, sinceMs));
       },
       [MESSAGE.NODE_METRICS]: (_asked, { connection }, { callId }) => {
         const own = { tags: { node_id: this.#parts.nodeId }, metrics: this.#ofNode() };
@@ -76,6 +91,27 @@ export class NodeMetricsService {
 
   close(): void {
     clearInterval(this.#timer);
+  }
+
+  /** Notes the numbers that charts show. All can be summed over nodes. */
+  #look(probe: UsageProbe): void {
+    probe.look();
+    const { node_cpu_utilization: percent, ...usage } = probe.usage;
+    const calls = this.#parts.calls();
+    const last = this.#last;
+    const atMs = performance.now();
+    const seconds = (atMs - last.atMs) / 1000;
+    this.#last = { ...calls, atMs };
+    const { usedBytes, spilledBytes } = this.#parts.store();
+    this.#series.add(Date.now(), {
+      ...usage,
+      ...(percent === undefined ? {} : { node_cpu_used: (percent / 100) * (usage["node_cpu_count"] ?? 1) }),
+      object_store_used: usedBytes,
+      object_store_spilled: spilledBytes,
+      tasks_running: calls.running,
+      tasks_finished_per_second: Math.max(0, calls.finished - last.finished) / seconds,
+      tasks_failed_per_second: Math.max(0, calls.failed - last.failed) / seconds,
+    });
   }
 
   #ofNode(): MetricSnapshot[] {

@@ -153,6 +153,17 @@ export class NodeState {
     }, this.#pollMs).unref();
   }
 
+  /** Calls that run, and all that have ended here. */
+  get callTotals(): { running: number; finished: number; failed: number } {
+    const totals = { running: 0, finished: 0, failed: 0 };
+    for (const { counts } of this.#records.summary()) {
+      totals.running += counts["RUNNING"] ?? 0;
+      totals.finished += counts["FINISHED"] ?? 0;
+      totals.failed += counts["FAILED"] ?? 0;
+    }
+    return totals;
+  }
+
   /** Records of calls that were not kept. */
   get dropped(): number {
     return this.#records.dropped;

@@ -25,3 +25,10 @@ export const METRIC_TAG_CHARACTERS_MAX = 1_000;
 export const METRIC_BOUNDARIES_MAX = 200;
 /** Time between two looks at the use of the machine. */
 export const USAGE_EVERY_MS = 5_000;
+/** Points that a node keeps for charts, the finest first: an hour and a day. A name takes 17 KB. */
+export const SERIES_LEVELS: readonly { readonly everyMs: number; readonly points: number }[] = [
+  { everyMs: USAGE_EVERY_MS, points: 720 },
+  { everyMs: 60_000, points: 1_440 },
+];
+/** Names of a node's series. */
+export const SERIES_NAMES_MAX = 64;

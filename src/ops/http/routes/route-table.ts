@@ -9,6 +9,7 @@ import type { Inspector } from "../../state/inspector.ts";
 import type { LogReader } from "../../state/log-reader.ts";
 import type { MetricReader } from "../../state/metric-reader.ts";
 import type { OverviewReader } from "../../state/overview.ts";
+import type { SeriesReader } from "../../state/series-reader.ts";
 import type { StateReader } from "../../state/state-reader.ts";
 import type { LoginCodes } from "../access/login-codes.ts";
 import type { SessionKey } from "../access/session-cookie.ts";
@@ -37,6 +38,7 @@ interface RouteParts {
   readonly logs: LogReader;
   readonly inspector: Inspector;
   readonly metrics: MetricReader;
+  readonly series: SeriesReader;
   readonly overview: OverviewReader;
   readonly jobs: JobService;
   readonly packages: PackageStore;
@@ -51,7 +53,7 @@ export function routeTable(parts: RouteParts): Route[] {
     ...stateRoutes(parts.reader, parts.overview),
     ...logRoutes(parts.logs),
     ...inspectRoutes(parts.inspector),
-    ...metricRoutes(parts.metrics),
+    ...metricRoutes(parts.metrics, parts.series),
     ...jobRoutes(parts),
     ...packageRoutes(parts.packages),
   ]);

@@ -63,6 +63,7 @@ const ROUTES: HeaderExtractors<MessagesOfProcess, Route | undefined> = {
   [MESSAGE.NODE_STATE]: ({ node }) => node,
   [MESSAGE.LOG_LIST]: ({ node }) => node,
   [MESSAGE.NODE_METRICS]: ({ node }) => node,
+  [MESSAGE.NODE_SERIES]: ({ node }) => node,
   [MESSAGE.LOG_READ]: ({ node }) => node,
   [MESSAGE.INSPECT]: ({ node }) => node,
   [MESSAGE.INSPECT_READ]: ({ node }) => node,

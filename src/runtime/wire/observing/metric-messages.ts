@@ -4,7 +4,7 @@
  * A process reports totals to its daemon, so a report that comes twice changes nothing. A question names one node, whose daemon answers
  * with sums over the processes there and the use of the machine.
  */
-import { exactly, fields, flag, list, named, number, type Of, optional, readonlyList, record, text } from "../header-shape.ts";
+import { exactly, fields, flag, leaf, list, named, number, type Of, optional, readonlyList, record, text } from "../header-shape.ts";
 
 /** Tag values in the order of the metric's keys; a histogram's `value` is the sum, and `counts` has a number for each bucket. */
 const metricSeries = fields({ tags: readonlyList(text), value: number, counts: readonlyList(number) });
@@ -43,5 +43,16 @@ export interface ProcessMetrics {
   readonly tags: Readonly<Record<string, string>>;
   readonly metrics: readonly MetricSnapshot[];
 }
+
+/** Asks for points of a node's numbers from a time on, in milliseconds since 1970. */
+export const nodeSeriesAsked = fields({ node: text, names: list(text), sinceMs: number });
+
+const measured = leaf<number | null>("a finite number or null", (value) => value === null || number(value), "number or null");
+
+/** Values in the order of the times; null: not measured. */
+export const nodeSeriesAnswer = fields({
+  t: list(number),
+  series: list(fields({ name: text, v: list(measured) })),
+});
 
 export const nodeMetricsAnswer = fields({ processes: list(processMetrics) });

@@ -46,7 +46,7 @@ import {
   workerExit,
 } from "../messages.ts";
 import { packageHeld, packageOffer, packageRead } from "../cluster/package-messages.ts";
-import { metricsReport, nodeMetricsAsked } from "../observing/metric-messages.ts";
+import { metricsReport, nodeMetricsAsked, nodeSeriesAsked } from "../observing/metric-messages.ts";
 import { logListAsked, logReadAsked } from "../observing/log-messages.ts";
 import { callFailed, nodeStateAsked } from "../observing/state-messages.ts";
 import { storeUse } from "../objects/store-messages.ts";
@@ -191,6 +191,8 @@ export const MESSAGES_OF_PROCESS = {
   [MESSAGE.METRICS]: metricsReport,
   /** Asks a node for its metrics. */
   [MESSAGE.NODE_METRICS]: nodeMetricsAsked,
+  /** Asks a node for its numbers over time. */
+  [MESSAGE.NODE_SERIES]: nodeSeriesAsked,
   /** Asks a node for its log files. */
   [MESSAGE.LOG_LIST]: logListAsked,
   /** Asks a node for the next bytes of a log file, which are the answer's body. */

@@ -22,7 +22,7 @@ import {
   text,
 } from "../header-shape.ts";
 import { keyValueReply } from "../cluster/key-value-messages.ts";
-import { nodeMetricsAnswer } from "../observing/metric-messages.ts";
+import { nodeMetricsAnswer, nodeSeriesAnswer } from "../observing/metric-messages.ts";
 import { logListAnswer, logReadAnswer } from "../observing/log-messages.ts";
 import { inspectAnswer } from "../observing/inspect-messages.ts";
 import { nameOfMessage } from "./message-table.ts";
@@ -83,6 +83,7 @@ export const REPLIES = {
   [MESSAGE.NODE_STATE]: nodeStateAnswer,
   [MESSAGE.OPEN_CALLS]: openCallsAnswer,
   [MESSAGE.NODE_METRICS]: nodeMetricsAnswer,
+  [MESSAGE.NODE_SERIES]: nodeSeriesAnswer,
   [MESSAGE.LOG_LIST]: logListAnswer,
   [MESSAGE.LOG_READ]: logReadAnswer,
   [MESSAGE.INSPECT]: inspectAnswer,

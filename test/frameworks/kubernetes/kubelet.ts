@@ -138,6 +138,8 @@ export class Kubelet {
     const child = spawn(words[0] as string, words.slice(1), { cwd: folder, env: { ...own, ...env }, stdio: ["ignore", log, log] });
     closeSync(log);
     this.#running.set(uid, { child, cpus: cpusOf(container) });
+    // The end is told after the start, as a state never goes back.
+    const runs = this.#status(pod, { phase: "Running", podIP: "127.0.0.1", containerStatuses: [statusOf(container, { running: {} })] });
     child.once("exit", (exitCode, signal) => {
       this.#running.delete(uid);
       if (this.#isStopping) return;
@@ -146,12 +148,10 @@ export class Kubelet {
         reason: exitCode === 0 ? "Completed" : "Error",
         ...(signal !== null && { message: signal }),
       };
-      void this.#status(pod, {
-        phase: exitCode === 0 ? "Succeeded" : "Failed",
-        containerStatuses: [statusOf(container, { terminated })],
-      }).catch(() => {});
+      const ended = { phase: exitCode === 0 ? "Succeeded" : "Failed", containerStatuses: [statusOf(container, { terminated })] };
+      void runs.then(() => this.#status(pod, ended)).catch(() => {});
     });
-    await this.#status(pod, { phase: "Running", podIP: "127.0.0.1", containerStatuses: [statusOf(container, { running: {} })] });
+    await runs;
   }
 
   async #end({ metadata: { name, uid = "", ...rest } }: Manifest): Promise<void> {

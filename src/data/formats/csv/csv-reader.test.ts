@@ -542,7 +542,7 @@ test("other encodings, by their names or by a mark, and where they are wrong", a
 });
 
 test("files of a spreadsheet program", async () => {
-  const file = (name: string): string => fileURLToPath(new URL(`../../../test/vectors/data/${name}`, import.meta.url));
+  const file = (name: string): string => fileURLToPath(new URL(`../../../../test/vectors/data/${name}`, import.meta.url));
   const rowsIn = async (name: string, options: CsvOptions): Promise<unknown[]> =>
     rowsOf(concatBlocks(await all(readCsvFile(file(name), options)))).map((row) => Object.values(row));
   const first = [1, 'Müller, "Hans"', "first line\nsecond; line", 1.5];

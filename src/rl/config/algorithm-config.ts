@@ -517,8 +517,8 @@ function checkedClass(callbacks: CallbacksClass): CallbacksClass {
 }
 
 /** Whether an environment cannot be found by its name in another process. */
-function hasNoId({ envClass, python, copied }: EnvSpec): boolean {
-  return envClass !== undefined || python !== undefined || (copied !== undefined && hasNoId(copied));
+function hasNoId({ envClass, python, external, copied }: EnvSpec): boolean {
+  return envClass !== undefined || python !== undefined || external !== undefined || (copied !== undefined && hasNoId(copied));
 }
 
 /** Whether policies have classes of one's own, which have no form in JSON. */

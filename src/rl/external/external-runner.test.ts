@@ -354,6 +354,19 @@ test("masks are obeyed, and an empty one is refused", async () => {
   expect((await sampling).steps).toBe(3);
 });
 
+test("a network that remembers goes with actions of the server: each episode begins with an empty state", async () => {
+  const memory = { modelConfig: { useLstm: true, fcnetHiddens: [4], lstmCellSize: 4, maxSeqLen: 2 } };
+  const { runner, url } = await listening({ inference: "server" }, memory);
+  const player = await client(url);
+  const playing = player.play(new Four(), { episodes: 2 });
+  const { modules } = await sampled(runner, 8);
+  await playing;
+  const { states } = (modules[DEFAULT_MODULE_ID] as Sample["modules"][string]).fragment;
+  // Two chunks an episode, of which the first begins with zeros.
+  const isEmpty = Array.from({ length: 4 }, (_, chunk) => states.subarray(chunk * 8, chunk * 8 + 8).every((number) => number === 0));
+  expect(isEmpty).toEqual([true, false, true, false]);
+});
+
 test("a client connects again when the algorithm is back on its port", async () => {
   const first = await listening({ transport: "websocket", chunkSteps: 4 });
   const player = await client(first.url);

@@ -43,3 +43,7 @@ test.each<[string, (config: PPOConfig) => PPOConfig]>([
   const config = change(new PPOConfig().environment(externalEnv({ ...SPACES, onListening: () => expect.unreachable() })));
   await expect(config.buildAlgo()).rejects.toThrow(`${option} has no effect`);
 });
+
+test("a checkpoint says that the environment has to be given again", () => {
+  expect(new PPOConfig().environment(externalEnv(SPACES)).toCheckpoint().code).toEqual(["environment"]);
+});

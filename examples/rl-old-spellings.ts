@@ -12,7 +12,6 @@ const config = new PPOConfig()
   .rollouts({ numRolloutWorkers: 2, numEnvsPerEnvRunner: 4 })
   .training({ gamma: 0.99, lr: 3e-4, trainBatchSize: 4000, sgdMinibatchSize: 128, numSgdIter: 6 })
   .resources({ numGpus: 0 })
-  .framework("torch")
   .debugging({ seed: 1 });
 
 const algorithm = await config.build();

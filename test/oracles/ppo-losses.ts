@@ -5,6 +5,7 @@ import { buildModule } from "../../src/rl/modules/module-spec.ts";
 import { type Fragment, SEQUENCE_END } from "../../src/rl/sequences/fragment.ts";
 import { Box } from "../../src/rl/spaces/box.ts";
 import { Discrete } from "../../src/rl/spaces/discrete.ts";
+import { TorchNetwork } from "../../src/rl/torch/torch-network.ts";
 
 type Numbers = readonly number[];
 
@@ -42,8 +43,12 @@ function fragmentOf({ batch, recurrent }: RecordedPPO): Fragment {
   };
 }
 
-/** Makes the update, and compares all losses and the gradient. */
-export async function expectPPOLosses(wanted: RecordedPPO): Promise<void> {
+/**
+ * Makes the update, and compares all losses and the gradient.
+ *
+ * @param python - a virtual environment whose PyTorch has the network. Default: the network is ours
+ */
+export async function expectPPOLosses(wanted: RecordedPPO, python?: string): Promise<void> {
   const options = { lambda: 0.8, gamma: 0.9, clipParam: 0.2, vfLossCoeff: 0.5, vfClipParam: 4, klCoeff: 0.3, numEpochs: 1, lr: 0 };
   const { training } = new PPOConfig().training({ ...options, minibatchSize: 6 }).values;
   const modelConfig = { fcnetHiddens: [5], ...(wanted.recurrent ? { useLstm: true, lstmCellSize: 4, maxSeqLen: 2 } : {}) };
@@ -61,7 +66,10 @@ export async function expectPPOLosses(wanted: RecordedPPO): Promise<void> {
   });
   learner.entropyCoeff = 0.01;
   learner.optimizer.lr = 0;
+  if (python !== undefined)
+    learner.torch = new TorchNetwork({ moduleId: "default_policy", built, runtimeEnv: { python }, numCpus: 1, numGpus: 0 });
   await learner.update(fragmentOf(wanted));
+  await learner.torch?.stop();
   const near = Object.fromEntries(Object.entries(wanted.losses).map(([name, loss]) => [name, expect.closeTo(loss, 4) as number]));
   expect(learner.result).toMatchObject(near);
   // Adam's first moment has a tenth of the first gradient.

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { init, shutdown } from "../../src/index.ts";
 import { environment } from "../frameworks/environments.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { unless } from "../integration/python-places.ts";
@@ -31,6 +32,18 @@ describe.skipIf(problem !== undefined)(`losses beside PyTorch${unless(problem)}`
     const recorded = JSON.parse(readFileSync(join(VECTORS, "losses.json"), "utf8")) as Recorded;
     expect(difference(recorded, fresh)).toBeLessThan(1e-5);
     for (const each of fresh.ppo) await expectPPOLosses(each);
+  });
+
+  test("a network in PyTorch has the losses and gradients of an update wholly in PyTorch", async () => {
+    await init({ numCpus: 2, logToDriver: false });
+    try {
+      const fresh = JSON.parse(printed()) as Recorded;
+      const plain = fresh.ppo.filter(({ recurrent }) => !recurrent);
+      expect(plain).toHaveLength(1);
+      for (const each of plain) await expectPPOLosses(each, venv);
+    } finally {
+      await shutdown();
+    }
   });
 
   test("fresh figures of teams are the recorded ones", () => {

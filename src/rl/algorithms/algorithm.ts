@@ -34,6 +34,7 @@ import type { Exploration } from "../distributions/action-distribution.ts";
 import type { Learner, LearnerClass, LearnerConfig, RunnerLearning } from "../learners/learner.ts";
 import type { ModuleLearning } from "../learners/learner-actor.ts";
 import { LearnerGroup } from "../learners/learner-group.ts";
+import type { OnPolicyLearner } from "../learners/on-policy-learner.ts";
 import { buildModule, type BuiltModule } from "../modules/module-spec.ts";
 import {
   type AddModuleOptions,
@@ -52,6 +53,7 @@ import { cutOff } from "../runners/cut-off.ts";
 import { RunnerGroup } from "../runners/runner-group.ts";
 import { SampleStream } from "../runners/sample-stream.ts";
 import { type Fragment, joinFragments } from "../sequences/fragment.ts";
+import { TorchNetwork } from "../torch/torch-network.ts";
 import { EpisodeWindow } from "./episode-window.ts";
 import { checkedResult, EvaluationRunners, evaluationResult, sharesOf } from "./evaluation.ts";
 import { type EvaluatedState, type EvaluationBase, playShare } from "./evaluation-actor.ts";
@@ -161,6 +163,15 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     const buildTwin = (): BuiltModule => buildModule(config.moduleSpecOf(moduleId), built, seed);
     const training = config.trainingOf(moduleId) as unknown as LearnerConfig;
     const learner = new learnerClass({ moduleId, built, buildTwin, config: training, seed }) as Learner;
+    const { framework, learners } = values;
+    if (framework.name === "torch")
+      (learner as unknown as OnPolicyLearner).torch = new TorchNetwork({
+        moduleId,
+        built,
+        runtimeEnv: framework.runtimeEnv,
+        numCpus: learners.numCpusPerLearner,
+        numGpus: learners.numGpusPerLearner,
+      });
     return { built, learner, policy: new Policy(built, new Random(seed, "policy")) };
   }
 
@@ -192,7 +203,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     await config.readInput(built);
     const algorithm = new this({ config, built, policies, agents: agents && spacesOf(agents), recipes: recipes ?? {}, seed });
     try {
-      await Promise.all([algorithm.runners.ready(), algorithm.learners?.ready()]);
+      const networks = algorithm.#torchNetworks(algorithm.modules);
+      await Promise.all([algorithm.runners.ready(), algorithm.learners?.ready(), ...networks.map(async (network) => await network.open())]);
       await algorithm.#evaluators?.ready();
       await algorithm.#callbacks.onAlgorithmInit?.(algorithm.#event);
     } catch (error) {
@@ -666,6 +678,11 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     );
   }
 
+  /** The networks in PyTorch. */
+  #torchNetworks(modules: ReadonlyMap<string, LearningModule>): TorchNetwork[] {
+    return Array.from(modules.values()).flatMap(({ learner }) => (learner as unknown as OnPolicyLearner).torch ?? []);
+  }
+
   /** Whether the policies are those that the algorithm was built with, for good. */
   protected get hasFixedAgents(): boolean {
     return false;
@@ -689,9 +706,11 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       if (copied?.id === id) copyModule(this.#module({ moduleId: copied.weightsOf }, "copy weights").built, built, copied);
       made.set(id, known ?? this.#learning(id, built, config));
     }
+    await Promise.all(this.#torchNetworks(made).map(async (network) => await network.open()));
     await this.#takeLearners();
     await this.#stream?.clear();
     const removed = Array.from(this.modules.keys()).filter((id) => !made.has(id));
+    const gone = this.#torchNetworks(new Map(removed.map((id) => [id, this.modules.get(id) as LearningModule])));
     this.#config = config;
     this.values = config.values;
     this.policies = policies;
@@ -702,6 +721,7 @@ export abstract class Algorithm<Training extends object = object> implements Alg
       this.runners.setPolicies({ policies, learning: this.runnerLearning }),
       this.learners?.setModules(this.#learnersSpec(policies.recipes)),
       this.#evaluators?.setSpec(this.#evaluationSpec),
+      ...gone.map(async (network) => await network.stop()),
     ]);
   }
 
@@ -760,7 +780,8 @@ export abstract class Algorithm<Training extends object = object> implements Alg
     try {
       await this.#output?.write();
     } finally {
-      await Promise.all([this.learners?.stop(), this.runners.stop(), this.#evaluators?.stop()]);
+      const networks = this.#torchNetworks(this.modules).map(async (network) => await network.stop());
+      await Promise.all([this.learners?.stop(), this.runners.stop(), this.#evaluators?.stop(), ...networks]);
     }
   }
 

@@ -25,7 +25,7 @@ import type { BuiltModule, ModuleSpec } from "../modules/module-spec.ts";
 import type { AlgorithmHandle } from "./algorithm-handle.ts";
 import { AlgorithmTrial, type OptionsByPart, type TrialResult } from "./algorithm-trial.ts";
 import type { Callbacks, CallbacksClass } from "./callbacks.ts";
-import { OLD_ROLLOUTS, OLD_TRAINING, type OldRollouts, type OldTraining, sayOnce, sayToday, underTodaysNames } from "./old-spellings.ts";
+import { OLD_ROLLOUTS, OLD_TRAINING, type OldRollouts, type OldTraining, sayToday, underTodaysNames } from "./old-spellings.ts";
 import {
   CALLBACKS,
   CHECKPOINTING,
@@ -34,6 +34,7 @@ import {
   ENVIRONMENT,
   EVALUATION,
   FAULT_TOLERANCE,
+  FRAMEWORK,
   type GivenOptions,
   LEARNERS,
   MODEL_CONFIG,
@@ -67,6 +68,7 @@ export interface ConfigValues<Training> {
   readonly training: Training;
   readonly rlModule: ValuesOf<typeof RL_MODULE>;
   readonly multiAgent: ValuesOf<typeof MULTI_AGENT>;
+  readonly framework: ValuesOf<typeof FRAMEWORK>;
   readonly learners: ValuesOf<typeof LEARNERS>;
   readonly debugging: ValuesOf<typeof DEBUGGING>;
   readonly evaluation: ValuesOf<typeof EVALUATION>;
@@ -86,6 +88,7 @@ const TABLES: Readonly<Record<Exclude<Part, "training">, AnyTable>> = {
   envRunners: ENV_RUNNERS,
   rlModule: RL_MODULE,
   multiAgent: MULTI_AGENT,
+  framework: FRAMEWORK,
   learners: LEARNERS,
   debugging: DEBUGGING,
   evaluation: EVALUATION,
@@ -159,20 +162,17 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   /** @deprecated Use `learners`. */
   resources(options: GivenOptions<ValuesOf<typeof RESOURCES>>): this {
     const { numGpus } = readOptions(options, RESOURCES);
-    if (numGpus > 0)
-      throw new RangeError(
-        `Cannot set numGpus of resources(): learners compute without GPUs until they have PyTorch: received ${numGpus}. Leave it out`,
-      );
     sayToday("resources({ numGpus })", "learners({ numGpusPerLearner })");
-    return this;
+    return this.#set("learners", { numGpusPerLearner: numGpus });
   }
 
-  /** The library that networks run on. PyTorch comes with a later version; networks run on `shoal/tensor` until then. */
-  framework(name: "torch"): this {
-    if ((name as unknown) !== "torch")
-      throw new TypeError(`Cannot set a framework: "torch" is the only one: received ${describeValue(name)}`);
-    sayOnce('framework("torch") comes with a later version: until then networks run on the kernels of shoal/tensor');
-    return this;
+  /**
+   * Trains networks in PyTorch, in a process of Python. Runners, evaluations and checkpoints need none: they have the same weights.
+   *
+   * @param options.runtimeEnv - the Python that has PyTorch: `{ python: "venv" }`. Default: `python3` of the workers
+   */
+  framework(name: "torch", options: Omit<GivenOptions<ValuesOf<typeof FRAMEWORK>>, "name"> = {}): this {
+    return this.#set("framework", { ...options, name });
   }
 
   learners(options: GivenOptions<ValuesOf<typeof LEARNERS>>): this {
@@ -267,7 +267,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
   get #resources(): { bundles: Record<string, number>[] } {
     const { envRunners, evaluation, learners } = this.values;
     const { numEnvRunners, numCpusPerEnvRunner } = envRunners;
-    const { numLearners, numCpusPerLearner } = learners;
+    const { numLearners, numCpusPerLearner, numGpusPerLearner } = learners;
     const learner = numCpusPerLearner === 0 ? {} : { CPU: numCpusPerLearner };
     const runner = numCpusPerEnvRunner === 0 ? {} : { CPU: numCpusPerEnvRunner };
     return {
@@ -275,6 +275,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
         { CPU: 1 },
         ...Array.from({ length: numEnvRunners + evaluation.evaluationNumEnvRunners }, () => runner),
         ...Array.from({ length: numLearners }, () => learner),
+        ...(numGpusPerLearner === 0 ? [] : [{ GPU: numGpusPerLearner }]),
       ],
     };
   }
@@ -360,6 +361,7 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     this.#checkPolicies(multiAgent, rlModule.moduleClass !== undefined);
     this.#checkNumEnvs(this.env);
     if (this.env.external !== undefined) this.#checkExternal();
+    this.#checkFramework();
     this.checkInput();
     const { evaluationParallelToTraining, evaluationNumEnvRunners } = this.values.evaluation;
     if (evaluationParallelToTraining && evaluationNumEnvRunners === 0)
@@ -394,6 +396,24 @@ export abstract class AlgorithmConfig<Training extends object = object> {
     throw new TypeError(
       `Cannot build ${this.name}: the clients of an external environment play by themselves, so ${first} has no effect. Leave it out; a customEvaluationFunction may evaluate elsewhere`,
     );
+  }
+
+  #checkFramework(): void {
+    const { framework, learners } = this.values;
+    const { numLearners, numGpusPerLearner } = learners;
+    if (framework.name === undefined && numGpusPerLearner > 0)
+      throw new RangeError(
+        `Cannot build ${this.name}: numGpusPerLearner of learners() needs PyTorch, since the kernels of shoal/tensor use no GPU: received ${numGpusPerLearner}. Add framework("torch")`,
+      );
+    if (framework.name === undefined) return;
+    if (!this.learnsInGroups)
+      throw new TypeError(
+        `Cannot build ${this.name}: framework("torch") goes with PPO, A2C, IMPALA and APPO, whose learner sees a whole batch: received "torch". Leave framework() out`,
+      );
+    if (numLearners > 0)
+      throw new RangeError(
+        `Cannot build ${this.name}: with framework("torch") there is one learner: numLearners of learners() is ${numLearners}. Leave it out`,
+      );
   }
 
   #checkNumEnvs({ name, python }: EnvSpec): void {

@@ -11,8 +11,7 @@ test("a program in old spellings runs, and each of them says today's name once",
     .environment("CartPole-v1")
     .rollouts({ numRolloutWorkers: 0, numEnvsPerEnvRunner: 2 })
     .training({ numSgdIter: 2, sgdMinibatchSize: 50, trainBatchSize: 400 })
-    .resources({ numGpus: 0 })
-    .framework("torch");
+    .resources({ numGpus: 0 });
   config.copy().training({ numSgdIter: 3 }).rollouts({ numRolloutWorkers: 0 });
   await using algorithm = await config.build();
   expect(algorithm.config.values).toMatchObject({
@@ -39,9 +38,7 @@ test("a program in old spellings runs, and each of them says today's name once",
     "build() = buildAlgo()",
     "episodeRewardMean = envRunners.episodeReturnMean",
   ]);
-  expect(lines.filter((line) => !line.includes("old spelling"))).toEqual([
-    'Shoal: framework("torch") comes with a later version: until then networks run on the kernels of shoal/tensor',
-  ]);
+  expect(lines.filter((line) => !line.includes("old spelling"))).toEqual([]);
 });
 
 test("algorithms without epochs have no old name of them", () => {
@@ -68,12 +65,22 @@ test.each<[() => unknown, string]>([
   ],
   [() => new PPOConfig().envRunners({ numWorkers: 1 } as object), 'there is no option "numWorkers": it is numEnvRunners'],
   [() => new PPOConfig().training({ numSgdIter: 0 }), "Cannot set numEpochs of training() of PPO"],
-  [
-    () => new PPOConfig().resources({ numGpus: 1 }),
-    "Cannot set numGpus of resources(): learners compute without GPUs until they have PyTorch: received 1",
-  ],
+  [() => new PPOConfig().resources({ numGpus: -1 }), "Cannot set numGpus of resources(): a number from 0 is needed: received -1"],
   [() => new PPOConfig().resources({ numGpu: 1 } as object), 'there is no option "numGpu"'],
-  [() => new PPOConfig().framework("tf2" as "torch"), 'Cannot set a framework: "torch" is the only one: received "tf2"'],
+  [() => new PPOConfig().framework("tf2" as "torch"), 'Cannot set name of framework(): "torch" is the only one: received "tf2"'],
+  [
+    () => new PPOConfig().framework("torch", { runtimeEnv: "venv" as never }),
+    'Cannot set runtimeEnv of framework(): an object such as { python: "venv" } is needed: received "venv"',
+  ],
+  [
+    () => new PPOConfig().environment("CartPole-v1").resources({ numGpus: 1 }).validate(),
+    'numGpusPerLearner of learners() needs PyTorch, since the kernels of shoal/tensor use no GPU: received 1. Add framework("torch")',
+  ],
+  [() => new DQNConfig().environment("CartPole-v1").framework("torch").validate(), 'Cannot build DQN: framework("torch") goes with PPO'],
+  [
+    () => new PPOConfig().environment("CartPole-v1").framework("torch").learners({ numLearners: 2 }).validate(),
+    'Cannot build PPO: with framework("torch") there is one learner: numLearners of learners() is 2. Leave it out',
+  ],
 ])("%s is refused", (use, reason) => {
   expect(use).toThrow(reason);
 });

@@ -39,7 +39,7 @@ export function sayToday(old: string, today: string): void {
 }
 
 /** Prints a line, once a process. */
-export function sayOnce(line: string): void {
+function sayOnce(line: string): void {
   if (said.has(line)) return;
   said.add(line);
   console.warn(`Shoal: ${line}`);

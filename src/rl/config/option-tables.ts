@@ -18,6 +18,7 @@ import {
   type OptionSet,
   plainObject,
 } from "../../core/internal.ts";
+import type { ActorOptions } from "../../core/index.ts";
 import type { ConnectorMaker } from "../connectors/observation-pipeline.ts";
 import type { ConvFilter } from "../modules/picture-layers.ts";
 import type { ModelConfig } from "../modules/model-config.ts";
@@ -247,17 +248,34 @@ export const ADD_MODULE = {
 
 export const REMOVE_MODULE = { of: "removeModule()", options: MAPPING };
 
+type RuntimeEnv = NonNullable<ActorOptions["runtimeEnv"]>;
+
+export const FRAMEWORK = {
+  of: "framework()",
+  options: {
+    /** Default: the kernels of `shoal/tensor`. */
+    name: custom<"torch" | undefined>('"torch" is the only one', undefined, (value) =>
+      typeof value !== "string" ? "wrong type" : value === "torch" ? "ok" : "out of range",
+    ),
+    /** The Python that has PyTorch: `{ python: "venv" }` or `{ pip: ["torch", "numpy"] }`. Default: `python3` of the workers. */
+    runtimeEnv: custom<RuntimeEnv | undefined>('an object such as { python: "venv" } is needed', undefined, (value) =>
+      isPlainObject(value) ? "ok" : "wrong type",
+    ),
+  },
+};
+
 export const LEARNERS = {
   of: "learners()",
   otherNames: {
     numAggregatorActorsPerLearner: "there are none: fragments are joined in the algorithm's process",
-    numGpusPerLearner: "learners compute without GPUs until they have PyTorch",
   },
   options: {
     learnerClass: classOption<LearnerClass>("a class that extends the algorithm's learner is needed"),
     /** Processes that share each batch. 0: the algorithm's process learns. */
     numLearners: whole(0, 0),
     numCpusPerLearner: atLeastZero(1),
+    /** Only with `framework("torch")`. */
+    numGpusPerLearner: atLeastZero(0),
   },
 };
 

@@ -118,7 +118,11 @@ export abstract class Learner<Config extends LearnerConfig = LearnerConfig> {
 
   /** Lets an optimizer step by the gradients that stand in the parameters. */
   protected follow(optimizer: Optimizer): number {
-    const norm = optimizer.step();
+    return this.stepped(optimizer.step());
+  }
+
+  /** Counts a step whose gradients have this norm. @returns the norm */
+  protected stepped(norm: number): number {
     this.#skipped = Number.isFinite(norm) ? 0 : this.#skipped + 1;
     if (this.#skipped >= SKIPPED_UPDATES_MAX)
       throw new RLError(

@@ -7,13 +7,14 @@
 import { Adam, backward, noGrad, Random, type RandomState, scope, type Tensor, tensor } from "../../tensor/index.ts";
 import type { BatchDistribution, LikelihoodDistribution } from "../distributions/action-distribution.ts";
 import { RLError } from "../errors.ts";
-import { BREATH_MS, FORWARD_ROWS_MAX } from "../limits.ts";
+import { BREATH_MS, FAILURES_IN_A_ROW_MAX, FORWARD_ROWS_MAX } from "../limits.ts";
 import type { BuiltModule } from "../modules/module-spec.ts";
 import type { ModuleInput, ModuleOutput, RLModule } from "../modules/rl-module.ts";
 import { Chunks } from "../sequences/chunks.ts";
 import { estimateAdvantages, joinMoments, momentsOf, standardize } from "../sequences/advantages.ts";
 import type { Fragment } from "../sequences/fragment.ts";
 import type { NumericArray } from "../spaces/dtype.ts";
+import { TorchDiedError, type TorchNetwork, type TorchOutputs } from "../torch/torch-network.ts";
 import { type Schedule, scheduled } from "./schedule.ts";
 import {
   gather,
@@ -100,6 +101,12 @@ export interface LossContext<Config = OnPolicyConfig> {
   log(name: string, value: Tensor | number): void;
 }
 
+/** A loss by outputs that were computed in PyTorch. */
+interface OutputLoss {
+  readonly loss: number;
+  readonly gradients: TorchOutputs;
+}
+
 /** A batch with one row a step. */
 interface TrainBatch {
   readonly rows: number;
@@ -114,6 +121,8 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
   entropyCoeff = 0;
   /** Learners of other processes that learn from other shards of the same batches. */
   partners: Partners | undefined;
+  /** The network in PyTorch that makes the steps; `undefined` where the kernels of this process do. */
+  torch: TorchNetwork | undefined;
   readonly #shuffle: Random;
 
   constructor(setup: LearnerSetup<Config>) {
@@ -165,24 +174,98 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
     // All learners make equally many steps; the short shards begin again at the front.
     const own = Float64Array.of(Math.ceil(count / size));
     const minibatches = Math.max(...(partners === undefined ? [own] : await partners.allgather(own)).map((each) => each[0] as number));
+    const choose = (): Iterable<Int32Array> => this.#minibatches({ count, size, minibatches });
+    this.clear();
+    if (this.torch === undefined) await this.#learnHere(batch, choose(), { chunks, signal });
+    else await this.#learnInTorch(this.torch, batch, { choose, signal });
+    this.adapt(await this.#agreedResult());
+    this.note("learningRate", this.optimizer.lr);
+  }
+
+  /** Rows of a batch, or chunks, in another order each epoch. The array is the same each time. */
+  *#minibatches({ count, size, minibatches }: { count: number; size: number; minibatches: number }): Generator<Int32Array> {
     const order = Int32Array.from({ length: count }, (_, index) => index);
     const chosen = new Int32Array(size);
-    this.clear();
-    let breathedAt = performance.now();
     for (let epoch = 0; epoch < (this.config.numEpochs ?? 1); epoch += 1) {
       this.#shuffle.shuffle(order);
       for (let index = 0; index < minibatches; index += 1) {
         for (let at = 0; at < size; at += 1) chosen[at] = order[(index * size + at) % count] as number;
-        if (partners === undefined) scope(() => this.#step(batch, chosen, chunks));
-        else await this.#stepTogether(batch, chosen, { chunks, partners });
-        if (performance.now() - breathedAt < BREATH_MS) continue;
-        await new Promise((resolve) => void setImmediate(resolve));
-        signal?.throwIfAborted();
-        breathedAt = performance.now();
+        yield chosen;
       }
     }
-    this.adapt(await this.#agreedResult());
-    this.note("learningRate", this.optimizer.lr);
+  }
+
+  async #learnHere(
+    batch: TrainBatch,
+    minibatches: Iterable<Int32Array>,
+    { chunks, signal }: { chunks: Chunks | undefined; signal: AbortSignal | undefined },
+  ): Promise<void> {
+    const { partners } = this;
+    let breathedAt = performance.now();
+    for (const chosen of minibatches) {
+      if (partners === undefined) scope(() => this.#step(batch, chosen, chunks));
+      else await this.#stepTogether(batch, chosen, { chunks, partners });
+      if (performance.now() - breathedAt < BREATH_MS) continue;
+      await new Promise((resolve) => void setImmediate(resolve));
+      signal?.throwIfAborted();
+      breathedAt = performance.now();
+    }
+  }
+
+  /** Makes all steps in PyTorch. Where its process ends, another one makes them again from the numbers before the update. */
+  async #learnInTorch(
+    torch: TorchNetwork,
+    batch: TrainBatch,
+    { choose, signal }: { choose: () => Iterable<Int32Array>; signal: AbortSignal | undefined },
+  ): Promise<void> {
+    const shuffle = this.#shuffle.getState();
+    for (let failures = 1; ; failures += 1)
+      try {
+        return await this.#stepInTorch(torch, batch, { minibatches: choose(), signal });
+      } catch (error) {
+        if (!(error instanceof TorchDiedError) || failures >= FAILURES_IN_A_ROW_MAX) throw error;
+        this.#shuffle.setState(shuffle);
+        this.clear();
+      }
+  }
+
+  /** Computes losses here, from outputs of PyTorch; a call there makes a step, and computes the next outputs. */
+  async #stepInTorch(
+    torch: TorchNetwork,
+    batch: TrainBatch,
+    { minibatches, signal }: { minibatches: Iterable<Int32Array>; signal: AbortSignal | undefined },
+  ): Promise<void> {
+    const { optimizer, built } = this;
+    const { size } = built.encoder;
+    await torch.begin(optimizer);
+    let before: OutputLoss | undefined;
+    const take = (norm = Number.NaN): void => {
+      if (before === undefined || !Number.isFinite(this.stepped(norm))) return;
+      this.log("totalLoss", before.loss);
+      this.log("gradientsNorm", norm);
+    };
+    for (const chosen of minibatches) {
+      signal?.throwIfAborted();
+      const obs = new Float32Array(chosen.length * size);
+      gather(batch.obs, chosen, { into: obs, width: size });
+      const { outputs, norm } = await torch.advance({ obs, gradients: before?.gradients }, optimizer);
+      take(norm);
+      before = scope(() => this.#lossOfOutputs(batch, chosen, outputs as TorchOutputs));
+    }
+    take((await torch.advance({ obs: undefined, gradients: before?.gradients }, optimizer)).norm);
+    await torch.end(optimizer);
+  }
+
+  /** The loss of outputs that were computed in PyTorch, and its gradients by them. */
+  #lossOfOutputs(batch: TrainBatch, chosen: Int32Array, outputs: TorchOutputs): OutputLoss {
+    const rows = minibatch(batch, chosen, this.built);
+    const shape = [rows.rows, this.built.distribution.inputSize];
+    const actionDistInputs = tensor(outputs.actionDistInputs, { shape, requiresGrad: true });
+    const vfPreds = tensor(outputs.vfPreds, { shape: [rows.rows], requiresGrad: true });
+    const loss = this.#lossIn(rows, { actionDistInputs, vfPreds });
+    backward(loss);
+    const gradientOf = ({ grad, size }: Tensor): Float32Array => grad ?? new Float32Array(size);
+    return { loss: loss.item(), gradients: { actionDistInputs: gradientOf(actionDistInputs), vfPreds: gradientOf(vfPreds) } };
   }
 
   /** The chunks of a fragment; `undefined` where the module remembers nothing. */
@@ -265,10 +348,17 @@ export abstract class OnPolicyLearner<Config extends OnPolicyConfig = OnPolicyCo
   }
 
   #lossOf(batch: TrainBatch, chosen: Int32Array, chunks: Chunks | undefined): Tensor {
-    const { module, distribution } = this.built;
+    const { module } = this.built;
     const pass = chunks?.minibatch(chosen);
     const rows = minibatch(batch, pass?.rows ?? chosen, this.built);
-    const output = pass === undefined ? module.forwardTrain({ obs: rows.obs }) : pass.run((input) => module.forwardTrain(input));
+    return this.#lossIn(
+      rows,
+      pass === undefined ? module.forwardTrain({ obs: rows.obs }) : pass.run((input) => module.forwardTrain(input)),
+    );
+  }
+
+  #lossIn(rows: LossBatch, output: ModuleOutput): Tensor {
+    const { distribution } = this.built;
     const { actionDistInputs } = checkedOutput(output);
     return this.computeLoss({
       moduleId: this.moduleId,

@@ -9,7 +9,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { providerSuite } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { SshConfig } from "../../src/ops/autoscaler/config/cluster-config.ts";
+import type { SetupConfig } from "../../src/ops/autoscaler/config/cluster-config.ts";
 import type { LaunchRequest, ProviderNode } from "../../src/ops/autoscaler/provider.ts";
 import { SshProvider } from "../../src/ops/autoscaler/providers/ssh/ssh-provider.ts";
 import { until, useFolder } from "../integration/session.ts";
@@ -99,7 +99,7 @@ function processesOfMachines(): string[] {
   });
 }
 
-function opened(hosts: readonly string[] = HOSTS, changes: Partial<SshConfig["setup"]> = {}, clusterName = "sky"): SshProvider {
+function opened(hosts: readonly string[] = HOSTS, changes: Partial<SetupConfig> = {}, clusterName = "sky"): SshProvider {
   const access = { user: undefined, privateKey: join(folder, "key"), proxyCommand: undefined, configFile };
   const setup = { initializationCommands: [], fileMounts: [], rsyncExclude: [], setupCommands: [], ...changes };
   const provider = new SshProvider({ clusterName, hosts, access, setup, log: () => {} });

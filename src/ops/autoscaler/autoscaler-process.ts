@@ -121,8 +121,8 @@ while (!ending.signal.aborted) {
 }
 
 /** The part of a cluster file that a provider is opened with. */
-function machinesOf({ provider: { type, config: given }, ssh }: ClusterConfig): string {
-  return JSON.stringify([type, given, ssh]);
+function machinesOf({ provider: { type, config: given }, ssh, setup }: ClusterConfig): string {
+  return JSON.stringify([type, given, ssh, setup]);
 }
 
 async function finish(): Promise<void> {

@@ -45,7 +45,6 @@ export interface SshAccess {
 export interface SshConfig {
   readonly hosts: readonly string[];
   readonly access: SshAccess;
-  readonly setup: SetupConfig;
 }
 
 export interface ClusterConfig {
@@ -56,6 +55,8 @@ export interface ClusterConfig {
   readonly provider: { readonly type: ProviderType; readonly config: Readonly<Record<string, unknown>> };
   /** Undefined for other providers than `ssh`. */
   readonly ssh?: SshConfig | undefined;
+  /** Undefined for providers that prepare no machines. */
+  readonly setup?: SetupConfig | undefined;
   /** Address at which other machines reach the head's; the command line may name another. */
   readonly headHost?: string | undefined;
   readonly headNodeType: string;

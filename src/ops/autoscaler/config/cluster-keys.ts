@@ -103,7 +103,6 @@ export const PROVIDERS_ELSEWHERE: Readonly<Record<string, string>> = {
     ["aws", "gcp", "azure", "aliyun", "vsphere"].map((name) => [name, "no cloud is called directly: give an external provider"]),
   ),
   kuberay: "Shoal makes pods itself: give the type kubernetes",
-  slurm: "this version has no provider for Slurm: give an external provider",
   ray: "this version has no provider for Ray: give an external provider",
 };
 

@@ -33,14 +33,8 @@ const KUBERNETES: KeyTable = {
   },
 };
 
-const SSH_SECTIONS: readonly string[] = [
-  "auth",
-  "file_mounts",
-  "rsync_exclude",
-  "initialization_commands",
-  "setup_commands",
-  "worker_setup_commands",
-];
+const COMMAND_SECTIONS: readonly string[] = ["initialization_commands", "setup_commands", "worker_setup_commands"];
+const SSH_SECTIONS: readonly string[] = ["auth", "file_mounts", "rsync_exclude", ...COMMAND_SECTIONS];
 
 const SSH: KeyTable = {
   worker_ips: { value: { kind: "texts" }, describe: "machines that ssh reaches, by address or name; one node each.", isNeeded: true },
@@ -52,12 +46,29 @@ const SSH_NODE: KeyTable = {
   worker_ips: { value: { kind: "texts" }, describe: "the machines of the type. Default: all of the provider's." },
 };
 
-export type ProviderType = "local-processes" | "kubernetes" | "ssh" | "external";
+const SLURM: KeyTable = {
+  folder: {
+    value: { kind: "text" },
+    describe: "a folder of this user that all machines share, for tokens and output. Default: one in ~/.local/state/shoal/slurm.",
+  },
+};
+
+const SLURM_NODE: KeyTable = {
+  partition: { value: { kind: "text" }, describe: "partition of the jobs." },
+  account: { value: { kind: "text" }, describe: "account of the jobs." },
+  qos: { value: { kind: "text" }, describe: "quality of service." },
+  time: { value: { kind: "text" }, describe: "time limit of a job, as a text in Slurm's form." },
+  constraint: { value: { kind: "text" }, describe: "features of the machine." },
+  sbatch_options: { value: { kind: "texts" }, describe: "further options of sbatch, such as --exclusive." },
+};
+
+export type ProviderType = "local-processes" | "kubernetes" | "ssh" | "slurm" | "external";
 
 export const PROVIDER_KEYS: Readonly<Record<ProviderType, ProviderKeys>> = {
   "local-processes": { keys: {}, nodeConfig: {} },
   kubernetes: { keys: KUBERNETES },
   ssh: { keys: SSH, nodeConfig: SSH_NODE, takes: SSH_SECTIONS },
+  slurm: { keys: SLURM, nodeConfig: SLURM_NODE, takes: COMMAND_SECTIONS },
   external: { keys: EXTERNAL, isOpen: true },
 };
 

@@ -131,12 +131,12 @@ worker_setup_commands: [two]
   expect(config.ssh).toEqual({
     hosts: ["10.0.0.2", "worker-3"],
     access: { user: "me", privateKey: undefined, proxyCommand: undefined, configFile: undefined },
-    setup: {
-      initializationCommands: [],
-      fileMounts: [{ from: "./code", to: "~/code" }],
-      rsyncExclude: [],
-      setupCommands: ["one", "two"],
-    },
+  });
+  expect(config.setup).toEqual({
+    initializationCommands: [],
+    fileMounts: [{ from: "./code", to: "~/code" }],
+    rsyncExclude: [],
+    setupCommands: ["one", "two"],
   });
 });
 
@@ -175,7 +175,7 @@ describe("machines with a mistake are refused", () => {
 
   test("keys of machines are for providers that prepare them", () => {
     expect(() => readClusterConfig(`${WHOLE}setup_commands: [x]\n`, "c.yaml")).toThrow(
-      "line 12: setup_commands: local-processes takes no such key: it belongs to the provider ssh.",
+      "line 12: setup_commands: local-processes takes no such key: it belongs to the providers ssh and slurm.",
     );
   });
 });

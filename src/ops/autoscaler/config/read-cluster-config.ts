@@ -11,7 +11,7 @@ import { nearNames } from "../../../runtime/base/texts/near-names.ts";
 import { isLabelKey, isLabelValue } from "../../../runtime/scheduling/label-selector.ts";
 import { ALIASES_MAX, FILE_BYTES_MAX } from "../limits.ts";
 import type { ClusterConfig, NodeTypeConfig } from "./cluster-config.ts";
-import { sshConfigOf } from "./ssh-config.ts";
+import { setupConfigOf, sshConfigOf } from "./machine-config.ts";
 import { PROVIDER_ALIASES, type ProviderType, PROVIDER_KEYS } from "./provider-keys.ts";
 import { CLUSTER, KEYS_ELSEWHERE, PROVIDERS_ELSEWHERE } from "./cluster-keys.ts";
 import type { KeyTable, ValueKind } from "./key-table.ts";
@@ -190,9 +190,10 @@ function configOf(values: Values, file: ClusterFile): ClusterConfig {
     throw file.error("max_workers", `min_workers of all types are ${floors}, and max_workers of the cluster is ${maxWorkers}`);
   readResources(headType["resources"] as Record<string, number>, file, `available_node_types.${headNodeType}`);
   const provider = providerOf(values["provider"] as Values, file);
+  const refuse = (path: string, problem: string): ClusterConfigError => file.error(path, problem);
   for (const name of SECTIONS)
     if (values[name] !== undefined && PROVIDER_KEYS[provider.type].takes?.includes(name) !== true)
-      throw file.error(name, `${provider.type} takes no such key: it belongs to the provider ssh`);
+      throw file.error(name, `${provider.type} takes no such key: it belongs to ${takers(name)}`);
   checkNodeConfigs(
     provider.type,
     workerTypes.map(([name]) => name),
@@ -203,11 +204,18 @@ function configOf(values: Values, file: ClusterFile): ClusterConfig {
     maxWorkers: maxWorkers ?? nodeTypes.reduce((sum, type) => sum + type.maxWorkers, 0),
     upscalingSpeed: (values["upscaling_speed"] as number | undefined) ?? 1,
     provider,
-    ...(provider.type === "ssh" && sshConfigOf(values, provider.config, (path, problem) => file.error(path, problem))),
+    ...(provider.type === "ssh" && sshConfigOf(values, provider.config, refuse)),
+    setup: PROVIDER_KEYS[provider.type].takes === undefined ? undefined : setupConfigOf(values, refuse),
     headNodeType,
     head: { resources: headType["resources"] as Record<string, number>, labels: (headType["labels"] ?? {}) as Record<string, string> },
     nodeTypes,
   };
+}
+
+/** Names the providers that take a key of the top level. */
+function takers(name: string): string {
+  const types = Object.entries(PROVIDER_KEYS).flatMap(([type, { takes }]) => (takes?.includes(name) === true ? [type] : []));
+  return types.length === 1 ? `the provider ${types[0]}` : `the providers ${types.join(" and ")}`;
 }
 
 interface TypeContext {

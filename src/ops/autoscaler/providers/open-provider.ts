@@ -2,6 +2,7 @@
  * Opens the provider of a cluster file, and has it check each type's configuration.
  *
  * Errors name the key, and nothing has been launched then. An external module is loaded into the autoscaler's process, never into the head.
+ * A provider of Shoal is one line of a table, and its module is loaded on use.
  */
 import { messageOf } from "../../../runtime/base/texts/describe.ts";
 import { joinPath } from "../../../runtime/os/files/paths.ts";
@@ -27,6 +28,7 @@ const MAKERS: Readonly<Record<ProviderType, Maker>> = {
   "local-processes": ({ local }) => local(),
   kubernetes: (options) => kubernetes(options),
   ssh: async (options) => (await import("./ssh/open-ssh.ts")).openSsh(options),
+  slurm: async (options) => (await import("./slurm/open-slurm.ts")).openSlurm(options),
   external: (options) => external(options.config.provider.config, options),
 };
 

@@ -3,7 +3,7 @@
  */
 import { isLoopbackHost, parseNetworkAddress } from "../../../../runtime/os/network/network-address.ts";
 import { isDirectory, isFile, userPath } from "../../../../runtime/os/files/paths.ts";
-import type { ClusterConfig, SshConfig } from "../../config/cluster-config.ts";
+import type { ClusterConfig, SetupConfig, SshConfig } from "../../config/cluster-config.ts";
 import { ClusterConfigError } from "../../config/read-cluster-config.ts";
 import type { ProviderContext } from "../../provider.ts";
 import { SshProvider } from "./ssh-provider.ts";
@@ -17,7 +17,8 @@ interface Opening {
 
 /** @throws ClusterConfigError for files that are absent, and for a head that other machines cannot reach */
 export function openSsh({ config, context, source }: Opening): SshProvider {
-  const { hosts, access, setup } = config.ssh as SshConfig;
+  const { hosts, access } = config.ssh as SshConfig;
+  const setup = config.setup as SetupConfig;
   const refuse = (key: string, reason: string): ClusterConfigError =>
     new ClusterConfigError(`Cannot read ${source}: ${key}: ${reason}.`, { reason, details: { source, key } });
   const file = (key: string, path: string | undefined): string | undefined => {

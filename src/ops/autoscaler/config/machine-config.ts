@@ -1,11 +1,11 @@
 /**
- * The part of a cluster file for the provider `ssh`: machines, access and setup, checked value by value. Pure.
+ * The parts of a cluster file about machines: those of the provider `ssh`, access and setup, checked value by value. Pure.
  *
  * Addresses and paths go to `ssh` and to shells, so that nothing is taken that either could read as an option.
  */
 import { describeValue } from "../../../runtime/base/texts/describe.ts";
 import { MACHINES_MAX } from "../limits.ts";
-import type { ClusterConfig, SshConfig } from "./cluster-config.ts";
+import type { ClusterConfig, SetupConfig } from "./cluster-config.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 type Refuse = (path: string, problem: string) => Error;
@@ -22,27 +22,28 @@ export function sshConfigOf(values: Values, provider: Values, refuse: Refuse): P
   if (wrong !== undefined)
     throw refuse("provider.worker_ips", `addresses or names are needed, each once and without a user: received ${describeValue(wrong)}`);
   refuseStrangers(values, hosts, refuse);
+  const auth = (values["auth"] ?? {}) as Readonly<Record<string, string | undefined>>;
+  const access = {
+    user: auth["ssh_user"],
+    privateKey: auth["ssh_private_key"],
+    proxyCommand: auth["ssh_proxy_command"],
+    configFile: provider["ssh_config"] as string | undefined,
+  };
+  return { ssh: { hosts, access }, headHost: provider["head_ip"] as string | undefined };
+}
+
+/** Reads the steps that prepare a machine. @throws the error that `refuse` makes, with the key */
+export function setupConfigOf(values: Values, refuse: Refuse): SetupConfig {
   const mounts = Object.entries((values["file_mounts"] ?? {}) as Readonly<Record<string, string>>);
   for (const [to] of mounts)
     if (!REMOTE_PATH.test(to)) throw refuse("file_mounts", `absolute paths, or paths with ~/, are needed: received ${describeValue(to)}`);
-  const auth = (values["auth"] ?? {}) as Readonly<Record<string, string | undefined>>;
-  const commands = (name: string): readonly string[] => (values[name] ?? []) as readonly string[];
-  const ssh: SshConfig = {
-    hosts,
-    access: {
-      user: auth["ssh_user"],
-      privateKey: auth["ssh_private_key"],
-      proxyCommand: auth["ssh_proxy_command"],
-      configFile: provider["ssh_config"] as string | undefined,
-    },
-    setup: {
-      initializationCommands: commands("initialization_commands"),
-      fileMounts: mounts.map(([to, from]) => ({ from, to })),
-      rsyncExclude: commands("rsync_exclude"),
-      setupCommands: [...commands("setup_commands"), ...commands("worker_setup_commands")],
-    },
+  const texts = (name: string): readonly string[] => (values[name] ?? []) as readonly string[];
+  return {
+    initializationCommands: texts("initialization_commands"),
+    fileMounts: mounts.map(([to, from]) => ({ from, to })),
+    rsyncExclude: texts("rsync_exclude"),
+    setupCommands: [...texts("setup_commands"), ...texts("worker_setup_commands")],
   };
-  return { ssh, headHost: provider["head_ip"] as string | undefined };
 }
 
 /** A type may name some of the provider's machines, and no others. */

@@ -84,6 +84,53 @@ test("an as-of join compares times exactly, and its tolerance is in milliseconds
   expect((await floats.joinAsof(points, { on: "x" }).takeAll()).map(({ y }) => y)).toEqual([1, null, 1]);
 });
 
+test("an as-of join has no fault that reports of other engines tell of", async () => {
+  const values = async (rows: data.Dataset<any>, column: string): Promise<unknown[]> =>
+    ((await rows.takeAll()) as Record<string, unknown>[]).map((row) => row[column]);
+  // pola-rs/polars#10534: no tolerance with by.
+  const days = ["2022-01-02", "2023-01-03"].map((day) => ({ at: new Date(day), id: "a" }));
+  const quotes = data.fromItems([{ at: new Date("2022-01-02"), id: "a", value: 1 }]);
+  expect(await values(data.fromItems(days).joinAsof(quotes, { on: "at", by: "id", tolerance: 0 }), "value")).toEqual([1, null]);
+  // pola-rs/polars#24999: days beside moments, with a tolerance.
+  const dates = data.fromItems([{ day: "2025-10-13" }, { day: "2025-10-15" }]).withColumn("day", data.col("day").cast("date"));
+  const moments = data.fromItems([9, 13].map((n) => ({ at: new Date(Date.UTC(2025, 9, n, 2)), n })));
+  const dayMs = 86_400_000;
+  expect(await values(dates.joinAsof(moments, { on: "day", rightOn: "at", tolerance: 100 * dayMs }), "n")).toEqual([9, 13]);
+  const first = dates.limit(1).withColumn("n", data.lit(1));
+  expect(await values(dates.joinAsof(first, { on: "day", tolerance: 2 * dayMs }), "n")).toEqual([1, 1]);
+  expect(await values(dates.joinAsof(first, { on: "day", tolerance: 2 * dayMs - 1 }), "n")).toEqual([1, null]);
+  // pola-rs/polars#27165: a null key of the group, and the row of another group before it.
+  const mixed = data.fromItems([
+    { n: 2, key: 0, group: null },
+    { n: 3, key: null, group: 0 },
+  ]) as data.Dataset<any>;
+  const grouped = data.fromItems([{ key: 1, group: 0 }]).joinAsof(mixed, { on: "key", by: "group", strategy: "nearest" });
+  expect(await values(grouped, "n")).toEqual([null]);
+  // pola-rs/polars#11649: the nearest within a tolerance, of floats.
+  const floats = data.fromItems([10.00001, 20, 30].map((b) => ({ a: 1, b })));
+  const others = data.fromItems([10.00001, 20.0001, 29.999].map((c) => ({ a: 1, c })));
+  const nearest = floats.joinAsof(others, { on: "b", rightOn: "c", by: "a", strategy: "nearest", tolerance: 0.001 });
+  expect(await values(nearest, "c")).toEqual([10.00001, 20.0001, null]);
+});
+
+test("an as-of join takes whole numbers of any width, exactly up to their limits", async () => {
+  const found = async (left: unknown, right: unknown, tolerance?: bigint): Promise<unknown[]> => {
+    const rows = data.fromColumns({ k: left as BigInt64Array });
+    const { length } = right as BigInt64Array;
+    const others = data.fromColumns({ k: right as BigInt64Array, v: Int32Array.from({ length }, (_, i) => i) });
+    return (await rows.joinAsof(others, { on: "k", tolerance }).takeAll()).map(({ v }) => v);
+  };
+  expect(await found(Int8Array.of(-1, 5), Uint16Array.of(0, 4))).toEqual([null, 1]);
+  const [least, most] = [-(2n ** 63n), 2n ** 63n - 1n];
+  expect(await found(BigInt64Array.of(most), BigInt64Array.of(least), 2n ** 64n - 1n)).toEqual([0]);
+  expect(await found(BigInt64Array.of(most), BigInt64Array.of(least), 2n ** 64n - 2n)).toEqual([null]);
+  expect(await found(BigUint64Array.of(2n ** 64n - 1n), BigUint64Array.of(0n, 2n ** 64n - 2n), 1n)).toEqual([1]);
+  // Small numbers on one side, and large ones on the other.
+  expect(await found(BigInt64Array.of(1n, most), BigInt64Array.of(0n, 2n))).toEqual([0, 1]);
+  expect(await found(BigInt64Array.of(1n, 5n), BigInt64Array.of(1n, most))).toEqual([0, 0]);
+  expect(await found(BigInt64Array.of(most), BigInt64Array.of(0n, 2n), 5n)).toEqual([null]);
+});
+
 test("an as-of join with a side without rows has the columns of both", async () => {
   const none = RIGHT.filter(data.col("quote").lt(0));
   const rows = await LEFT.joinAsof(none, { on: "at", by: "ticker", rightSuffix: "Right" }).takeAll();
@@ -147,6 +194,21 @@ test("a pivot names columns after numbers, booleans and null, and keeps the colu
   expect((await none.schema()).names).toEqual(["city", "jan"]);
   expect(await none.takeAll()).toEqual([]);
   expect(await rows.filter(data.col("2").gt(0)).count()).toBe(Object.values(expected).filter(([two]) => (two as number) > 0).length);
+});
+
+test("a pivot keeps null and NaN keys, and rows without any value", async () => {
+  // pandas-dev/pandas#61113 and #21969.
+  const sparse = data.fromItems([
+    { row: null, column: 0, v: 0 },
+    { row: 3, column: null, v: 4 },
+    { row: Number.NaN, column: 1, v: null },
+  ]);
+  const wide = sparse.groupBy("row").pivot("column", { columns: [0, 1, null], aggregate: data.sum("v") });
+  expect((await wide.takeAll()).toSorted((a, b) => (String(a.row) < String(b.row) ? -1 : 1))).toEqual([
+    { row: 3, "0": null, "1": null, null: 4 },
+    { row: Number.NaN, "0": null, "1": null, null: null },
+    { row: null, "0": 0, "1": null, null: null },
+  ]);
 });
 
 test("wrong pivots are told", async () => {
@@ -224,6 +286,23 @@ test("descriptions of numbers are those of Polars and pandas, and texts have cou
     "max",
   ]);
   expect(String(described).split("\n")[0]).toMatch(/^statistic +city +year/);
+});
+
+test("descriptions of NaN, decimals and few rows have no fault that reports of other engines tell of", async () => {
+  // pola-rs/polars#12871: NaN is a value of the mean, and smaller and larger than none.
+  const withNaN = (await data.fromItems([1, 2, 3, Number.NaN].map((a) => ({ a }))).describe()).column("a");
+  expect(withNaN).toMatchObject({ count: 4, nullCount: 0, mean: Number.NaN, min: 1, max: 3 });
+  // pola-rs/polars#13732 and #17971: decimals, and decimals that are all null.
+  const texts = data.fromItems([
+    { a: "1.10", b: null },
+    { a: "2.25", b: null },
+  ]);
+  const decimals = await texts.withColumns({ a: data.col("a").cast("decimal<9, 2>"), b: data.col("b").cast("decimal<9, 2>") }).describe();
+  expect(decimals.column("a")).toMatchObject({ count: 2, mean: 1.675, min: "1.10", max: "2.25" });
+  expect(decimals.column("b")).toEqual({ count: 0, nullCount: 2, mean: null, std: null, min: null, max: null });
+  const [one, none] = [data.fromItems([{ a: 1 }]), data.fromItems([{ a: 1 }]).filter(data.col("a").gt(1))];
+  expect((await one.describe()).column("a")).toMatchObject({ count: 1, std: null, "50%": 1 });
+  expect((await none.describe()).column("a")).toMatchObject({ count: 0, mean: null, "50%": null, max: null });
 });
 
 test("a description takes other quantiles and types of columns, and wrong options are told", async () => {

@@ -5,8 +5,8 @@
  * sorted before. The task holds that right side and one block of the left side. Each left row gives one row.
  */
 import { type Block, concatBlocks, namingColumn, schemaOf, takeBlock, unifySchemas, vectorOf } from "../../blocks/block.ts";
-import { type DataType, isNumberKind, NULL, typeName, unifyTypes, unitsIn } from "../../blocks/data-type.ts";
-import { isNull, NO_ROW, nullVector, toFloat64, type Vector, widenVector } from "../../blocks/vector.ts";
+import { type DataType, INT64, isNumberKind, NULL, typeName, unifyTypes, unitsIn } from "../../blocks/data-type.ts";
+import { isNull, NO_ROW, nullVector, toFloat64, UnsafeInteger, type Vector, widenVector } from "../../blocks/vector.ts";
 import { DataError } from "../../errors.ts";
 import { NO_GROUP } from "../../kernels/hash.ts";
 import { KeyTable } from "../../kernels/key-table.ts";
@@ -67,11 +67,7 @@ function partnersOf(join: JoinAsof, left: readonly Block[], right: readonly Bloc
   const rows = groups?.rows ?? Uint32Array.from({ length: candidates.rowCount }, (_, row) => row);
   const starts = groups?.starts ?? Uint32Array.of(0, rows.length);
   const rightKeys = keysOf(candidates, join.rightOn, type).values;
-  const partner = partnerSearch(
-    join,
-    Array.from(rows, (row) => rightKeys[row] as Key),
-    distanceIn(type, join.tolerance),
-  );
+  const partner = partnerSearch(join, takenKeys(rightKeys, rows), distanceIn(type, join.tolerance));
   return {
     sides,
     find(block) {
@@ -132,12 +128,32 @@ function isMissingIn(vector: Vector, row: number): boolean {
 
 type Key = number | bigint;
 
+type Keys = Float64Array | BigInt64Array | BigUint64Array;
+
 /** The keys of a block, in one type. */
-function keysOf(block: Block, column: string, type: DataType): { values: ArrayLike<Key>; isMissing: (row: number) => boolean } {
+function keysOf(block: Block, column: string, type: DataType): { values: Keys; isMissing: (row: number) => boolean } {
   const given = vectorOf(block, column) ?? nullVector(type, block.rowCount);
   const vector = namingColumn(column, () => widenVector(given, type));
-  const values = type.kind === "null" ? new Float64Array(vector.length) : isNumberKind(type.kind) ? toFloat64(vector) : vector.values;
-  return { values: values as ArrayLike<Key>, isMissing: (row) => isMissingIn(vector, row) };
+  const values = type.kind === "null" ? new Float64Array(vector.length) : comparable(vector);
+  return { values, isMissing: (row) => isNull(vector, row) || Number.isNaN(values[row]) };
+}
+
+/** Numbers where these are exact: they are compared several times as fast as bigints, and with bigints exactly. */
+function comparable(vector: Vector): Keys {
+  const wide = vector.values;
+  if (!(wide instanceof BigInt64Array) && !(wide instanceof BigUint64Array)) return toFloat64(vector);
+  try {
+    return toFloat64({ ...vector, type: wide instanceof BigInt64Array ? INT64 : { kind: "uint64", as: "number" } });
+  } catch (error) {
+    if (error instanceof UnsafeInteger) return wide;
+    throw error;
+  }
+}
+
+function takenKeys(keys: Keys, rows: Uint32Array): Keys {
+  const taken = keys.slice(0, rows.length);
+  for (let i = 0; i < rows.length; i += 1) taken[i] = keys[rows[i] as number] as never;
+  return taken;
 }
 
 /**
@@ -147,7 +163,7 @@ function keysOf(block: Block, column: string, type: DataType): { values: ArrayLi
  */
 function partnerSearch(
   { strategy, allowExactMatches }: JoinAsof,
-  values: readonly Key[],
+  values: Keys,
   limit: Key | undefined,
 ): (key: Key, start: number, end: number) => number | undefined {
   /** The first place whose value does not go before the key, or with `orEqual` the first whose value goes behind it. */
@@ -156,7 +172,8 @@ function partnerSearch(
     while (low < high) {
       const middle = (low + high) >> 1;
       const value = values[middle] as Key;
-      if (value < key || (orEqual && value === key)) low = middle + 1;
+      // Numbers and bigints are compared by value here, and not by ===.
+      if (orEqual ? value <= key : value < key) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -171,10 +188,11 @@ function partnerSearch(
   };
 }
 
-/** Both are of one type. */
+/** A number beside a bigint is a whole one. */
 function distance(a: Key, b: Key): Key {
-  if (typeof a === "bigint") return a > (b as bigint) ? a - (b as bigint) : (b as bigint) - a;
-  return Math.abs(a - (b as number));
+  if (typeof a === "number" && typeof b === "number") return Math.abs(a - b);
+  const difference = BigInt(a) - BigInt(b);
+  return difference < 0n ? -difference : difference;
 }
 
 const MS_OF_DAY = 86_400_000;

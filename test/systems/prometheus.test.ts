@@ -70,15 +70,11 @@ describe.skipIf(problem !== undefined)(`metrics and Prometheus${unless(problem)}
 
   test("Prometheus finds the page by the list of targets, scrapes it, and has the values as they were", { timeout: 90_000 }, async () => {
     const port = await freePort();
-    const config = join(folder, "prometheus.json");
-    // For lists of targets some versions of Prometheus send no type of their own.
-    const authorization = { type: "Bearer", credentials: token };
-    const sd = { url: `${origin}/api/prometheus/sd`, authorization };
-    // JSON is YAML.
-    writeFileSync(
-      config,
-      JSON.stringify({ global: { scrape_interval: "1s" }, scrape_configs: [{ job_name: "shoal", authorization, http_sd_configs: [sd] }] }),
-    );
+    const [config, tokenFile] = [join(folder, "prometheus.yml"), join(folder, "a token")];
+    writeFileSync(tokenFile, token);
+    const { stdout: printed } = await run("metrics", "prometheus", "--credentials-file", tokenFile);
+    writeFileSync(config, printed.replace("scrape_interval: 10s", "scrape_interval: 1s"));
+    expect(spawnSync(PROMTOOL, ["check", "config", config], { encoding: "utf8" }).status).toBe(0);
     prometheus = spawn(
       PROMETHEUS,
       [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, "tsdb")}`, `--web.listen-address=127.0.0.1:${port}`],
@@ -98,5 +94,11 @@ describe.skipIf(problem !== undefined)(`metrics and Prometheus${unless(problem)}
     expect((await ask('wait_seconds_bucket{le="1"}'))[0]?.value[1]).toBe("1");
     expect((await ask('up{job="shoal"}')).map(({ value }) => value[1])).toEqual(["1"]);
     expect((await ask("scrape_samples_scraped > 10")).length).toBe(1);
+    // Each panel of the board shows something: rates need two scrapes.
+    const board = JSON.parse((await run("metrics", "grafana")).stdout) as { panels: { targets: { expr: string }[] }[] };
+    const expressions = board.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    expect(expressions.length).toBeGreaterThan(10);
+    for (const expression of expressions.filter((one) => !/FAILED|shoal_actors|State!~/.test(one)))
+      await until(async () => (await ask(expression)).length > 0, `values of ${expression}`);
   });
 });

@@ -8,6 +8,7 @@ import { drainCommand } from "./cluster/drain-command.ts";
 import { inspectCommands } from "./state/inspect-commands.ts";
 import { jobCommands } from "./job-commands.ts";
 import { logCommands } from "./state/log-commands.ts";
+import { metricsCommands } from "./state/metrics-commands.ts";
 import { natsInstallCommand } from "./cluster/nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { serveCommands } from "./libraries/serve-commands.ts";
@@ -37,6 +38,7 @@ const COMMANDS: readonly Command[] = [
   timelineCommand,
   ...logCommands,
   ...inspectCommands,
+  ...metricsCommands,
   ...jobCommands,
   ...serveCommands,
   versionCommand,

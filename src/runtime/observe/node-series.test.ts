@@ -17,6 +17,13 @@ test("an hour has points each five seconds, a day has means of minutes, and olde
   expect(series.select(["cpu"], 0).t).toHaveLength(1_440);
 });
 
+test("a node that is younger than the span shows its finest points", () => {
+  const series = new NodeSeries();
+  // A minute's point begins up to a minute before the first measurement.
+  for (let at = 35_000; at < 95_000; at += 5_000) series.add(START_MS + at, { cpu: at });
+  expect(series.select(["cpu"], START_MS - HOUR_MS).t).toHaveLength(12);
+});
+
 test("a value that was not measured is a gap, and unknown names are left out", () => {
   const series = new NodeSeries();
   series.add(START_MS, { cpu: 1 });

@@ -31,7 +31,7 @@ export class NodeSeries {
   /** The level with the earliest point, the finest of such. */
   #longest(): Level | undefined {
     let found: Level | undefined;
-    for (const level of this.#levels) if (found === undefined || level.firstMs < found.firstMs - found.everyMs) found = level;
+    for (const level of this.#levels) if (found === undefined || level.firstMs <= found.firstMs - level.everyMs) found = level;
     return found;
   }
 }

@@ -154,8 +154,8 @@ test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is
   for (const { specifier } of SUBPATHS) {
     const source = `import(${JSON.stringify(specifier)}).catch((error) => console.log(error.code, error.message))`;
     const run = await runProgram(["--import", pretend, "--input-type=module", "--eval", source], { cwd: folder, program });
-    // Tensors load everywhere, in browsers too.
-    const stdout = specifier === "shoal/tensor" ? "" : `UNSUPPORTED_RUNTIME ${line}\n`;
+    // Tensors and the client of external environments load everywhere, in browsers too.
+    const stdout = ["shoal/tensor", "shoal/rl-client"].includes(specifier) ? "" : `UNSUPPORTED_RUNTIME ${line}\n`;
     expect(run).toEqual({ exitCode: 0, signal: null, stdout, stderr: "" });
   }
   const run = await runProgram(["--import", pretend, join("node_modules", ".bin", "shoal"), "version"], { cwd: folder, program });
@@ -180,7 +180,7 @@ test("the quick start, and a program with every subpath, compile against the pub
 test("the package holds what it needs to run, and nothing else", () => {
   expect(packed).toEqual(expect.arrayContaining(["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"]));
   const allowed =
-    /^(package\.json|LICENSE|[A-Z]+\.md|docs\/.*\.(md|svg|schema\.json)|deploy\/helm\/shoal\/.*\.(yaml|tpl)|examples\/(?!.*\.test\.)[\w-]+\.(ts|py)|dist\/.*\.(js|d\.ts|js\.map)|dist\/page\/(index\.html|LICENSE_preact|assets\/[\w-]+\.(js|css|svg))|dist\/vendor\/parquet-wasm\/(parquet_wasm\.cjs|parquet_wasm_bg\.wasm|LICENSE_\w+)|python\/(entry|shoal)\/[\w/]+\.py|prebuilds\/[^/]+\.(node|json))$/;
+    /^(package\.json|LICENSE|[A-Z]+\.md|docs\/.*\.(md|svg|schema\.json)|deploy\/helm\/shoal\/.*\.(yaml|tpl)|examples\/(?!.*\.test\.)[\w-]+\.(ts|py|html)|dist\/.*\.(js|d\.ts|js\.map)|dist\/page\/(index\.html|LICENSE_preact|assets\/[\w-]+\.(js|css|svg))|dist\/vendor\/parquet-wasm\/(parquet_wasm\.cjs|parquet_wasm_bg\.wasm|LICENSE_\w+)|python\/(entry|shoal)\/[\w/]+\.py|prebuilds\/[^/]+\.(node|json))$/;
   expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
 });
 

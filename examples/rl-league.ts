@@ -1,5 +1,5 @@
 /**
- * A league of tic-tac-toe players: one policy learns against earlier copies of itself, which the league adds and removes while it trains.
+ * A league of tic-tac-toe players. One policy learns against earlier copies of itself, which come and go while it trains.
  *
  *     node examples/rl-league.ts [runners]
  *

@@ -223,7 +223,7 @@ function differingAxis(one: Shape, other: Shape): number {
   return one.findIndex((length, axis) => length !== other[axis]);
 }
 
-/** One value of two runs. */
+/** A value as two runs have it. */
 function merged(one: RawValue, other: RawValue): TracedValue {
   if (one.input !== other.input || one.parameter !== other.parameter || !isSame(one.operation, other.operation))
     throw cannot(

@@ -11,7 +11,7 @@ import type { Block } from "../blocks/block.ts";
 import { DataError } from "../errors.ts";
 import type { LogicalPlan } from "../plan/logical-plan.ts";
 
-/** One step of a recorded plan. */
+/** A step of a recorded plan. */
 export interface RecordedStep {
   readonly name: string;
   readonly hash: string;

@@ -34,7 +34,7 @@ type Outcome =
   | { readonly body: JsonObject; readonly error: undefined; readonly usage: Usage }
   | { readonly body: undefined; readonly error: string; readonly usage: Usage };
 
-/** One attempt: an answer, or a failure and whether another attempt may help. */
+/** The outcome of an attempt: an answer, or a failure and whether another attempt may help. */
 type Attempt =
   | { readonly kind: "answer"; readonly body: JsonObject }
   | { readonly kind: "failure"; readonly error: string; readonly isTransient: boolean; readonly retryAfterMs: number | undefined };

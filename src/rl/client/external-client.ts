@@ -17,7 +17,7 @@ import { LinkConnection } from "./link-connection.ts";
 import { checkFits, type Chosen, LocalPolicy, PlayedColumns } from "./local-policy.ts";
 
 export interface ClientOptions {
-  /** That of `externalEnv`. */
+  /** The token of `externalEnv`. */
   readonly token?: string | undefined;
   /** For an answer, which may wait for the learner. Default: 600,000. */
   readonly timeoutMs?: number | undefined;

@@ -27,7 +27,7 @@ export interface Chosen {
 
 export class LocalPolicy {
   readonly built: BuiltModule;
-  /** Of the weights; 0 before the first have come. */
+  /** The version of the weights; 0 before the first have come. */
   version = 0;
   readonly #random: Random;
   #ways: Pick<StateFields, "explore" | "exploration"> = { explore: true, exploration: {} };

@@ -1,5 +1,5 @@
 /**
- * One client of an external environment: its greeting, its requests one after another, and its end.
+ * A client of an external environment: its greeting, its requests one after another, and its end.
  *
  * A fault of the client is answered with ERROR, which names the cause, and ends this connection alone.
  * The runner decides what requests mean.

@@ -19,7 +19,7 @@ export interface PlayedChunk {
   readonly fragment: Fragment;
   /** As the environment gave them. */
   readonly rewards: Float64Array;
-  /** Of the weights that chose the actions. */
+  /** The version of the weights that chose the actions. */
   readonly version: number;
 }
 

@@ -25,7 +25,7 @@ interface Pipe {
 }
 
 export class Wire {
-  /** Of the next frame. */
+  /** The largest length of the next frame. */
   maxBytes: number;
   readonly #pipe: Pipe;
   readonly #frames: Uint8Array[] = [];

@@ -9,7 +9,7 @@ import { decodeFrame, encodeFrame, FrameError, FrameReader, type LinkMessage, ty
 interface Vector {
   readonly title: string;
   readonly hex: string;
-  /** Of a frame that is read. */
+  /** The meaning of a frame that is read. */
   readonly message?: {
     readonly type: string;
     readonly id: number;

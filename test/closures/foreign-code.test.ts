@@ -66,8 +66,8 @@ function elsewhere({ packageRoots = [], packages = [], chosenFolder, print = "aw
     packages,
   };
   const program = `
-    import { useForeignCode } from "${SOURCES}foreign-imports.ts";
-    import { withPathsOfDriver } from "${SOURCES}foreign-code.ts";
+    import { useForeignCode } from "${SOURCES}modules/foreign-imports.ts";
+    import { withPathsOfDriver } from "${SOURCES}modules/foreign-code.ts";
     import { captureDefinition } from "${SOURCES}capture.ts";
     import { reviveDefinition } from "${SOURCES}revive.ts";
     import { readFileSync } from "node:fs";

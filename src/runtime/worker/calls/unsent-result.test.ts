@@ -23,7 +23,7 @@ test("a result is named with its call and its place in a file", () => {
   const value = train();
   const error = unsentResult(failureOf(value), value, context) as Error & { path: string; hint: string };
   expect(error.message).toMatch(
-    /^the result of train \(src\/runtime\/worker\/unsent-result\.test\.ts:\d+\) cannot be sent to another process:\n/,
+    /^the result of train \(src\/runtime\/worker\/calls\/unsent-result\.test\.ts:\d+\) cannot be sent to another process:\n/,
   );
   expect(error.path).toMatch(/^the result of train \(.*\) → \.at \(WeakRef\) cannot be sent$/);
   expect(error.hint).toContain("A WeakRef is tied to this process: create it inside the function");

@@ -27,7 +27,7 @@ test("a folder that many come to and leave at once loses nobody's file, and is g
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { writePrivateFile } from ${JSON.stringify(join(SOURCES, "runtime", "os", "files", "private-files.ts"))};
-import { leaveSharedFolder, writeInSharedFolder } from ${JSON.stringify(join(SOURCES, "runtime", "os", "files", "shared-folder.ts"))};
+import { leaveSharedFolder, writeInSharedFolder } from ${JSON.stringify(join(SOURCES, "runtime", "os", "files", "sessions", "shared-folder.ts"))};
 const folder = ${JSON.stringify(shared)};
 const file = join(folder, process.pid + ".json");
 let made = 0;

@@ -180,6 +180,21 @@ test("rows without an id, and ids that two rows share, are refused", async () =>
   );
 });
 
+test("a row that shares its id with a recorded row of the same task is not left out in silence", async () => {
+  const options = { checkpoint: { idColumn: "id", path: join(folder, "checkpoint") } };
+  const out = join(folder, "out");
+  const source = join(folder, "source.jsonl");
+  const written = async (ids: readonly number[]): Promise<unknown> => {
+    writeFileSync(source, ids.map((id) => `${JSON.stringify({ id })}\n`).join(""));
+    return await data.readJson(source).writeParquet(out, options);
+  };
+  await written([1, 2]);
+  expect(await failureOf(written([1, 2, 2, 3]))).toMatchObject({
+    message: expect.stringContaining('two rows share one in column "id": received 2') as string,
+  });
+  expect(await idsIn(out)).toEqual([1, 2]);
+});
+
 test("a second run on one checkpoint is refused while the first lives, and a killed program resumes", async () => {
   const [out, path, go] = ["killed", "killed checkpoint", "go"].map((name) => join(folder, name)) as [string, string, string];
   const program = join(folder, "program.mjs");

@@ -1,4 +1,4 @@
-/** Answers of Slurm 22.05's `squeue`, recorded from the controller of the systems test, become a provider's list. */
+/** Answers in the form of Slurm 22.05's `squeue` become a provider's list. The systems test has the answers of a real controller. */
 import { expect, test } from "vitest";
 import { readJobs } from "./job-list.ts";
 import { jobScript, sbatchOptions } from "./job-script.ts";

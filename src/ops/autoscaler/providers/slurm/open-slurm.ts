@@ -1,5 +1,5 @@
 /**
- * Opens the provider `slurm` of a cluster file: finds the shared folder, and refuses a head that other machines cannot reach by its address.
+ * Opens the provider `slurm` of a cluster file: finds the shared folder of scripts, tokens and output.
  */
 import { joinPath, userPath } from "../../../../runtime/os/files/paths.ts";
 import { stateFolder } from "../../../../runtime/os/files/state-folder.ts";

@@ -16,7 +16,7 @@ import { type AnyFunction, factsOf } from "./capturing/function-facts.ts";
 import { GraphBuilder, type Step, trailOf, type Unsendable } from "./capturing/graph-builder.ts";
 import type { Graph, Ref } from "./graph.ts";
 import { definitionId } from "./values/identity.ts";
-import { releaseObjects } from "./scripts/inspector-session.ts";
+import { releaseObjects } from "./scripts/hidden-parts.ts";
 import { isObjectLike } from "./values/known-values.ts";
 import { collectionsOf, recordCollections, type WeakCollection } from "./values/lowered-privates.ts";
 import { readScriptsAhead } from "./scripts/script-table.ts";

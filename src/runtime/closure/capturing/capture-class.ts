@@ -20,7 +20,7 @@ import { type AnyFunction, ancestorsOf, factsOf } from "./function-facts.ts";
 import type { FunctionJob, GraphBuilder, Step } from "./graph-builder.ts";
 import { type ClassNode, type ClassSide, NO_REF, type Ref } from "../graph.ts";
 import { identityOf } from "../values/identity.ts";
-import { internalsOf, liveValue } from "../scripts/inspector-session.ts";
+import { internalsOf, liveValue } from "../scripts/hidden-parts.ts";
 import type { ParsedClass, ParsedClassMember } from "../parsing/parse-text.ts";
 
 export function captureClass(graph: GraphBuilder, job: FunctionJob, parsed: ParsedClass): Ref {

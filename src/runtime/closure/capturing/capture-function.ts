@@ -14,7 +14,7 @@ import { type AnyFunction, type FunctionFacts, factsOf, type ScriptPlace } from 
 import type { FunctionJob, GraphBuilder, Step } from "./graph-builder.ts";
 import type { Code, FunctionNode, ImportNode, Ref } from "../graph.ts";
 import { identityOf } from "../values/identity.ts";
-import { internalsOf, liveItems, liveValue, readVariable, scopesOf, withEntry } from "../scripts/inspector-session.ts";
+import { internalsOf, liveItems, liveValue, readVariable, scopesOf, withEntry } from "../scripts/hidden-parts.ts";
 import { builtinPathOf, commonJsMember, globalPathOf, sameGlobalOfThisRealm } from "../values/known-values.ts";
 import type { ParsedText } from "../parsing/parse-text.ts";
 import { revivedCodeOf } from "../reviving/revived-code.ts";

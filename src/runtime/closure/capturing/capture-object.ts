@@ -19,7 +19,7 @@ import {
   WRITABLE,
 } from "../graph.ts";
 import { identityOf } from "../values/identity.ts";
-import { internalsOf, liveValue } from "../scripts/inspector-session.ts";
+import { internalsOf, liveValue } from "../scripts/hidden-parts.ts";
 import { globalPathOf, isObjectLike, tryRead } from "../values/known-values.ts";
 import { originalOfTwin } from "../values/twin-table.ts";
 

@@ -12,7 +12,7 @@ import { isByValueFile } from "../modules/by-value-files.ts";
 import type { GraphBuilder, Step } from "./graph-builder.ts";
 import type { Ref } from "../graph.ts";
 import { identityOf } from "../values/identity.ts";
-import { internalsOf, liveValue } from "../scripts/inspector-session.ts";
+import { internalsOf, liveValue } from "../scripts/hidden-parts.ts";
 import { builtinPathOf, commonJsFileOf, globalPathOf } from "../values/known-values.ts";
 import { isPlainData } from "../values/plain-data.ts";
 

@@ -4,7 +4,7 @@
  * Owns a weak cache by function and a small one of parsed texts, which closures made at one place share. The capture files ask for one
  * function several times, and the inspector and the parser make up most of the cost of a capture.
  */
-import { type Internals, internalsOf } from "../scripts/inspector-session.ts";
+import { type Internals, internalsOf } from "../scripts/hidden-parts.ts";
 import { type ParsedText, parseText } from "../parsing/parse-text.ts";
 import { type AnyFunction, revivedCodeOf } from "../reviving/revived-code.ts";
 import { type Script, scriptById } from "../scripts/script-table.ts";

@@ -10,7 +10,7 @@ import { SerializationError } from "../../base/errors.ts";
 import type { CodePlace } from "../scripts/code-place.ts";
 import type { AnyFunction, FunctionFacts, ScriptPlace } from "./function-facts.ts";
 import { type Code, type Graph, GRAPH_VERSION, type ImportNode, type Node, type Ref, type SharedContext, type Variable } from "../graph.ts";
-import type { CapturedScope } from "../scripts/inspector-session.ts";
+import type { CapturedScope } from "../scripts/hidden-parts.ts";
 import { isObjectLike } from "../values/known-values.ts";
 import type { ParsedText } from "../parsing/parse-text.ts";
 import { wellKnownId } from "../values/well-known.ts";

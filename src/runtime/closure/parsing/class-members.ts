@@ -9,7 +9,7 @@ import { types } from "node:util";
 import { type AnyFunction, factsOf } from "../capturing/function-facts.ts";
 import type { FunctionJob } from "../capturing/graph-builder.ts";
 import type { ClassMember, Ref } from "../graph.ts";
-import { type CapturedScope, readVariable } from "../scripts/inspector-session.ts";
+import { type CapturedScope, readVariable } from "../scripts/hidden-parts.ts";
 import { isObjectLike, tryRead } from "../values/known-values.ts";
 import type { ParsedClass, ParsedClassMember } from "./parse-text.ts";
 import { revivedCodeOf } from "../reviving/revived-code.ts";

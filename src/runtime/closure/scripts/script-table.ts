@@ -8,7 +8,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { sourceMapPackage } from "../parsing/parsing-packages.ts";
-import { type ParsedScript, withDebugger } from "./inspector-session.ts";
+import { type ParsedScript, withDebugger } from "./hidden-parts.ts";
 import { ModuleTable } from "../parsing/parse-module.ts";
 import { loadedFile } from "./loaded-file.ts";
 import { cutSourceMap, lineStartsOf, placeAt, type SourceMap, type TextPositions } from "../reviving/positions.ts";

@@ -13,7 +13,7 @@ import { type AnyFunction, ancestorsOf, type FunctionFacts, factsOf } from "../c
 import { SerializationError } from "../../base/errors.ts";
 import { type ClassMembers, classMembers, isAsWritten, membersInText, membersOf } from "../parsing/class-members.ts";
 import { type ClassNode, type Code, NO_REF } from "../graph.ts";
-import { internalsOf, readVariable, releaseObjects, scopesOf } from "../scripts/inspector-session.ts";
+import { internalsOf, readVariable, releaseObjects, scopesOf } from "../scripts/hidden-parts.ts";
 import type { ParsedClass } from "../parsing/parse-text.ts";
 import { recordTwin } from "./twin-table.ts";
 

@@ -7,7 +7,7 @@
  */
 import type { CapturedClosure, GraphBuilder, VariableUse } from "../capturing/graph-builder.ts";
 import type { Variable } from "../graph.ts";
-import { type CapturedScope, type EnterFunction, GIVEN, giving, internalsOf, scopesOf, withEntry } from "../scripts/inspector-session.ts";
+import { type CapturedScope, type EnterFunction, GIVEN, giving, internalsOf, scopesOf, withEntry } from "../scripts/hidden-parts.ts";
 import { tryRead } from "./known-values.ts";
 
 export function shareContexts(graph: GraphBuilder): void {
